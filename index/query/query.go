@@ -1,0 +1,140 @@
+// Package query holds the query tree and the parser of the query language.
+//
+// The language is zoekt's (see docs/query.md), so that a query that people and
+// programs already have means here what it meant there. A tree is immutable
+// once parsed and safe for concurrent use.
+package query
+
+import "regexp/syntax"
+
+// Q is a node of a query tree. Its String form is for people and for tests; it
+// is not the query language.
+type Q interface {
+	String() string
+	isQuery()
+}
+
+// Scope says where the text of an atom is looked for.
+type Scope uint8
+
+// Scopes of an atom.
+const (
+	// Either means content or path; bare text has it.
+	Either Scope = iota
+	// Content means the document's content only (c:, content:).
+	Content
+	// FileName means the document's path only (f:, file:).
+	FileName
+)
+
+// And matches documents that every child matches; without children, all.
+type And struct{ Children []Q }
+
+// Or matches documents that some child matches; without children, none.
+type Or struct{ Children []Q }
+
+// Not matches documents that the child does not. Its ranges are never shown.
+type Not struct{ Child Q }
+
+// Const matches all documents or none.
+type Const struct{ Value bool }
+
+// Substring matches text that holds Pattern. Without CaseSensitive, runes are
+// compared by Unicode simple case folding, as regexp does under (?i), so that
+// U+212A matches k. Pattern is non-empty valid UTF-8.
+type Substring struct {
+	Pattern       string
+	CaseSensitive bool
+	Scope         Scope
+}
+
+// Regexp matches text in which the RE2 expression is found. Tree was parsed
+// with Flags and holds no case flag of the query: without CaseSensitive the
+// whole expression is matched under (?i).
+type Regexp struct {
+	Tree          *syntax.Regexp
+	CaseSensitive bool
+	Scope         Scope
+}
+
+// Flags are the regexp/syntax flags of every expression in a query: the
+// same as zoekt's, so ^ and $ are per line and . excludes the newline.
+const Flags = syntax.ClassNL | syntax.PerlX | syntax.UnicodeGroups
+
+// Symbol matches documents in which the text of Child (a Substring or Regexp)
+// lies within the name of a symbol.
+type Symbol struct{ Child Q }
+
+// Repo matches documents of repos whose name the case-sensitive, unanchored
+// expression is found in.
+type Repo struct{ Tree *syntax.Regexp }
+
+// RepoSet matches documents of the repos named. It is what a type:repo
+// becomes once its repos are known, and what callers restrict a query with.
+type RepoSet struct{ Names map[string]bool }
+
+// Branch matches documents on a branch whose name holds Pattern, with case;
+// with Exact, whose name is Pattern. HEAD, exactly, is the repo's first branch.
+type Branch struct {
+	Pattern string
+	Exact   bool
+}
+
+// Language matches documents in the language with this linguist name.
+type Language struct{ Name string }
+
+// Meta matches documents of repos whose fact Key the expression is found in.
+type Meta struct {
+	Key  string
+	Tree *syntax.Regexp
+}
+
+// Fact is a yes-or-no fact of a repo.
+type Fact uint8
+
+// Facts of a repo.
+const (
+	Archived Fact = iota
+	Fork
+	Public
+)
+
+// RepoFact matches documents of repos for which Fact is Value.
+type RepoFact struct {
+	Fact  Fact
+	Value bool
+}
+
+// Kind is what a type: asks to be returned.
+type Kind uint8
+
+// Kinds of results.
+const (
+	// KindFileMatch is a document with its matches; the default.
+	KindFileMatch Kind = iota
+	// KindFileName is a document's name, without matches in its content.
+	KindFileName
+	// KindRepo is a repo: it matches every document of a repo in which some document matches Child.
+	KindRepo
+)
+
+// Type changes what its child returns.
+type Type struct {
+	Kind  Kind
+	Child Q
+}
+
+func (*And) isQuery()       {}
+func (*Or) isQuery()        {}
+func (*Not) isQuery()       {}
+func (*Const) isQuery()     {}
+func (*Substring) isQuery() {}
+func (*Regexp) isQuery()    {}
+func (*Symbol) isQuery()    {}
+func (*Repo) isQuery()      {}
+func (*RepoSet) isQuery()   {}
+func (*Branch) isQuery()    {}
+func (*Language) isQuery()  {}
+func (*Meta) isQuery()      {}
+func (*RepoFact) isQuery()  {}
+func (*Type) isQuery()      {}
