@@ -1,0 +1,159 @@
+package shard
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/trawl-search/trawl/index/docstore"
+)
+
+// Mode is what an answer claims.
+type Mode uint8
+
+// Modes of a search.
+const (
+	// Exhaustive finds and counts every match.
+	Exhaustive Mode = iota
+	// TopK finds exactly the best Options.MaxFiles documents; counts are lower bounds.
+	TopK
+)
+
+// Options shape one search of one shard. The zero value returns no files but
+// counts all matches.
+type Options struct {
+	Mode Mode
+	// MaxFiles is the most documents returned; further ones are only counted.
+	MaxFiles int
+	// MaxMatchesPerFile is the most ranges returned for a document; further
+	// ones are only counted.
+	MaxMatchesPerFile int
+	// ContextLines are shown before and after each match.
+	ContextLines int
+	// MaxBytes bounds the content in all chunks together; 0 means no bound.
+	// Chunks that would pass it are left out.
+	MaxBytes int64
+	// Repos says which repos may be read; nil means all. What it refuses is
+	// neither read nor counted.
+	Repos func(name string) bool
+	// After leaves out documents at or before this place in the total order.
+	After *Key
+	// Explain fills FileMatch.Explanation.
+	Explain bool
+}
+
+// Result is what one search of one shard, or a merge of several, found.
+type Result struct {
+	// Files in the total order of Compare.
+	Files []FileMatch
+	Stats Stats
+	// Incomplete is nil when the whole shard was searched; otherwise it is why
+	// not (a context's error), and what was found before stands.
+	Incomplete error
+}
+
+// FileMatch is one document that the query matches.
+type FileMatch struct {
+	Repo string
+	Path []byte
+	// Branches that hold the document, in the repo's order.
+	Branches []string
+	// Language by its linguist name; empty when unknown.
+	Language string
+	// Commit of the first of Branches, hexadecimal.
+	Commit string
+	// Blob is the Git object id.
+	Blob []byte
+	// Score is higher for better documents.
+	Score float64
+	// MatchCount counts all ranges, shown or not.
+	MatchCount  int
+	Chunks      []Chunk
+	Explanation string
+	// Skip says why the content is not searchable.
+	Skip docstore.SkipReason
+}
+
+// Key is the document's place in the total order.
+func (f *FileMatch) Key() Key {
+	return Key{Score: f.Score, Repo: f.Repo, Path: f.Path, Blob: f.Blob}
+}
+
+// Chunk is a run of whole lines, or the path, with the matches in it.
+type Chunk struct {
+	Content []byte
+	// Start is where Content starts.
+	Start Location
+	// Ranges are non-empty, ascending and do not overlap.
+	Ranges []Range
+	// FileName says that Content is the document's path.
+	FileName bool
+}
+
+// Range is a match, [Start, End).
+type Range struct{ Start, End Location }
+
+// Location is a place in a document.
+type Location struct {
+	// Offset in bytes from the start, from 0.
+	Offset uint32
+	// Line number from 1.
+	Line uint32
+	// Column in runes from the start of the line, from 1.
+	Column uint32
+}
+
+// Stats say what a search took. They add up over shards.
+type Stats struct {
+	// FilesMatched and Matches count documents and ranges, returned or not.
+	FilesMatched, Matches uint64
+	// FilesConsidered counts documents looked at after the n-gram filter.
+	FilesConsidered uint64
+	// BytesDecoded and UnitsDecoded count content that was decompressed.
+	BytesDecoded, UnitsDecoded uint64
+	// ListsRead counts posting lists that were opened.
+	ListsRead uint64
+	// ShardsScanned counts shards in which some atom had no n-gram to filter by.
+	ShardsScanned uint64
+	// CountsInexact is set when FilesMatched and Matches are lower bounds.
+	CountsInexact bool
+}
+
+// Add adds the statistics of another search.
+func (s *Stats) Add(o Stats) {
+	s.FilesMatched += o.FilesMatched
+	s.Matches += o.Matches
+	s.FilesConsidered += o.FilesConsidered
+	s.BytesDecoded += o.BytesDecoded
+	s.UnitsDecoded += o.UnitsDecoded
+	s.ListsRead += o.ListsRead
+	s.ShardsScanned += o.ShardsScanned
+	s.CountsInexact = s.CountsInexact || o.CountsInexact
+}
+
+// Key is a place in the total order of results.
+type Key struct {
+	Score      float64
+	Repo       string
+	Path, Blob []byte
+}
+
+// Compare is the total order of results: score descending, then repo, path and
+// blob ascending. It is negative when a comes first.
+func Compare(a, b Key) int {
+	return cmp.Or(
+		cmp.Compare(b.Score, a.Score),
+		strings.Compare(a.Repo, b.Repo),
+		bytes.Compare(a.Path, b.Path),
+		bytes.Compare(a.Blob, b.Blob),
+	)
+}
+
+// Merge merges lists that are each in the total order into one of at most
+// limit files.
+func Merge(limit int, lists ...[]FileMatch) []FileMatch {
+	all := slices.Concat(lists...)
+	slices.SortStableFunc(all, func(a, b FileMatch) int { return Compare(a.Key(), b.Key()) })
+	return all[:min(limit, len(all))]
+}
