@@ -1,0 +1,106 @@
+package deptest
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var markdownLink = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+
+// markdown calls f for each Markdown file of the repository.
+func markdown(t *testing.T, f func(path, text string)) {
+	t.Helper()
+	root := repoRoot(t)
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (d.Name() == ".git" || d.Name() == ".cache" || d.Name() == "testdata") {
+			return fs.SkipDir
+		}
+		if d.IsDir() || filepath.Ext(path) != ".md" {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err == nil {
+			f(path, string(text))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestLinksLeadSomewhere: every relative link of every page has a target.
+func TestLinksLeadSomewhere(t *testing.T) {
+	markdown(t, func(path, text string) {
+		for _, m := range markdownLink.FindAllStringSubmatch(text, -1) {
+			target, _, _ := strings.Cut(m[1], "#")
+			if target == "" || strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join(filepath.Dir(path), target)); err != nil {
+				t.Errorf("%s: the link to %s leads nowhere", path, target)
+			}
+		}
+	})
+}
+
+// TestArchitectureNamesEveryFolder: the page tells of each package folder.
+func TestArchitectureNamesEveryFolder(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(repoRoot(t), "docs", "architecture.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	linked := map[string]bool{}
+	for _, m := range markdownLink.FindAllStringSubmatch(string(text), -1) {
+		linked[strings.TrimSuffix(strings.TrimPrefix(m[1], "../"), "/")] = true
+	}
+	for _, p := range listPackages(t) {
+		rel := strings.TrimPrefix(p.ImportPath, module+"/")
+		// What is internal to a service or command is told on its own pages.
+		if head, _, found := strings.Cut(rel, "/internal/"); found {
+			rel = head
+		}
+		if !linkedOrParent(linked, rel) {
+			t.Errorf("docs/architecture.md has no link to %s", rel)
+		}
+	}
+}
+
+// linkedOrParent reports whether the folder, or the package folder it is a
+// part of (buckettest of bucket, v1 of a proto package), is linked.
+func linkedOrParent(linked map[string]bool, rel string) bool {
+	return linked[rel] || (strings.Count(rel, "/") >= 2 && linkedOrParent(linked, filepath.ToSlash(filepath.Dir(rel))))
+}
+
+// TestDecisionsAreNumbered: records of decisions have distinct, unbroken
+// numbers, and the architecture page links each.
+func TestDecisionsAreNumbered(t *testing.T) {
+	root := repoRoot(t)
+	files, err := filepath.Glob(filepath.Join(root, "docs", "adr", "[0-9]*.md"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no records of decisions: %v", err)
+	}
+	page, err := os.ReadFile(filepath.Join(root, "docs", "architecture.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, file := range files {
+		name := filepath.Base(file)
+		if want := numbered(i + 1); !strings.HasPrefix(name, want) {
+			t.Errorf("%s: expected the record with number %s", name, want)
+		}
+		if !strings.Contains(string(page), "adr/"+name) {
+			t.Errorf("docs/architecture.md has no link to %s", name)
+		}
+	}
+}
+
+func numbered(n int) string { return fmt.Sprintf("%04d-", n) }

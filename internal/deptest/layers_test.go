@@ -1,0 +1,210 @@
+package deptest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+const module = "github.com/trawl-search/trawl"
+
+// pkg is what `go list` says about a package.
+type pkg struct {
+	ImportPath string
+	Dir        string
+	Name       string
+	Doc        string
+	Standard   bool
+	CgoFiles   []string
+	Imports    []string
+	Deps       []string
+	GoFiles    []string
+}
+
+// packages lists the module's packages; the answer is shared by all tests.
+var packages = sync.OnceValues(func() ([]pkg, error) {
+	cmd := exec.Command("go", "list", "-json=ImportPath,Dir,Name,Doc,Standard,CgoFiles,Imports,Deps,GoFiles", module+"/...")
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s", err, stderr.String())
+	}
+	var list []pkg
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p pkg
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return list, nil
+		} else if err != nil {
+			return nil, err
+		}
+		list = append(list, p)
+	}
+})
+
+func listPackages(t *testing.T) []pkg {
+	t.Helper()
+	list, err := packages()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	return list
+}
+
+// within reports whether path is one of the folders of the module, or below it.
+func within(path string, folders ...string) bool {
+	for _, f := range folders {
+		full := module + "/" + f
+		if path == full || strings.HasPrefix(path, full+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// forbidden says what the packages of a folder must not reach, not even
+// through others, and why.
+var forbidden = []struct {
+	folders []string
+	reach   []string // import paths and what is below them
+	why     string
+}{
+	{[]string{"index"}, []string{module + "/internal", module + "/services", module + "/cmd", module + "/proto"},
+		"the engine is used by the command line without any service"},
+	{[]string{"index"}, []string{"net", "net/http", "log", "log/slog", "os/exec"},
+		"the engine reads and writes files; it neither talks, logs nor starts programs"},
+	{[]string{"proto"}, []string{module + "/index", module + "/internal", module + "/services", module + "/cmd"},
+		"dependencies point down only"},
+	{[]string{"internal"}, []string{module + "/services", module + "/cmd", module + "/integration"},
+		"dependencies point down only"},
+	{[]string{"services/indexer"}, []string{module + "/services/searcher", module + "/services/router"},
+		"services never import each other"},
+	{[]string{"services/searcher"}, []string{module + "/services/indexer", module + "/services/router"},
+		"services never import each other"},
+	{[]string{"services/router"}, []string{module + "/services/indexer", module + "/services/searcher"},
+		"services never import each other"},
+	{[]string{"services"}, []string{module + "/cmd", module + "/integration", module + "/internal/embedded"},
+		"services meet etcd and NATS as clients; who hosts them is decided in cmd"},
+	{[]string{"services/searcher", "services/router"}, []string{"github.com/go-git", "os/exec"},
+		"only indexers run git"},
+	{[]string{"index", "internal", "services", "cmd"}, []string{"testing", "github.com/stretchr/testify", "pgregory.net/rapid"},
+		"test code stays out of the binary"},
+	{[]string{"index", "internal", "services", "cmd"}, []string{"C"},
+		"one static binary: nothing here needs cgo"},
+}
+
+// allowed are what forbidden would refuse, each with its reason.
+var allowed = []struct{ from, reach, why string }{
+	{"index/indextest", "testing", "it is test code: the oracle and its generators"},
+	{"index/indextest", "pgregory.net/rapid", "it is test code: the oracle and its generators"},
+	{"internal/bucket/buckettest", "testing", "it is test code: the acceptance suite of every bucket"},
+}
+
+func TestForbiddenDependencies(t *testing.T) {
+	used := make([]bool, len(allowed))
+	for _, p := range listPackages(t) {
+		for _, rule := range forbidden {
+			if !within(p.ImportPath, rule.folders...) {
+				continue
+			}
+			for _, dep := range p.Deps {
+				if !below(dep, rule.reach) {
+					continue
+				}
+				if i := exception(p.ImportPath, dep); i >= 0 {
+					used[i] = true
+					continue
+				}
+				t.Errorf("%s depends on %s: %s", p.ImportPath, dep, rule.why)
+			}
+		}
+	}
+}
+
+// below reports whether path is one of prefixes or below one of the module's
+// or of another module's; packages of the standard library are meant exactly.
+func below(path string, prefixes []string) bool {
+	for _, prefix := range prefixes {
+		if path == prefix {
+			return true
+		}
+		if strings.Contains(prefix, ".") && strings.HasPrefix(path, prefix+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+func exception(from, dep string) int {
+	for i, a := range allowed {
+		if within(from, a.from) && below(dep, []string{a.reach}) {
+			return i
+		}
+	}
+	return -1
+}
+
+// TestEngineModules holds the whole list of modules that the engine may use.
+func TestEngineModules(t *testing.T) {
+	compression := []string{"github.com/klauspost/compress", "github.com/pierrec/lz4/v4"}
+	for _, p := range listPackages(t) {
+		if !within(p.ImportPath, "index") || within(p.ImportPath, "index/indextest") {
+			continue
+		}
+		for _, dep := range p.Deps {
+			first, _, _ := strings.Cut(dep, "/")
+			if !strings.Contains(first, ".") || within(dep, "index") || below(dep, compression) {
+				continue
+			}
+			t.Errorf("%s depends on %s: the engine uses the standard library and compression only", p.ImportPath, dep)
+		}
+	}
+}
+
+// TestOnlyCmdHostsServers: the embedded etcd and NATS servers are in the
+// binary through cmd alone.
+func TestOnlyCmdHostsServers(t *testing.T) {
+	servers := []string{"go.etcd.io/etcd/server/v3", "github.com/nats-io/nats-server/v2"}
+	for _, p := range listPackages(t) {
+		if within(p.ImportPath, "cmd", "internal/embedded", "integration") {
+			continue
+		}
+		for _, dep := range p.Deps {
+			if below(dep, servers) {
+				t.Errorf("%s depends on %s: only internal/embedded and cmd host servers", p.ImportPath, dep)
+			}
+		}
+	}
+}
+
+func TestNoCgo(t *testing.T) {
+	for _, p := range listPackages(t) {
+		if len(p.CgoFiles) > 0 {
+			t.Errorf("%s uses cgo in %v: the binary is static", p.ImportPath, p.CgoFiles)
+		}
+	}
+}
+
+// TestNamesSayWhatIsProvided refuses names under which anything could stand.
+func TestNamesSayWhatIsProvided(t *testing.T) {
+	for _, p := range listPackages(t) {
+		for part := range strings.SplitSeq(strings.TrimPrefix(p.ImportPath, module), "/") {
+			switch part {
+			case "util", "utils", "common", "helper", "helpers", "manager", "misc", "base", "shared":
+				t.Errorf("%s: %q does not say what the package provides", p.ImportPath, part)
+			}
+		}
+		if base := filepath.Base(p.Dir); p.Name != base && p.Name != "main" && !generated(p) {
+			t.Errorf("%s is named %s; folder and package have one name", p.ImportPath, p.Name)
+		}
+	}
+}
+
+// generated reports whether the package holds generated code only.
+func generated(p pkg) bool { return within(p.ImportPath, "proto") }
