@@ -510,7 +510,10 @@ type Plan struct {
 	// Results at or before this place in the total order are left out (paging).
 	After *OrderKey `protobuf:"bytes,2,opt,name=after,proto3" json:"after,omitempty"`
 	// Revision of the roots that the plan was made from.
-	Revision      int64 `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
+	Revision int64 `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
+	// What each type:repo of the query stands for, in the order in which the
+	// query language resolves them: only a router sees all repos.
+	Resolved      []*RepoNames `protobuf:"bytes,4,rep,name=resolved,proto3" json:"resolved,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -566,6 +569,58 @@ func (x *Plan) GetRevision() int64 {
 	return 0
 }
 
+func (x *Plan) GetResolved() []*RepoNames {
+	if x != nil {
+		return x.Resolved
+	}
+	return nil
+}
+
+// RepoNames names repos.
+type RepoNames struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Names         []string               `protobuf:"bytes,1,rep,name=names,proto3" json:"names,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RepoNames) Reset() {
+	*x = RepoNames{}
+	mi := &file_trawl_search_v1_search_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RepoNames) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RepoNames) ProtoMessage() {}
+
+func (x *RepoNames) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_search_v1_search_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RepoNames.ProtoReflect.Descriptor instead.
+func (*RepoNames) Descriptor() ([]byte, []int) {
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *RepoNames) GetNames() []string {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
 // PlannedShard is one shard of a plan.
 type PlannedShard struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -580,7 +635,7 @@ type PlannedShard struct {
 
 func (x *PlannedShard) Reset() {
 	*x = PlannedShard{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[4]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -592,7 +647,7 @@ func (x *PlannedShard) String() string {
 func (*PlannedShard) ProtoMessage() {}
 
 func (x *PlannedShard) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[4]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -605,7 +660,7 @@ func (x *PlannedShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlannedShard.ProtoReflect.Descriptor instead.
 func (*PlannedShard) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{4}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *PlannedShard) GetDigest() []byte {
@@ -636,7 +691,7 @@ type OrderKey struct {
 
 func (x *OrderKey) Reset() {
 	*x = OrderKey{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[5]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -648,7 +703,7 @@ func (x *OrderKey) String() string {
 func (*OrderKey) ProtoMessage() {}
 
 func (x *OrderKey) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[5]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -661,7 +716,7 @@ func (x *OrderKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderKey.ProtoReflect.Descriptor instead.
 func (*OrderKey) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{5}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *OrderKey) GetScore() float64 {
@@ -709,7 +764,7 @@ type SearchResponse struct {
 
 func (x *SearchResponse) Reset() {
 	*x = SearchResponse{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[6]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -721,7 +776,7 @@ func (x *SearchResponse) String() string {
 func (*SearchResponse) ProtoMessage() {}
 
 func (x *SearchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[6]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -734,7 +789,7 @@ func (x *SearchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SearchResponse.ProtoReflect.Descriptor instead.
 func (*SearchResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{6}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *SearchResponse) GetFiles() []*FileMatch {
@@ -782,7 +837,7 @@ type StreamSearchRequest struct {
 
 func (x *StreamSearchRequest) Reset() {
 	*x = StreamSearchRequest{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[7]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -794,7 +849,7 @@ func (x *StreamSearchRequest) String() string {
 func (*StreamSearchRequest) ProtoMessage() {}
 
 func (x *StreamSearchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[7]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -807,7 +862,7 @@ func (x *StreamSearchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamSearchRequest.ProtoReflect.Descriptor instead.
 func (*StreamSearchRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{7}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *StreamSearchRequest) GetSearch() *SearchRequest {
@@ -834,7 +889,7 @@ type StreamSearchResponse struct {
 
 func (x *StreamSearchResponse) Reset() {
 	*x = StreamSearchResponse{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[8]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -846,7 +901,7 @@ func (x *StreamSearchResponse) String() string {
 func (*StreamSearchResponse) ProtoMessage() {}
 
 func (x *StreamSearchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[8]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -859,7 +914,7 @@ func (x *StreamSearchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamSearchResponse.ProtoReflect.Descriptor instead.
 func (*StreamSearchResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{8}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *StreamSearchResponse) GetFiles() []*FileMatch {
@@ -919,7 +974,7 @@ type FileMatch struct {
 
 func (x *FileMatch) Reset() {
 	*x = FileMatch{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[9]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -931,7 +986,7 @@ func (x *FileMatch) String() string {
 func (*FileMatch) ProtoMessage() {}
 
 func (x *FileMatch) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[9]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -944,7 +999,7 @@ func (x *FileMatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileMatch.ProtoReflect.Descriptor instead.
 func (*FileMatch) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{9}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *FileMatch) GetRepo() string {
@@ -1040,7 +1095,7 @@ type ChunkMatch struct {
 
 func (x *ChunkMatch) Reset() {
 	*x = ChunkMatch{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[10]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1052,7 +1107,7 @@ func (x *ChunkMatch) String() string {
 func (*ChunkMatch) ProtoMessage() {}
 
 func (x *ChunkMatch) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[10]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1065,7 +1120,7 @@ func (x *ChunkMatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChunkMatch.ProtoReflect.Descriptor instead.
 func (*ChunkMatch) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{10}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ChunkMatch) GetContent() []byte {
@@ -1107,7 +1162,7 @@ type Range struct {
 
 func (x *Range) Reset() {
 	*x = Range{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[11]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1119,7 +1174,7 @@ func (x *Range) String() string {
 func (*Range) ProtoMessage() {}
 
 func (x *Range) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[11]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1132,7 +1187,7 @@ func (x *Range) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Range.ProtoReflect.Descriptor instead.
 func (*Range) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{11}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Range) GetStart() *Location {
@@ -1164,7 +1219,7 @@ type Location struct {
 
 func (x *Location) Reset() {
 	*x = Location{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[12]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1176,7 +1231,7 @@ func (x *Location) String() string {
 func (*Location) ProtoMessage() {}
 
 func (x *Location) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[12]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1189,7 +1244,7 @@ func (x *Location) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Location.ProtoReflect.Descriptor instead.
 func (*Location) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{12}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Location) GetByteOffset() uint32 {
@@ -1236,7 +1291,7 @@ type Statistics struct {
 
 func (x *Statistics) Reset() {
 	*x = Statistics{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[13]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1248,7 +1303,7 @@ func (x *Statistics) String() string {
 func (*Statistics) ProtoMessage() {}
 
 func (x *Statistics) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[13]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1261,7 +1316,7 @@ func (x *Statistics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Statistics.ProtoReflect.Descriptor instead.
 func (*Statistics) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{13}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Statistics) GetFilesMatched() uint64 {
@@ -1355,7 +1410,7 @@ type Coverage struct {
 
 func (x *Coverage) Reset() {
 	*x = Coverage{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[14]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1367,7 +1422,7 @@ func (x *Coverage) String() string {
 func (*Coverage) ProtoMessage() {}
 
 func (x *Coverage) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[14]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1380,7 +1435,7 @@ func (x *Coverage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Coverage.ProtoReflect.Descriptor instead.
 func (*Coverage) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{14}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Coverage) GetComplete() bool {
@@ -1447,7 +1502,7 @@ type UncoveredShard struct {
 
 func (x *UncoveredShard) Reset() {
 	*x = UncoveredShard{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[15]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1459,7 +1514,7 @@ func (x *UncoveredShard) String() string {
 func (*UncoveredShard) ProtoMessage() {}
 
 func (x *UncoveredShard) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[15]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1472,7 +1527,7 @@ func (x *UncoveredShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UncoveredShard.ProtoReflect.Descriptor instead.
 func (*UncoveredShard) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{15}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *UncoveredShard) GetDigest() []byte {
@@ -1519,7 +1574,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[16]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1531,7 +1586,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[16]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1544,7 +1599,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{16}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ListRequest) GetQuery() string {
@@ -1594,7 +1649,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[17]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1606,7 +1661,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[17]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1619,7 +1674,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{17}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ListResponse) GetRepos() []*RepoEntry {
@@ -1666,7 +1721,7 @@ type RepoEntry struct {
 
 func (x *RepoEntry) Reset() {
 	*x = RepoEntry{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[18]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1678,7 +1733,7 @@ func (x *RepoEntry) String() string {
 func (*RepoEntry) ProtoMessage() {}
 
 func (x *RepoEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[18]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1691,7 +1746,7 @@ func (x *RepoEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepoEntry.ProtoReflect.Descriptor instead.
 func (*RepoEntry) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{18}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *RepoEntry) GetName() string {
@@ -1790,7 +1845,7 @@ type BranchEntry struct {
 
 func (x *BranchEntry) Reset() {
 	*x = BranchEntry{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[19]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1802,7 +1857,7 @@ func (x *BranchEntry) String() string {
 func (*BranchEntry) ProtoMessage() {}
 
 func (x *BranchEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[19]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1815,7 +1870,7 @@ func (x *BranchEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BranchEntry.ProtoReflect.Descriptor instead.
 func (*BranchEntry) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{19}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *BranchEntry) GetName() string {
@@ -1844,7 +1899,7 @@ type LanguageShare struct {
 
 func (x *LanguageShare) Reset() {
 	*x = LanguageShare{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[20]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1856,7 +1911,7 @@ func (x *LanguageShare) String() string {
 func (*LanguageShare) ProtoMessage() {}
 
 func (x *LanguageShare) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[20]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1869,7 +1924,7 @@ func (x *LanguageShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LanguageShare.ProtoReflect.Descriptor instead.
 func (*LanguageShare) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{20}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *LanguageShare) GetLanguage() string {
@@ -1905,7 +1960,7 @@ type SkippedFile struct {
 
 func (x *SkippedFile) Reset() {
 	*x = SkippedFile{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[21]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1917,7 +1972,7 @@ func (x *SkippedFile) String() string {
 func (*SkippedFile) ProtoMessage() {}
 
 func (x *SkippedFile) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[21]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1930,7 +1985,7 @@ func (x *SkippedFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkippedFile.ProtoReflect.Descriptor instead.
 func (*SkippedFile) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{21}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *SkippedFile) GetPath() []byte {
@@ -1970,7 +2025,7 @@ type GetFileRequest struct {
 
 func (x *GetFileRequest) Reset() {
 	*x = GetFileRequest{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[22]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1982,7 +2037,7 @@ func (x *GetFileRequest) String() string {
 func (*GetFileRequest) ProtoMessage() {}
 
 func (x *GetFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[22]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1995,7 +2050,7 @@ func (x *GetFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFileRequest.ProtoReflect.Descriptor instead.
 func (*GetFileRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{22}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *GetFileRequest) GetRepo() string {
@@ -2049,7 +2104,7 @@ type GetFileResponse struct {
 
 func (x *GetFileResponse) Reset() {
 	*x = GetFileResponse{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[23]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2061,7 +2116,7 @@ func (x *GetFileResponse) String() string {
 func (*GetFileResponse) ProtoMessage() {}
 
 func (x *GetFileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[23]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2074,7 +2129,7 @@ func (x *GetFileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFileResponse.ProtoReflect.Descriptor instead.
 func (*GetFileResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{23}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *GetFileResponse) GetContent() []byte {
@@ -2143,7 +2198,7 @@ type QueryError struct {
 
 func (x *QueryError) Reset() {
 	*x = QueryError{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[24]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2155,7 +2210,7 @@ func (x *QueryError) String() string {
 func (*QueryError) ProtoMessage() {}
 
 func (x *QueryError) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[24]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2168,7 +2223,7 @@ func (x *QueryError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryError.ProtoReflect.Descriptor instead.
 func (*QueryError) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{24}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *QueryError) GetPosition() uint32 {
@@ -2226,11 +2281,14 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\bat_least\x18\x02 \x01(\fB\a\xbaH\x04z\x02\x18@H\x00R\aatLeast\x12D\n" +
 	"\abounded\x18\x03 \x01(\v2\x19.google.protobuf.DurationB\r\xbaH\n" +
 	"\xaa\x01\a\"\x03\b\x90\x1c2\x00H\x00R\aboundedB\a\n" +
-	"\x05level\"\x8a\x01\n" +
+	"\x05level\"\xc2\x01\n" +
 	"\x04Plan\x125\n" +
 	"\x06shards\x18\x01 \x03(\v2\x1d.trawl.search.v1.PlannedShardR\x06shards\x12/\n" +
 	"\x05after\x18\x02 \x01(\v2\x19.trawl.search.v1.OrderKeyR\x05after\x12\x1a\n" +
-	"\brevision\x18\x03 \x01(\x03R\brevision\"E\n" +
+	"\brevision\x18\x03 \x01(\x03R\brevision\x126\n" +
+	"\bresolved\x18\x04 \x03(\v2\x1a.trawl.search.v1.RepoNamesR\bresolved\"!\n" +
+	"\tRepoNames\x12\x14\n" +
+	"\x05names\x18\x01 \x03(\tR\x05names\"E\n" +
 	"\fPlannedShard\x12\x1f\n" +
 	"\x06digest\x18\x01 \x01(\fB\a\xbaH\x04z\x02h R\x06digest\x12\x14\n" +
 	"\x05repos\x18\x02 \x03(\tR\x05repos\"\\\n" +
@@ -2416,7 +2474,7 @@ func file_trawl_search_v1_search_proto_rawDescGZIP() []byte {
 }
 
 var file_trawl_search_v1_search_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_trawl_search_v1_search_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_trawl_search_v1_search_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_trawl_search_v1_search_proto_goTypes = []any{
 	(Mode)(0),                     // 0: trawl.search.v1.Mode
 	(SkipReason)(0),               // 1: trawl.search.v1.SkipReason
@@ -2425,79 +2483,81 @@ var file_trawl_search_v1_search_proto_goTypes = []any{
 	(*SearchOptions)(nil),         // 4: trawl.search.v1.SearchOptions
 	(*Consistency)(nil),           // 5: trawl.search.v1.Consistency
 	(*Plan)(nil),                  // 6: trawl.search.v1.Plan
-	(*PlannedShard)(nil),          // 7: trawl.search.v1.PlannedShard
-	(*OrderKey)(nil),              // 8: trawl.search.v1.OrderKey
-	(*SearchResponse)(nil),        // 9: trawl.search.v1.SearchResponse
-	(*StreamSearchRequest)(nil),   // 10: trawl.search.v1.StreamSearchRequest
-	(*StreamSearchResponse)(nil),  // 11: trawl.search.v1.StreamSearchResponse
-	(*FileMatch)(nil),             // 12: trawl.search.v1.FileMatch
-	(*ChunkMatch)(nil),            // 13: trawl.search.v1.ChunkMatch
-	(*Range)(nil),                 // 14: trawl.search.v1.Range
-	(*Location)(nil),              // 15: trawl.search.v1.Location
-	(*Statistics)(nil),            // 16: trawl.search.v1.Statistics
-	(*Coverage)(nil),              // 17: trawl.search.v1.Coverage
-	(*UncoveredShard)(nil),        // 18: trawl.search.v1.UncoveredShard
-	(*ListRequest)(nil),           // 19: trawl.search.v1.ListRequest
-	(*ListResponse)(nil),          // 20: trawl.search.v1.ListResponse
-	(*RepoEntry)(nil),             // 21: trawl.search.v1.RepoEntry
-	(*BranchEntry)(nil),           // 22: trawl.search.v1.BranchEntry
-	(*LanguageShare)(nil),         // 23: trawl.search.v1.LanguageShare
-	(*SkippedFile)(nil),           // 24: trawl.search.v1.SkippedFile
-	(*GetFileRequest)(nil),        // 25: trawl.search.v1.GetFileRequest
-	(*GetFileResponse)(nil),       // 26: trawl.search.v1.GetFileResponse
-	(*QueryError)(nil),            // 27: trawl.search.v1.QueryError
-	(*durationpb.Duration)(nil),   // 28: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 29: google.protobuf.Timestamp
+	(*RepoNames)(nil),             // 7: trawl.search.v1.RepoNames
+	(*PlannedShard)(nil),          // 8: trawl.search.v1.PlannedShard
+	(*OrderKey)(nil),              // 9: trawl.search.v1.OrderKey
+	(*SearchResponse)(nil),        // 10: trawl.search.v1.SearchResponse
+	(*StreamSearchRequest)(nil),   // 11: trawl.search.v1.StreamSearchRequest
+	(*StreamSearchResponse)(nil),  // 12: trawl.search.v1.StreamSearchResponse
+	(*FileMatch)(nil),             // 13: trawl.search.v1.FileMatch
+	(*ChunkMatch)(nil),            // 14: trawl.search.v1.ChunkMatch
+	(*Range)(nil),                 // 15: trawl.search.v1.Range
+	(*Location)(nil),              // 16: trawl.search.v1.Location
+	(*Statistics)(nil),            // 17: trawl.search.v1.Statistics
+	(*Coverage)(nil),              // 18: trawl.search.v1.Coverage
+	(*UncoveredShard)(nil),        // 19: trawl.search.v1.UncoveredShard
+	(*ListRequest)(nil),           // 20: trawl.search.v1.ListRequest
+	(*ListResponse)(nil),          // 21: trawl.search.v1.ListResponse
+	(*RepoEntry)(nil),             // 22: trawl.search.v1.RepoEntry
+	(*BranchEntry)(nil),           // 23: trawl.search.v1.BranchEntry
+	(*LanguageShare)(nil),         // 24: trawl.search.v1.LanguageShare
+	(*SkippedFile)(nil),           // 25: trawl.search.v1.SkippedFile
+	(*GetFileRequest)(nil),        // 26: trawl.search.v1.GetFileRequest
+	(*GetFileResponse)(nil),       // 27: trawl.search.v1.GetFileResponse
+	(*QueryError)(nil),            // 28: trawl.search.v1.QueryError
+	(*durationpb.Duration)(nil),   // 29: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 30: google.protobuf.Timestamp
 }
 var file_trawl_search_v1_search_proto_depIdxs = []int32{
 	4,  // 0: trawl.search.v1.SearchRequest.options:type_name -> trawl.search.v1.SearchOptions
 	6,  // 1: trawl.search.v1.SearchRequest.plan:type_name -> trawl.search.v1.Plan
 	0,  // 2: trawl.search.v1.SearchOptions.mode:type_name -> trawl.search.v1.Mode
 	5,  // 3: trawl.search.v1.SearchOptions.consistency:type_name -> trawl.search.v1.Consistency
-	28, // 4: trawl.search.v1.Consistency.bounded:type_name -> google.protobuf.Duration
-	7,  // 5: trawl.search.v1.Plan.shards:type_name -> trawl.search.v1.PlannedShard
-	8,  // 6: trawl.search.v1.Plan.after:type_name -> trawl.search.v1.OrderKey
-	12, // 7: trawl.search.v1.SearchResponse.files:type_name -> trawl.search.v1.FileMatch
-	16, // 8: trawl.search.v1.SearchResponse.statistics:type_name -> trawl.search.v1.Statistics
-	17, // 9: trawl.search.v1.SearchResponse.coverage:type_name -> trawl.search.v1.Coverage
-	3,  // 10: trawl.search.v1.StreamSearchRequest.search:type_name -> trawl.search.v1.SearchRequest
-	12, // 11: trawl.search.v1.StreamSearchResponse.files:type_name -> trawl.search.v1.FileMatch
-	16, // 12: trawl.search.v1.StreamSearchResponse.statistics:type_name -> trawl.search.v1.Statistics
-	17, // 13: trawl.search.v1.StreamSearchResponse.coverage:type_name -> trawl.search.v1.Coverage
-	13, // 14: trawl.search.v1.FileMatch.chunks:type_name -> trawl.search.v1.ChunkMatch
-	1,  // 15: trawl.search.v1.FileMatch.skip_reason:type_name -> trawl.search.v1.SkipReason
-	15, // 16: trawl.search.v1.ChunkMatch.content_start:type_name -> trawl.search.v1.Location
-	14, // 17: trawl.search.v1.ChunkMatch.ranges:type_name -> trawl.search.v1.Range
-	15, // 18: trawl.search.v1.Range.start:type_name -> trawl.search.v1.Location
-	15, // 19: trawl.search.v1.Range.end:type_name -> trawl.search.v1.Location
-	28, // 20: trawl.search.v1.Statistics.duration:type_name -> google.protobuf.Duration
-	18, // 21: trawl.search.v1.Coverage.uncovered:type_name -> trawl.search.v1.UncoveredShard
-	2,  // 22: trawl.search.v1.UncoveredShard.reason:type_name -> trawl.search.v1.UncoveredReason
-	5,  // 23: trawl.search.v1.ListRequest.consistency:type_name -> trawl.search.v1.Consistency
-	6,  // 24: trawl.search.v1.ListRequest.plan:type_name -> trawl.search.v1.Plan
-	21, // 25: trawl.search.v1.ListResponse.repos:type_name -> trawl.search.v1.RepoEntry
-	17, // 26: trawl.search.v1.ListResponse.coverage:type_name -> trawl.search.v1.Coverage
-	22, // 27: trawl.search.v1.RepoEntry.branches:type_name -> trawl.search.v1.BranchEntry
-	23, // 28: trawl.search.v1.RepoEntry.languages:type_name -> trawl.search.v1.LanguageShare
-	24, // 29: trawl.search.v1.RepoEntry.skipped_files:type_name -> trawl.search.v1.SkippedFile
-	29, // 30: trawl.search.v1.RepoEntry.published_at:type_name -> google.protobuf.Timestamp
-	1,  // 31: trawl.search.v1.SkippedFile.reason:type_name -> trawl.search.v1.SkipReason
-	5,  // 32: trawl.search.v1.GetFileRequest.consistency:type_name -> trawl.search.v1.Consistency
-	6,  // 33: trawl.search.v1.GetFileRequest.plan:type_name -> trawl.search.v1.Plan
-	1,  // 34: trawl.search.v1.GetFileResponse.skip_reason:type_name -> trawl.search.v1.SkipReason
-	3,  // 35: trawl.search.v1.SearchService.Search:input_type -> trawl.search.v1.SearchRequest
-	10, // 36: trawl.search.v1.SearchService.StreamSearch:input_type -> trawl.search.v1.StreamSearchRequest
-	19, // 37: trawl.search.v1.SearchService.List:input_type -> trawl.search.v1.ListRequest
-	25, // 38: trawl.search.v1.SearchService.GetFile:input_type -> trawl.search.v1.GetFileRequest
-	9,  // 39: trawl.search.v1.SearchService.Search:output_type -> trawl.search.v1.SearchResponse
-	11, // 40: trawl.search.v1.SearchService.StreamSearch:output_type -> trawl.search.v1.StreamSearchResponse
-	20, // 41: trawl.search.v1.SearchService.List:output_type -> trawl.search.v1.ListResponse
-	26, // 42: trawl.search.v1.SearchService.GetFile:output_type -> trawl.search.v1.GetFileResponse
-	39, // [39:43] is the sub-list for method output_type
-	35, // [35:39] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	29, // 4: trawl.search.v1.Consistency.bounded:type_name -> google.protobuf.Duration
+	8,  // 5: trawl.search.v1.Plan.shards:type_name -> trawl.search.v1.PlannedShard
+	9,  // 6: trawl.search.v1.Plan.after:type_name -> trawl.search.v1.OrderKey
+	7,  // 7: trawl.search.v1.Plan.resolved:type_name -> trawl.search.v1.RepoNames
+	13, // 8: trawl.search.v1.SearchResponse.files:type_name -> trawl.search.v1.FileMatch
+	17, // 9: trawl.search.v1.SearchResponse.statistics:type_name -> trawl.search.v1.Statistics
+	18, // 10: trawl.search.v1.SearchResponse.coverage:type_name -> trawl.search.v1.Coverage
+	3,  // 11: trawl.search.v1.StreamSearchRequest.search:type_name -> trawl.search.v1.SearchRequest
+	13, // 12: trawl.search.v1.StreamSearchResponse.files:type_name -> trawl.search.v1.FileMatch
+	17, // 13: trawl.search.v1.StreamSearchResponse.statistics:type_name -> trawl.search.v1.Statistics
+	18, // 14: trawl.search.v1.StreamSearchResponse.coverage:type_name -> trawl.search.v1.Coverage
+	14, // 15: trawl.search.v1.FileMatch.chunks:type_name -> trawl.search.v1.ChunkMatch
+	1,  // 16: trawl.search.v1.FileMatch.skip_reason:type_name -> trawl.search.v1.SkipReason
+	16, // 17: trawl.search.v1.ChunkMatch.content_start:type_name -> trawl.search.v1.Location
+	15, // 18: trawl.search.v1.ChunkMatch.ranges:type_name -> trawl.search.v1.Range
+	16, // 19: trawl.search.v1.Range.start:type_name -> trawl.search.v1.Location
+	16, // 20: trawl.search.v1.Range.end:type_name -> trawl.search.v1.Location
+	29, // 21: trawl.search.v1.Statistics.duration:type_name -> google.protobuf.Duration
+	19, // 22: trawl.search.v1.Coverage.uncovered:type_name -> trawl.search.v1.UncoveredShard
+	2,  // 23: trawl.search.v1.UncoveredShard.reason:type_name -> trawl.search.v1.UncoveredReason
+	5,  // 24: trawl.search.v1.ListRequest.consistency:type_name -> trawl.search.v1.Consistency
+	6,  // 25: trawl.search.v1.ListRequest.plan:type_name -> trawl.search.v1.Plan
+	22, // 26: trawl.search.v1.ListResponse.repos:type_name -> trawl.search.v1.RepoEntry
+	18, // 27: trawl.search.v1.ListResponse.coverage:type_name -> trawl.search.v1.Coverage
+	23, // 28: trawl.search.v1.RepoEntry.branches:type_name -> trawl.search.v1.BranchEntry
+	24, // 29: trawl.search.v1.RepoEntry.languages:type_name -> trawl.search.v1.LanguageShare
+	25, // 30: trawl.search.v1.RepoEntry.skipped_files:type_name -> trawl.search.v1.SkippedFile
+	30, // 31: trawl.search.v1.RepoEntry.published_at:type_name -> google.protobuf.Timestamp
+	1,  // 32: trawl.search.v1.SkippedFile.reason:type_name -> trawl.search.v1.SkipReason
+	5,  // 33: trawl.search.v1.GetFileRequest.consistency:type_name -> trawl.search.v1.Consistency
+	6,  // 34: trawl.search.v1.GetFileRequest.plan:type_name -> trawl.search.v1.Plan
+	1,  // 35: trawl.search.v1.GetFileResponse.skip_reason:type_name -> trawl.search.v1.SkipReason
+	3,  // 36: trawl.search.v1.SearchService.Search:input_type -> trawl.search.v1.SearchRequest
+	11, // 37: trawl.search.v1.SearchService.StreamSearch:input_type -> trawl.search.v1.StreamSearchRequest
+	20, // 38: trawl.search.v1.SearchService.List:input_type -> trawl.search.v1.ListRequest
+	26, // 39: trawl.search.v1.SearchService.GetFile:input_type -> trawl.search.v1.GetFileRequest
+	10, // 40: trawl.search.v1.SearchService.Search:output_type -> trawl.search.v1.SearchResponse
+	12, // 41: trawl.search.v1.SearchService.StreamSearch:output_type -> trawl.search.v1.StreamSearchResponse
+	21, // 42: trawl.search.v1.SearchService.List:output_type -> trawl.search.v1.ListResponse
+	27, // 43: trawl.search.v1.SearchService.GetFile:output_type -> trawl.search.v1.GetFileResponse
+	40, // [40:44] is the sub-list for method output_type
+	36, // [36:40] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_trawl_search_v1_search_proto_init() }
@@ -2516,7 +2576,7 @@ func file_trawl_search_v1_search_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_trawl_search_v1_search_proto_rawDesc), len(file_trawl_search_v1_search_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   25,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
