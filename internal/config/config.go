@@ -1,0 +1,188 @@
+// Package config loads the settings of one role of Trawl.
+//
+// A component declares its settings as a struct with one tagged field each,
+// gives defaults in SetDefaults and limits in Validate:
+//
+//	type Config struct {
+//		GRPC  server.Config `config:"grpc"`
+//		Cache config.Bytes  `config:"cache-size" doc:"disk space for shards"`
+//	}
+//
+// From the struct follow, for each setting, one YAML key (grpc.addr), one
+// environment variable (TRAWL_SEARCHER_GRPC_ADDR) and one flag (--grpc-addr).
+// What is set later wins: default, YAML file, environment, flag. A key that no
+// field declares is an error, and every error names the setting, the value,
+// where it came from and what is allowed.
+//
+// Field types: string, bool, signed and unsigned integers, float64,
+// time.Duration, Bytes, Secret and []string. The YAML of []string is a list or
+// one comma-separated string. Nested structs nest the keys; an embedded struct
+// adds its keys to those of its parent; the tag "-" hides a field.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// Settings is the configuration struct of a component, by pointer.
+type Settings interface {
+	// SetDefaults gives every setting its default. It calls SetDefaults of
+	// nested configurations.
+	SetDefaults()
+	// Validate reports every setting that is out of its limits, best by a
+	// Check.
+	Validate() error
+}
+
+const (
+	// fileFlag names the flag and the key of the YAML file's path.
+	fileFlag = "config"
+	// printFlag names the flag that asks for the effective settings.
+	printFlag = "print-config"
+)
+
+// Set binds the settings of one role to the sources they can come from. It is
+// for one goroutine.
+type Set struct {
+	role     string
+	settings Settings
+	fields   []*field
+	flags    *pflag.FlagSet
+	file     string
+	print    bool
+	sources  map[string]string // key → where its value came from
+}
+
+// Bind sets the defaults of settings and declares one flag for each of them on
+// flags, and --config and --print-config. The role ("searcher") names the
+// environment variables. An error means that the struct itself is declared
+// wrongly: a field without tag or doc, a type that has no text form, two
+// settings with one name.
+func Bind(flags *pflag.FlagSet, role string, settings Settings) (*Set, error) {
+	settings.SetDefaults()
+	fields, err := fieldsOf(role, settings)
+	if err != nil {
+		return nil, fmt.Errorf("declare the settings of %s: %w", role, err)
+	}
+	s := &Set{role: role, settings: settings, fields: fields, flags: flags, sources: map[string]string{}}
+	for _, f := range fields {
+		if flags.Lookup(f.flag) != nil {
+			return nil, fmt.Errorf("declare the settings of %s: the flag --%s exists already", role, f.flag)
+		}
+		f.declare(flags)
+	}
+	flags.StringVar(&s.file, fileFlag, "", "YAML file with settings, or $"+envName(role, fileFlag))
+	flags.BoolVar(&s.print, printFlag, false, "print the effective settings as YAML, secrets redacted, and exit")
+	return s, nil
+}
+
+// PrintRequested tells whether --print-config was given: the caller then calls
+// Print after Load and ends.
+func (s *Set) PrintRequested() bool { return s.print }
+
+// Load fills the settings from the YAML file, the environment (lines of
+// "NAME=value", as of os.Environ) and the flags, which must be parsed by now,
+// and validates the outcome. The error joins everything that is wrong, each
+// part an *Error.
+func (s *Set) Load(environ []string) error {
+	layers, err := s.layers(environ)
+	if err != nil {
+		return fmt.Errorf("load the settings of %s: %w", s.role, err)
+	}
+	var problems []error
+	for _, l := range layers {
+		problems = append(problems, s.apply(l)...)
+	}
+	if len(problems) == 0 {
+		problems = s.validate()
+	}
+	if len(problems) > 0 {
+		return fmt.Errorf("load the settings of %s: %w", s.role, errors.Join(problems...))
+	}
+	return nil
+}
+
+// apply sets what one layer gives and returns what is wrong with it, in the
+// order of the keys.
+func (s *Set) apply(l layer) []error {
+	var problems []error
+	for _, key := range l.keys() {
+		source := l.source(key)
+		i := slices.IndexFunc(s.fields, func(f *field) bool { return f.key == key })
+		if i < 0 && s.isGroup(key) && isEmpty(l.values[key]) {
+			continue
+		}
+		if i < 0 {
+			problems = append(problems, &Error{Key: key, Source: source, Want: s.unknown(key)})
+			continue
+		}
+		if err := s.fields[i].set(l.values[key], l.fromArgv); err != nil {
+			problems = append(problems, s.fields[i].problem(l.values[key], source, err))
+			continue
+		}
+		s.sources[key] = source
+	}
+	return problems
+}
+
+// validate asks the settings themselves and adds to each complaint where the
+// value came from.
+func (s *Set) validate() []error {
+	err := s.settings.Validate()
+	if err == nil {
+		return nil
+	}
+	problems := unjoin(err)
+	for i, p := range problems {
+		var e *Error
+		if errors.As(p, &e) {
+			located := *e
+			if located.Source = s.sources[e.Key]; located.Source == "" {
+				located.Source = "the default"
+			}
+			problems[i] = &located
+		}
+	}
+	return problems
+}
+
+// isGroup tells whether settings stand below the key.
+func (s *Set) isGroup(key string) bool {
+	return slices.ContainsFunc(s.fields, func(f *field) bool { return strings.HasPrefix(f.key, key+".") })
+}
+
+// isEmpty tells whether a group of the YAML file says nothing, as when all that
+// stood below it was commented out.
+func isEmpty(value any) bool {
+	group, isMap := value.(map[string]any)
+	return value == nil || isMap && len(group) == 0
+}
+
+// unknown says what is wrong with a key that no setting has, and what it may
+// have been meant for.
+func (s *Set) unknown(key string) string {
+	if s.isGroup(key) {
+		return "this is a group of settings, not a setting"
+	}
+	best, least := "", 1+len(key)/3
+	for _, f := range s.fields {
+		if d := distance(key, f.key); d <= least {
+			best, least = f.key, d-1
+		}
+	}
+	if best == "" {
+		return "there is no such setting"
+	}
+	return "there is no such setting; did you mean " + best + "?"
+}
+
+// envName is the environment variable of a key.
+func envName(role, key string) string {
+	name := "TRAWL_" + role + "_" + key
+	return strings.ToUpper(strings.NewReplacer(".", "_", "-", "_").Replace(name))
+}

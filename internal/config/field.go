@@ -1,0 +1,139 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// field is one setting.
+type field struct {
+	key, flag, env string
+	doc            string
+	value          reflect.Value // addressable
+	initial        string        // the default as text, redacted
+}
+
+// keyPart is what a tag may be: one step of a key.
+var keyPart = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
+
+// serviceLink matches the variables by which Kubernetes tells a container of
+// the services in its namespace. With a service named trawl-searcher they look
+// like settings of the searcher, so no setting may have such a name.
+var serviceLink = regexp.MustCompile(`_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
+
+// fieldsOf lists the settings of a struct in the order of their declaration.
+func fieldsOf(role string, settings Settings) ([]*field, error) {
+	v := reflect.ValueOf(settings)
+	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
+		return nil, fmt.Errorf("%T is not a pointer to a struct", settings)
+	}
+	fields, err := walk(nil, "", v.Elem())
+	if err != nil {
+		return nil, err
+	}
+	seen := map[string]string{envName(role, fileFlag): "--" + fileFlag, envName(role, printFlag): "--" + printFlag}
+	for _, f := range fields {
+		f.flag = strings.ReplaceAll(f.key, ".", "-")
+		f.env = envName(role, f.key)
+		f.initial = format(f.value)
+		if other, ok := seen[f.env]; ok {
+			return nil, fmt.Errorf("%s and %s share the variable %s", f.key, other, f.env)
+		}
+		if serviceLink.MatchString(f.env) {
+			return nil, fmt.Errorf("%s: the variable %s can be taken for one that Kubernetes sets", f.key, f.env)
+		}
+		seen[f.env] = f.key
+	}
+	return fields, nil
+}
+
+// walk appends the settings below one struct.
+func walk(fields []*field, prefix string, v reflect.Value) ([]*field, error) {
+	for i := range v.NumField() {
+		t := v.Type().Field(i)
+		tag, tagged := t.Tag.Lookup("config")
+		if !t.IsExported() && !t.Anonymous || tag == "-" {
+			continue
+		}
+		nested := t.Type.Kind() == reflect.Struct && !isLeaf(t.Type)
+		var err error
+		switch {
+		case t.Anonymous && !tagged && nested:
+			fields, err = walk(fields, prefix, v.Field(i))
+		case !keyPart.MatchString(tag):
+			err = fmt.Errorf("field %s%s has no usable config tag: %q", prefix, t.Name, tag)
+		case nested:
+			fields, err = walk(fields, prefix+tag+".", v.Field(i))
+		case !isLeaf(t.Type):
+			err = fmt.Errorf("%s%s: a setting cannot be a %s", prefix, tag, t.Type)
+		case t.Tag.Get("doc") == "":
+			err = fmt.Errorf("%s%s has no doc tag", prefix, tag)
+		default:
+			fields = append(fields, &field{key: prefix + tag, doc: t.Tag.Get("doc"), value: v.Field(i)})
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return fields, nil
+}
+
+// set parses a raw value into the setting. A secret is refused on the command
+// line, where every user of the machine could read it.
+func (f *field) set(raw any, fromArgv bool) error {
+	parsed := reflect.New(f.value.Type())
+	if err := parse(parsed.Elem(), raw); err != nil {
+		return err
+	}
+	if f.secret() && fromArgv && !strings.HasPrefix(fmt.Sprint(raw), secretFile) {
+		return errSecretInArgv
+	}
+	f.value.Set(parsed.Elem())
+	return nil
+}
+
+var errSecretInArgv = errors.New("file:PATH, because a command line is not private")
+
+func (f *field) secret() bool { return f.value.Type() == reflect.TypeFor[Secret]() }
+
+// problem describes a value that could not be set; the value of a secret is
+// left out.
+func (f *field) problem(raw any, source string, err error) *Error {
+	value := fmt.Sprint(raw)
+	if f.secret() {
+		value = redacted
+	}
+	return &Error{Key: f.key, Value: value, Source: source, Want: "want " + err.Error()}
+}
+
+// declare adds the setting's flag.
+func (f *field) declare(flags *pflag.FlagSet) {
+	fl := flags.VarPF(&flagValue{field: f, text: f.initial}, f.flag, "", f.doc)
+	if f.value.Kind() == reflect.Bool {
+		fl.NoOptDefVal = "true"
+	}
+}
+
+// flagValue keeps a flag's text until Load decides what wins.
+type flagValue struct {
+	field *field
+	text  string
+}
+
+// String implements pflag.Value.
+func (v *flagValue) String() string { return v.text }
+
+// Set implements pflag.Value. The text is judged by Load, together with all
+// other sources, so that every mistake is reported at once and in one form.
+func (v *flagValue) Set(text string) error {
+	v.text = text
+	return nil
+}
+
+// Type implements pflag.Value: the word that stands for a value in the help.
+func (v *flagValue) Type() string { return typeName(v.field.value.Type()) }

@@ -1,0 +1,149 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/knadh/koanf/parsers/yaml"
+	"github.com/knadh/koanf/providers/env/v2"
+	"github.com/knadh/koanf/providers/posflag"
+	"github.com/knadh/koanf/v2"
+	"github.com/spf13/pflag"
+)
+
+// maxFile bounds the YAML file, in bytes.
+const maxFile = 1 << 20
+
+// layer is what one source says, by key.
+type layer struct {
+	values   map[string]any
+	source   func(key string) string
+	fromArgv bool
+}
+
+func (l layer) keys() []string { return slices.Sorted(maps.Keys(l.values)) }
+
+// layers reads the three sources, the weakest first.
+func (s *Set) layers(environ []string) ([]layer, error) {
+	path := s.file
+	if path == "" {
+		path = lookup(environ, envName(s.role, fileFlag))
+	}
+	file, err := fileLayer(path)
+	if err != nil {
+		return nil, err
+	}
+	variables, err := s.envLayer(environ)
+	if err != nil {
+		return nil, err
+	}
+	flags, err := s.flagLayer()
+	if err != nil {
+		return nil, err
+	}
+	return []layer{file, variables, flags}, nil
+}
+
+func lookup(environ []string, name string) string {
+	for _, line := range environ {
+		if value, ok := strings.CutPrefix(line, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// fileLayer reads the YAML file; no path is an empty layer.
+func fileLayer(path string) (layer, error) {
+	l := layer{source: func(string) string { return path }}
+	if path == "" {
+		return l, nil
+	}
+	content, err := readLimited(path, maxFile)
+	if err != nil {
+		return l, fmt.Errorf("read the settings file: %w", err)
+	}
+	l.values, err = flat(document(content), yaml.Parser())
+	if err != nil {
+		return l, fmt.Errorf("parse %s: %w", path, err)
+	}
+	return l, nil
+}
+
+// envLayer picks the role's variables. A variable with the role's prefix that
+// is no setting stays in, by its own name, and is reported as unknown, unless
+// Kubernetes put it there.
+func (s *Set) envLayer(environ []string) (layer, error) {
+	keys := map[string]string{envName(s.role, fileFlag): "", envName(s.role, printFlag): ""}
+	for _, f := range s.fields {
+		keys[f.env] = f.key
+	}
+	rename := func(name, value string) (string, any) {
+		if key, ok := keys[name]; ok {
+			return key, value
+		}
+		if serviceLink.MatchString(name) {
+			return "", nil
+		}
+		return name, value
+	}
+	values, err := flat(env.Provider(".", env.Opt{
+		Prefix:        envName(s.role, ""),
+		TransformFunc: rename,
+		EnvironFunc:   func() []string { return environ },
+	}), nil)
+	if err != nil {
+		return layer{}, fmt.Errorf("read the environment: %w", err)
+	}
+	source := func(key string) string { return "$" + s.envOf(key) }
+	return layer{values: values, source: source}, nil
+}
+
+// envOf is the variable of a key; an unknown variable is its own key.
+func (s *Set) envOf(key string) string {
+	for _, f := range s.fields {
+		if f.key == key {
+			return f.env
+		}
+	}
+	return key
+}
+
+// flagLayer picks the flags that were given.
+func (s *Set) flagLayer() (layer, error) {
+	pick := func(f *pflag.Flag) (string, any) {
+		v, ok := f.Value.(*flagValue)
+		if !ok || !f.Changed || !slices.Contains(s.fields, v.field) {
+			return "", nil
+		}
+		return v.field.key, v.text
+	}
+	values, err := flat(posflag.ProviderWithFlag(s.flags, ".", nil, pick), nil)
+	if err != nil {
+		return layer{}, fmt.Errorf("read the flags: %w", err)
+	}
+	source := func(key string) string { return "--" + strings.ReplaceAll(key, ".", "-") }
+	return layer{values: values, source: source, fromArgv: true}, nil
+}
+
+// flat loads one source into koanf and returns its leaves by their full key.
+func flat(p koanf.Provider, parser koanf.Parser) (map[string]any, error) {
+	k := koanf.New(".")
+	if err := k.Load(p, parser); err != nil {
+		return nil, err
+	}
+	return k.All(), nil
+}
+
+// document is a koanf.Provider of bytes at hand.
+type document []byte
+
+// ReadBytes implements koanf.Provider.
+func (d document) ReadBytes() ([]byte, error) { return d, nil }
+
+// Read implements koanf.Provider; it is not called when there is a parser.
+func (d document) Read() (map[string]any, error) {
+	return nil, fmt.Errorf("read %d bytes without a parser", len(d))
+}

@@ -1,0 +1,157 @@
+// Package telemetry gives a process its logs, traces and metrics.
+//
+// Logs go through log/slog, each record with the trace and span it belongs to.
+// Traces go to an OpenTelemetry collector by OTLP over gRPC, or nowhere; trace
+// ids exist in either case, so that logs of one request can be found. Metrics
+// are kept for Prometheus to scrape. Nothing here is global, except where
+// OpenTelemetry itself reports its errors: several roles can live in one
+// process, each with its own component label (see For).
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"runtime/debug"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/propagation"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Identity says which process this is.
+type Identity struct {
+	// Service is the name traces and metrics carry, such as trawl-searcher.
+	Service string
+	// Version is the build's version; empty takes what the Go build recorded.
+	Version string
+	// Instance tells processes of one service apart; empty takes the host name.
+	Instance string
+}
+
+// Telemetry is what components log, trace and count with. It is safe for
+// concurrent use.
+type Telemetry struct {
+	logger     *slog.Logger
+	provider   *sdktrace.TracerProvider
+	registerer prometheus.Registerer
+	registry   *prometheus.Registry
+}
+
+// Option changes what Start sets up.
+type Option func(*options)
+
+type options struct {
+	logs     io.Writer
+	exporter sdktrace.SpanExporter
+}
+
+// WithLogs writes logs to w instead of standard error.
+func WithLogs(w io.Writer) Option { return func(o *options) { o.logs = w } }
+
+// WithExporter hands each ended span to e at once, instead of to a collector.
+func WithExporter(e sdktrace.SpanExporter) Option { return func(o *options) { o.exporter = e } }
+
+// Start sets up logs, traces and metrics. It does not wait for the collector:
+// one that cannot be reached costs spans, never requests. Call Shutdown in the
+// end.
+func Start(ctx context.Context, cfg Config, id Identity, opts ...Option) (*Telemetry, error) {
+	o := options{logs: os.Stderr}
+	for _, opt := range opts {
+		opt(&o)
+	}
+	id = id.complete()
+	logger := newLogger(o.logs, cfg)
+	provider, err := newProvider(ctx, cfg, id, o.exporter)
+	if err != nil {
+		return nil, fmt.Errorf("start tracing: %w", err)
+	}
+	registry, err := newRegistry(id)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("start metrics: %w", err), provider.Shutdown(ctx))
+	}
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
+		logger.Warn("telemetry lost", "error", err)
+	}))
+	return &Telemetry{logger: logger, provider: provider, registerer: registry, registry: registry}, nil
+}
+
+// Shutdown sends the spans that are still here, until ctx ends, and stops.
+func (t *Telemetry) Shutdown(ctx context.Context) error {
+	if err := t.provider.Shutdown(ctx); err != nil {
+		return fmt.Errorf("stop tracing: %w", err)
+	}
+	return nil
+}
+
+// For returns the telemetry of one component of the process: its log records
+// have the attribute component, its metrics the label component. Each component
+// may then register the same metric. It shares everything else with t; only t
+// is shut down.
+func (t *Telemetry) For(component string) *Telemetry {
+	own := *t
+	own.logger = t.logger.With("component", component)
+	own.registerer = prometheus.WrapRegistererWith(prometheus.Labels{"component": component}, t.registerer)
+	return &own
+}
+
+// Logger is where the component logs. Use its …Context methods: they add the
+// trace id.
+func (t *Telemetry) Logger() *slog.Logger { return t.logger }
+
+// Tracer makes spans; the name is the instrumenting package.
+func (t *Telemetry) Tracer(name string) trace.Tracer { return t.provider.Tracer(name) }
+
+// TracerProvider is for libraries that make spans themselves.
+func (t *Telemetry) TracerProvider() trace.TracerProvider { return t.provider }
+
+// Propagator carries the trace context and baggage from process to process, as
+// the W3C headers.
+func (t *Telemetry) Propagator() propagation.TextMapPropagator {
+	return propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{})
+}
+
+// Metrics registers a component's metrics.
+func (t *Telemetry) Metrics() prometheus.Registerer { return t.registerer }
+
+// Gatherer is everything registered in the process, for /metrics.
+func (t *Telemetry) Gatherer() prometheus.Gatherer { return t.registry }
+
+// complete fills what was left open.
+func (id Identity) complete() Identity {
+	if id.Version == "" {
+		id.Version = "unknown"
+		if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+			id.Version = info.Main.Version
+		}
+	}
+	if id.Instance == "" {
+		id.Instance, _ = os.Hostname()
+	}
+	return id
+}
+
+// newRegistry holds what every process tells of itself.
+func newRegistry(id Identity) (*prometheus.Registry, error) {
+	r := prometheus.NewPedanticRegistry()
+	build := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name:        "trawl_build_info",
+		Help:        "Always 1; the labels tell which build runs.",
+		ConstLabels: prometheus.Labels{"version": id.Version, "service": id.Service},
+	})
+	build.Set(1)
+	for _, c := range []prometheus.Collector{
+		build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	} {
+		if err := r.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
