@@ -1,0 +1,178 @@
+package render
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"pgregory.net/rapid"
+
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+func location(offset, line uint32) *searchv1.Location {
+	return &searchv1.Location{ByteOffset: offset, LineNumber: line, Column: 1}
+}
+
+func match(start, end uint32) *searchv1.Range {
+	return &searchv1.Range{Start: location(start, 1), End: location(end, 1)}
+}
+
+// example is two lines of a file from byte 100 on, "needle" found in each, and
+// the path found as well.
+func example() *searchv1.FileMatch {
+	return &searchv1.FileMatch{
+		Repo: "example.org/r", Path: []byte("a/needle.go"), Branches: []string{"main", "old"}, MatchCount: 5, Score: 2,
+		Chunks: []*searchv1.ChunkMatch{
+			{Content: []byte("a/needle.go"), FileName: true, Ranges: []*searchv1.Range{match(2, 8)}},
+			{
+				Content: []byte("x needle\nneedle y\n"), ContentStart: location(100, 7),
+				Ranges: []*searchv1.Range{match(102, 108), match(109, 115)},
+			},
+			{Content: []byte("far needle"), ContentStart: location(400, 40), Ranges: []*searchv1.Range{match(404, 410)}},
+		},
+	}
+}
+
+func TestTextWithoutColor(t *testing.T) {
+	var out bytes.Buffer
+	if err := NewText(&out, false).File(example()); err != nil {
+		t.Fatal(err)
+	}
+	want := `example.org/r a/needle.go (main, old)
+     7  x needle
+     8  needle y
+   ⋮
+    40  far needle
+   … and 1 more
+`
+	if out.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
+	}
+}
+
+func TestTextHighlights(t *testing.T) {
+	var out bytes.Buffer
+	if err := NewText(&out, true).File(example()); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Count(out.String(), string(styleMatch)+"needle"+reset); got != 4 {
+		t.Errorf("%d of 4 matches are highlighted in\n%q", got, out.String())
+	}
+}
+
+func TestMatchOverTwoLinesIsHighlightedOnBoth(t *testing.T) {
+	f := &searchv1.FileMatch{Chunks: []*searchv1.ChunkMatch{{
+		Content: []byte("one\ntwo\n"), ContentStart: location(0, 1), Ranges: []*searchv1.Range{match(1, 6)},
+	}}}
+	var out bytes.Buffer
+	if err := NewText(&out, true).File(f); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{string(styleMatch) + "ne" + reset, string(styleMatch) + "tw" + reset + "o"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in %q", want, out.String())
+		}
+	}
+}
+
+func TestLongLineIsCutAroundTheMatch(t *testing.T) {
+	line := strings.Repeat("é", 5000) + "needle" + strings.Repeat("z", 100000)
+	f := &searchv1.FileMatch{Chunks: []*searchv1.ChunkMatch{{
+		Content: []byte(line), ContentStart: location(0, 1), Ranges: []*searchv1.Range{match(10000, 10006)},
+	}}}
+	var out bytes.Buffer
+	if err := NewText(&out, false).File(f); err != nil {
+		t.Fatal(err)
+	}
+	if got := out.String(); !strings.Contains(got, "éneedlez") || len(got) > maxLine+100 || strings.Contains(got, `\x`) {
+		t.Errorf("cut to %d bytes: %q", len(got), got)
+	}
+}
+
+// TestNothingFoundReachesTheTerminal: whatever a repository holds, what is
+// printed has no control character of it, and no range brings rendering down.
+func TestNothingFoundReachesTheTerminal(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		content := rapid.SliceOf(rapid.Byte()).Draw(t, "content")
+		f := &searchv1.FileMatch{
+			Repo: rapid.String().Draw(t, "repo"), Path: content,
+			Chunks: []*searchv1.ChunkMatch{{
+				Content: content, ContentStart: location(rapid.Uint32().Draw(t, "at"), rapid.Uint32().Draw(t, "line")),
+				Ranges: []*searchv1.Range{
+					match(rapid.Uint32().Draw(t, "start"), rapid.Uint32().Draw(t, "end")),
+					match(rapid.Uint32Range(0, 20).Draw(t, "start2"), rapid.Uint32Range(0, 20).Draw(t, "end2")),
+				},
+			}},
+		}
+		var out bytes.Buffer
+		if err := NewText(&out, false).File(f); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range out.String() {
+			if r != '\n' && r != '\t' && !unicode.IsPrint(r) {
+				t.Fatalf("%q was printed in %q", r, out.String())
+			}
+		}
+	})
+}
+
+func TestSummaryNamesWhatWasNotSearched(t *testing.T) {
+	stats := &searchv1.Statistics{Matches: 3, FilesMatched: 1, CountsExact: true}
+	coverage := &searchv1.Coverage{Requested: 3, Searched: 1, Pruned: 1, Failed: 1, Uncovered: []*searchv1.UncoveredShard{{
+		Digest: []byte{1, 2, 3, 4, 5, 6, 7, 8}, Repos: []string{"r"}, Reason: searchv1.UncoveredReason_UNCOVERED_REASON_CORRUPT, Message: "bad sum",
+	}}}
+	var out bytes.Buffer
+	if err := NewText(&out, false).Summary(stats, coverage, 1234*time.Microsecond, true); err != nil {
+		t.Fatal(err)
+	}
+	want := "3 matches in 1 file, 2 of 3 shards searched, 1.23ms; more with a larger --max-files\n" +
+		"not searched: shard 010203040506 of r: corrupt bad sum\n"
+	if out.String() != want {
+		t.Errorf("got %q\nwant %q", out.String(), want)
+	}
+}
+
+func TestJSONIsOneObjectALine(t *testing.T) {
+	f := example()
+	f.Path = []byte("bad\xff\n")
+	var out bytes.Buffer
+	j := NewJSON(&out)
+	if err := j.File(f); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Summary(&searchv1.Statistics{Matches: 4}, &searchv1.Coverage{Complete: true}, time.Second, false); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+	if len(lines) != 2 {
+		t.Fatalf("%d lines", len(lines))
+	}
+	var file fileJSON
+	if err := json.Unmarshal([]byte(lines[0]), &file); err != nil {
+		t.Fatal(err)
+	}
+	if file.Type != "file" || file.Path != "" || string(file.PathBytes) != "bad\xff\n" || file.Chunks[1].Start.Line != 7 {
+		t.Errorf("read back %+v", file)
+	}
+	var sum summaryJSON
+	if err := json.Unmarshal([]byte(lines[1]), &sum); err != nil || sum.Type != "summary" || !sum.Complete || sum.Matches != 4 {
+		t.Errorf("summary %+v, %v", sum, err)
+	}
+}
+
+func TestUnitsForPeople(t *testing.T) {
+	for n, want := range map[uint64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 1<<20 + 400000: "1.4 MB", 123456789: "123 MB", 999_999: "1.0 MB"} {
+		if got := Bytes(n); got != want {
+			t.Errorf("Bytes(%d) = %s, want %s", n, got, want)
+		}
+	}
+	for d, want := range map[time.Duration]string{1500: "2µs", 1234567: "1.23ms", 123456789: "123ms", 12345678900: "12.3s"} {
+		if got := Duration(d); got != want {
+			t.Errorf("Duration(%d) = %s, want %s", d, got, want)
+		}
+	}
+}

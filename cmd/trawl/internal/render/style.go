@@ -1,0 +1,71 @@
+// Package render shows results of searches on a terminal or as JSON. What it
+// prints never holds a control character of what was found: content and paths
+// come from strangers, and a terminal obeys escape sequences.
+package render
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// style is a way to print: an SGR sequence, or nothing where colours are off.
+type style string
+
+// Styles in the usual colours of grep-like tools.
+const (
+	stylePlain style = ""
+	styleRepo  style = "\x1b[2m"
+	stylePath  style = "\x1b[35m"
+	styleLine  style = "\x1b[32m"
+	styleMatch style = "\x1b[1;31m"
+	styleNote  style = "\x1b[2m"
+	styleWarn  style = "\x1b[33m"
+)
+
+const reset = "\x1b[0m"
+
+// paint writes text in a style to b, made safe to print.
+func paint(b *strings.Builder, color bool, s style, text []byte) {
+	if len(text) == 0 {
+		return
+	}
+	if color && s != stylePlain {
+		b.WriteString(string(s))
+		defer b.WriteString(reset)
+	}
+	writeSafe(b, text)
+}
+
+// writeSafe writes text with everything that is not printable escaped as in a
+// Go string; tabs stay.
+func writeSafe(b *strings.Builder, text []byte) {
+	for len(text) > 0 {
+		r, n := utf8.DecodeRune(text)
+		switch {
+		case r == utf8.RuneError && n == 1:
+			b.WriteString(`\x`)
+			b.WriteString(hexByte(text[0]))
+		case r == '\t' || unicode.IsPrint(r):
+			b.Write(text[:n])
+		default:
+			quoted := strconv.QuoteRune(r)
+			b.WriteString(quoted[1 : len(quoted)-1])
+		}
+		text = text[n:]
+	}
+}
+
+func hexByte(c byte) string {
+	const digits = "0123456789abcdef"
+	return string([]byte{digits[c>>4], digits[c&15]})
+}
+
+// Safe makes bytes of a stranger printable: control characters and invalid
+// UTF-8 are escaped as in a Go string.
+func Safe(text []byte) string {
+	var b strings.Builder
+	writeSafe(&b, text)
+	return b.String()
+}

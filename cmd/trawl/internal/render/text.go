@@ -1,0 +1,190 @@
+package render
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// Text prints results for people. It is for one goroutine.
+type Text struct {
+	w     io.Writer
+	color bool
+	files int
+}
+
+// NewText returns a printer to w, with SGR colours if color is set.
+func NewText(w io.Writer, color bool) *Text {
+	return &Text{w: w, color: color}
+}
+
+// File prints one file: a heading, then its lines with line numbers and
+// highlighted matches. The error is the writer's.
+func (t *Text) File(f *searchv1.FileMatch) error {
+	var b strings.Builder
+	if t.files++; t.files > 1 {
+		b.WriteByte('\n')
+	}
+	t.heading(&b, f)
+	last := uint32(0)
+	for _, c := range f.GetChunks() {
+		if c.GetFileName() {
+			continue
+		}
+		if start := c.GetContentStart().GetLineNumber(); last != 0 && start > last+1 {
+			paint(&b, t.color, styleNote, []byte("   ⋮"))
+			b.WriteByte('\n')
+		}
+		last = t.chunk(&b, c)
+	}
+	if hidden := f.GetMatchCount() - shownMatches(f); hidden > 0 && f.GetMatchCount() > 0 {
+		paint(&b, t.color, styleNote, fmt.Appendf(nil, "   … and %d more", hidden))
+		b.WriteByte('\n')
+	}
+	_, err := io.WriteString(t.w, b.String())
+	return err
+}
+
+// heading prints repo, path (with the matches in it), branches and why content
+// is missing where it is.
+func (t *Text) heading(b *strings.Builder, f *searchv1.FileMatch) {
+	paint(b, t.color, styleRepo, []byte(f.GetRepo()))
+	b.WriteByte(' ')
+	t.highlight(b, stylePath, f.GetPath(), 0, pathRanges(f))
+	var notes []string
+	if len(f.GetBranches()) > 0 {
+		notes = append(notes, strings.Join(f.GetBranches(), ", "))
+	}
+	if f.GetSkipReason() != searchv1.SkipReason_SKIP_REASON_UNSPECIFIED {
+		notes = append(notes, "found by name only: "+SkipReason(f.GetSkipReason()))
+	}
+	if len(notes) > 0 {
+		b.WriteByte(' ')
+		paint(b, t.color, styleNote, []byte("("+strings.Join(notes, "; ")+")"))
+	}
+	b.WriteByte('\n')
+	if f.GetExplanation() != "" {
+		paint(b, t.color, styleNote, fmt.Appendf(nil, "   score %g: %s", f.GetScore(), f.GetExplanation()))
+		b.WriteByte('\n')
+	}
+}
+
+// chunk prints the lines of a chunk and returns the number of the last.
+func (t *Text) chunk(b *strings.Builder, c *searchv1.ChunkMatch) uint32 {
+	number := max(c.GetContentStart().GetLineNumber(), 1)
+	offset := int(c.GetContentStart().GetByteOffset())
+	rest := bytes.TrimSuffix(c.GetContent(), []byte("\n"))
+	for {
+		line, tail, more := bytes.Cut(rest, []byte("\n"))
+		paint(b, t.color, styleLine, fmt.Appendf(nil, "%6d", number))
+		b.WriteString("  ")
+		t.line(b, bytes.TrimSuffix(line, []byte("\r")), offset, c.GetRanges())
+		b.WriteByte('\n')
+		if !more {
+			return number
+		}
+		number++
+		offset += len(line) + 1
+		rest = tail
+	}
+}
+
+// maxLine is how many bytes of a line are printed: minified files have lines
+// of megabytes.
+const maxLine = 300
+
+// line prints one line that starts at offset of the document, cut to the
+// surroundings of its first match.
+func (t *Text) line(b *strings.Builder, line []byte, offset int, ranges []*searchv1.Range) {
+	from, to := 0, len(line)
+	if to > maxLine {
+		if first := firstIn(ranges, offset, offset+to); first > maxLine/3 {
+			from = first - maxLine/3
+		}
+		to = min(from+maxLine, to)
+		from, to = runeStart(line, from), runeStart(line, to)
+	}
+	if from > 0 {
+		paint(b, t.color, styleNote, []byte("…"))
+	}
+	t.highlight(b, stylePlain, line[from:to], offset+from, ranges)
+	if to < len(line) {
+		paint(b, t.color, styleNote, []byte("…"))
+	}
+}
+
+// highlight prints text, which starts at offset, with ranges set off.
+func (t *Text) highlight(b *strings.Builder, plain style, text []byte, offset int, ranges []*searchv1.Range) {
+	at := 0
+	for _, r := range ranges {
+		start := clamp(int(r.GetStart().GetByteOffset())-offset, at, len(text))
+		end := clamp(int(r.GetEnd().GetByteOffset())-offset, at, len(text))
+		if end <= start {
+			continue
+		}
+		paint(b, t.color, plain, text[at:start])
+		paint(b, t.color, styleMatch, text[start:end])
+		at = end
+	}
+	paint(b, t.color, plain, text[at:])
+}
+
+// Summary prints what the answer amounts to: counts, time, and every part that
+// was not searched.
+func (t *Text) Summary(s *searchv1.Statistics, c *searchv1.Coverage, took time.Duration, more bool) error {
+	var b strings.Builder
+	if t.files > 0 {
+		b.WriteByte('\n')
+	}
+	atLeast := ""
+	if !s.GetCountsExact() {
+		atLeast = "at least "
+	}
+	paint(&b, t.color, styleNote, fmt.Appendf(nil, "%s%s in %s, %s of %s searched, %s",
+		atLeast, count(s.GetMatches(), "match", "matches"), count(s.GetFilesMatched(), "file", "files"),
+		strconv.FormatUint(c.GetSearched()+c.GetPruned(), 10), count(c.GetRequested(), "shard", "shards"),
+		Duration(took)))
+	if more {
+		paint(&b, t.color, styleNote, []byte("; more with a larger --max-files"))
+	}
+	b.WriteByte('\n')
+	for _, u := range c.GetUncovered() {
+		paint(&b, t.color, styleWarn, fmt.Appendf(nil, "not searched: shard %x of %s: %s %s",
+			u.GetDigest()[:min(6, len(u.GetDigest()))], strings.Join(u.GetRepos(), ", "), UncoveredReason(u.GetReason()), u.GetMessage()))
+		b.WriteByte('\n')
+	}
+	_, err := io.WriteString(t.w, b.String())
+	return err
+}
+
+func shownMatches(f *searchv1.FileMatch) uint64 {
+	var n uint64
+	for _, c := range f.GetChunks() {
+		n += uint64(len(c.GetRanges()))
+	}
+	return min(n, f.GetMatchCount())
+}
+
+func pathRanges(f *searchv1.FileMatch) []*searchv1.Range {
+	for _, c := range f.GetChunks() {
+		if c.GetFileName() {
+			return c.GetRanges()
+		}
+	}
+	return nil
+}
+
+// firstIn is where the first range that touches [from, to) starts, from from.
+func firstIn(ranges []*searchv1.Range, from, to int) int {
+	for _, r := range ranges {
+		if int(r.GetEnd().GetByteOffset()) > from && int(r.GetStart().GetByteOffset()) < to {
+			return max(int(r.GetStart().GetByteOffset())-from, 0)
+		}
+	}
+	return 0
+}
