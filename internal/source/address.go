@@ -1,0 +1,112 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+)
+
+// notPublic are the networks that no public host is in, beyond those that
+// netip.Addr knows by itself: the IANA special-purpose address registries for
+// IPv4 and IPv6, as far as they are not globally reachable.
+var notPublic = []netip.Prefix{
+	netip.MustParsePrefix("0.0.0.0/8"),
+	netip.MustParsePrefix("100.64.0.0/10"), // carrier-grade NAT; some clouds' metadata
+	netip.MustParsePrefix("192.0.0.0/24"),
+	netip.MustParsePrefix("192.0.2.0/24"),
+	netip.MustParsePrefix("198.18.0.0/15"),
+	netip.MustParsePrefix("198.51.100.0/24"),
+	netip.MustParsePrefix("203.0.113.0/24"),
+	netip.MustParsePrefix("240.0.0.0/4"),
+	netip.MustParsePrefix("::/96"),
+	netip.MustParsePrefix("64:ff9b:1::/48"),
+	netip.MustParsePrefix("100::/64"),
+	netip.MustParsePrefix("2001::/23"),
+	netip.MustParsePrefix("2001:db8::/32"),
+	netip.MustParsePrefix("fec0::/10"),
+}
+
+var (
+	nat64   = netip.MustParsePrefix("64:ff9b::/96")
+	sixToV4 = netip.MustParsePrefix("2002::/16")
+)
+
+// checkAddress reports whether the policy forbids to connect to an address.
+func (p Policy) checkAddress(addr netip.Addr) error {
+	addr = addr.WithZone("").Unmap()
+	if public(addr) {
+		return nil
+	}
+	for _, n := range p.PrivateNetworks {
+		if prefix, err := netip.ParsePrefix(n); err == nil && prefix.Contains(addr) {
+			return nil
+		}
+	}
+	return broken(RulePrivateAddress,
+		"the address %s is private, and its network is not among those allowed: %s", addr, orNone(p.PrivateNetworks))
+}
+
+// public reports whether an unmapped address is one of the public Internet.
+func public(addr netip.Addr) bool {
+	if !addr.IsGlobalUnicast() || addr.IsPrivate() {
+		return false
+	}
+	for _, n := range notPublic {
+		if n.Contains(addr) {
+			return false
+		}
+	}
+	if inner, ok := embedded(addr); ok {
+		return public(inner)
+	}
+	return true
+}
+
+// embedded returns the IPv4 address that a translated IPv6 address leads to.
+func embedded(addr netip.Addr) (netip.Addr, bool) {
+	b := addr.As16()
+	switch {
+	case nat64.Contains(addr):
+		return netip.AddrFrom4([4]byte(b[12:16])), true
+	case sixToV4.Contains(addr):
+		return netip.AddrFrom4([4]byte(b[2:6])), true
+	}
+	return netip.Addr{}, false
+}
+
+// Resolve is CheckURL followed by a look-up of the host: a *RuleError when no
+// address of it is allowed. A host that cannot be resolved is no error: the
+// fetch will say so, and may succeed by then.
+func (p Policy) Resolve(ctx context.Context, raw string) error {
+	remote, err := ParseRemote(raw)
+	if err != nil {
+		return err
+	}
+	if err := p.check(remote); err != nil || remote.Scheme == schemeFile {
+		return err
+	}
+	_, err = p.allowedAddress(ctx, remote.Host)
+	if rule := (*RuleError)(nil); errors.As(err, &rule) {
+		return rule
+	}
+	return context.Cause(ctx)
+}
+
+// allowedAddress looks a host up and returns the first address that may be
+// connected to; a *RuleError when it has only others. The caller must connect
+// to that address and not look the name up again, since the answer may change.
+func (p Policy) allowedAddress(ctx context.Context, host string) (netip.Addr, error) {
+	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return netip.Addr{}, fmt.Errorf("looking up %s: %w", host, err)
+	}
+	err = fmt.Errorf("looking up %s: no address", host)
+	for _, a := range addrs {
+		if err = p.checkAddress(a); err == nil {
+			return a.Unmap(), nil
+		}
+	}
+	return netip.Addr{}, err
+}

@@ -1,0 +1,14 @@
+// Package source gets at what is indexed: the documents of a Git repository or
+// of a plain folder, in the order of their paths' bytes.
+//
+// It has three parts. Policy, CheckURL and RepoName say which URLs may be
+// fetched and how a repo is called; they touch neither network nor disk.
+// Fetcher copies the wanted branches of a remote repository into a local bare
+// one with the git command line, which it runs without any of the user's or the
+// machine's configuration, with connections only to addresses that the policy
+// allows, within limits of time and size, and as a process group that is killed
+// as a whole. Repository and Folder yield documents.
+//
+// Names in Git are bytes, not text: a path may hold newlines and invalid UTF-8,
+// and comes out exactly as it went in.
+package source

@@ -1,0 +1,153 @@
+package source
+
+import (
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Policy says which repositories may be fetched. The zero value allows none.
+type Policy struct {
+	// Schemes that URLs may have: https, ssh, http and git. Local folders are
+	// allowed by Folders instead.
+	Schemes []string
+	// Hosts that URLs may name, as "git.example.com", or "*.example.com" for
+	// all below it. Empty allows every host.
+	Hosts []string
+	// PrivateNetworks are the networks, such as "10.0.0.0/8", in which
+	// addresses are allowed although they are private, loopback, link-local or
+	// otherwise not public. Cloud metadata services are such addresses.
+	PrivateNetworks []string
+	// Folders below which repositories on the local disk may be read, as
+	// absolute paths. Empty allows none.
+	Folders []string
+}
+
+// DefaultPolicy allows https and ssh to public addresses.
+func DefaultPolicy() Policy {
+	return Policy{Schemes: []string{"https", "ssh"}}
+}
+
+// knownSchemes are the schemes that git serves itself; all others are helpers
+// that run programs.
+var knownSchemes = []string{"https", "http", "ssh", "git"}
+
+// Validate reports the first entry that means nothing.
+func (p Policy) Validate() error {
+	for _, s := range p.Schemes {
+		if !slices.Contains(knownSchemes, s) {
+			return fmt.Errorf("scheme %q is none of %s", s, strings.Join(knownSchemes, ", "))
+		}
+	}
+	for _, h := range p.Hosts {
+		if !validHost(strings.TrimPrefix(h, "*.")) {
+			return fmt.Errorf("host %q is neither a host name nor *. and a host name", h)
+		}
+	}
+	for _, n := range p.PrivateNetworks {
+		if _, err := netip.ParsePrefix(n); err != nil {
+			return fmt.Errorf("network %q is not an address and a prefix length: %w", n, err)
+		}
+	}
+	for _, f := range p.Folders {
+		if !filepath.IsAbs(f) {
+			return fmt.Errorf("folder %q is not an absolute path", f)
+		}
+	}
+	return nil
+}
+
+// Rule names a rule that a URL or name breaks.
+type Rule string
+
+// Rules of URLs, names and branches.
+const (
+	RuleSyntax         Rule = "syntax"
+	RuleLeadingDash    Rule = "leading-dash"
+	RuleScheme         Rule = "scheme"
+	RuleHelper         Rule = "transport-helper"
+	RuleCredentials    Rule = "credentials"
+	RuleHost           Rule = "host"
+	RulePrivateAddress Rule = "private-address"
+	RuleFolder         Rule = "folder"
+	RuleName           Rule = "name"
+	RuleBranch         Rule = "branch"
+)
+
+// RuleError says which rule a URL, name or branch breaks. Its text never holds
+// a password.
+type RuleError struct {
+	Rule Rule
+	// Detail says in plain words what is wrong and what would be right.
+	Detail string
+}
+
+// Error implements error.
+func (e *RuleError) Error() string {
+	return fmt.Sprintf("%s (rule %s)", e.Detail, e.Rule)
+}
+
+func broken(rule Rule, format string, args ...any) error {
+	return &RuleError{Rule: rule, Detail: fmt.Sprintf(format, args...)}
+}
+
+// CheckURL reports, as a *RuleError, whether the policy forbids a clone URL or
+// path. It does not resolve names: a name that turns out to stand for a private
+// address is refused by Policy.Resolve and again by Fetcher when it connects.
+func CheckURL(raw string, p Policy) error {
+	remote, err := ParseRemote(raw)
+	if err != nil {
+		return err
+	}
+	return p.check(remote)
+}
+
+func (p Policy) check(r Remote) error {
+	if r.Scheme == schemeFile {
+		return p.checkFolder(r.Path)
+	}
+	if !slices.Contains(p.Schemes, r.Scheme) {
+		return broken(RuleScheme, "the scheme %q is not allowed; allowed are: %s", r.Scheme, orNone(p.Schemes))
+	}
+	if len(p.Hosts) > 0 && !slices.ContainsFunc(p.Hosts, func(h string) bool { return hostMatches(h, r.Host) }) {
+		return broken(RuleHost, "the host %q is not allowed; allowed are: %s", r.Host, orNone(p.Hosts))
+	}
+	if r.Host == "localhost" || strings.HasSuffix(r.Host, ".localhost") {
+		return p.checkAddress(netip.AddrFrom4([4]byte{127, 0, 0, 1}))
+	}
+	if addr, err := netip.ParseAddr(r.Host); err == nil {
+		return p.checkAddress(addr)
+	}
+	return nil
+}
+
+func (p Policy) checkFolder(path string) error {
+	for _, f := range p.Folders {
+		if within(filepath.Clean(f), path) {
+			return nil
+		}
+	}
+	return broken(RuleFolder, "the folder is not below one that is allowed; allowed are: %s", orNone(p.Folders))
+}
+
+// within reports whether a clean path is root or below it.
+func within(root, path string) bool {
+	rel, err := filepath.Rel(root, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+func hostMatches(pattern, host string) bool {
+	if parent, ok := strings.CutPrefix(pattern, "*"); ok {
+		return strings.HasSuffix(host, strings.ToLower(parent))
+	}
+	return strings.EqualFold(pattern, host)
+}
+
+func orNone(list []string) string {
+	if len(list) == 0 {
+		return "none"
+	}
+	return strings.Join(list, ", ")
+}

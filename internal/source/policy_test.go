@@ -1,0 +1,220 @@
+package source
+
+import (
+	"errors"
+	"net/netip"
+	"strings"
+	"testing"
+)
+
+func TestCheckURL(t *testing.T) {
+	policy := Policy{
+		Schemes: []string{"https", "ssh"}, PrivateNetworks: []string{"10.1.0.0/16"}, Folders: []string{"/srv/git"},
+	}
+	for _, c := range []struct {
+		raw  string
+		rule Rule // empty: allowed
+	}{
+		{"https://github.com/org/name", ""},
+		{"https://GitHub.com:8443/org/name.git", ""},
+		{"ssh://git@github.com/org/name", ""},
+		{"git@github.com:org/name.git", ""},
+		{"github.com:org/name", ""},
+		{"https://8.8.8.8/x", ""},
+		{"https://10.1.2.3/x", ""},
+		{"https://[2606:4700::1111]/x", ""},
+		{"/srv/git/a", ""},
+		{"/srv/git", ""},
+		{"file:///srv/git/a%20b", ""},
+		{"file://localhost/srv/git/a", ""},
+
+		{"", RuleSyntax},
+		{"name", RuleSyntax},
+		{"./name", RuleSyntax},
+		{"https://github.com", RuleSyntax},
+		{"https://github.com/", RuleSyntax},
+		{"https://github.com/a?b=c", RuleSyntax},
+		{"https://github.com/a#b", RuleSyntax},
+		{"https://github.com:99999/a", RuleSyntax},
+		{"https://github.com:0/a", RuleSyntax},
+		{"https://github.com/a\nb", RuleSyntax},
+		{"https://github.com/a%0ab", RuleSyntax},
+		{"https://github.com/a\xff", RuleSyntax},
+		{"https://github.com/" + strings.Repeat("a", MaxURL), RuleSyntax},
+		{"ssh://a%20b@github.com/x", RuleSyntax},
+		{"ssh://git@github.com/-x", RuleSyntax},
+		{"git@github.com:-x", RuleSyntax},
+		{"-uname:x", RuleLeadingDash},
+		{"--upload-pack=touch /tmp/x", RuleLeadingDash},
+		{"ext::sh -c whoami", RuleHelper},
+		{"fd::17", RuleHelper},
+		{"https::https://github.com/x", RuleHelper},
+		{"http://github.com/x", RuleScheme},
+		{"git://github.com/x", RuleScheme},
+		{"ftp://github.com/x", RuleScheme},
+		{"javascript://github.com/x", RuleScheme},
+		{"https://user:secret@github.com/x", RuleCredentials},
+		{"https://token@github.com/x", RuleCredentials},
+		{"ssh://git:secret@github.com/x", RuleCredentials},
+		{"ssh://-oProxyCommand=x/y", RuleHost},
+		{"ssh://git@-oProxyCommand=x/y", RuleHost},
+		{"git@-oProxyCommand=x:y", RuleHost},
+		{"https:///x", RuleHost},
+		{"https://a..b/x", RuleHost},
+		{"https://127.1/x", RuleHost},
+		{"https://0x7f.0.0.1/x", RuleHost},
+		{"https://0x7f000001/x", RuleHost},
+		{"https://2130706433/x", RuleHost},
+		{"https://127.0.0.1/x", RulePrivateAddress},
+		{"https://localhost/x", RulePrivateAddress},
+		{"https://a.localhost/x", RulePrivateAddress},
+		{"https://10.2.0.1/x", RulePrivateAddress},
+		{"https://169.254.169.254/latest", RulePrivateAddress},
+		{"https://[::1]/x", RulePrivateAddress},
+		{"https://[::ffff:169.254.169.254]/x", RulePrivateAddress},
+		{"https://[64:ff9b::a9fe:a9fe]/x", RulePrivateAddress},
+		{"https://[fd00:ec2::254]/x", RulePrivateAddress},
+		{"git@192.168.0.1:x", RulePrivateAddress},
+		{"/etc", RuleFolder},
+		{"/srv/gitlab", RuleFolder},
+		{"/srv/git/../../etc", RuleFolder},
+		{"file:///srv/git/%2e%2e/x", RuleFolder},
+		{"file://other/srv/git/x", RuleFolder},
+	} {
+		err := CheckURL(c.raw, policy)
+		var rule *RuleError
+		switch {
+		case c.rule == "" && err != nil:
+			t.Errorf("%q: %v", c.raw, err)
+		case c.rule != "" && (!errors.As(err, &rule) || rule.Rule != c.rule):
+			t.Errorf("%q: got %v, want rule %s", c.raw, err, c.rule)
+		case err != nil && strings.Contains(err.Error(), "secret"):
+			t.Errorf("%q: the error shows the password: %v", c.raw, err)
+		}
+	}
+}
+
+func TestPolicyHosts(t *testing.T) {
+	p := Policy{Schemes: []string{"https"}, Hosts: []string{"*.example.com", "GitHub.com"}}
+	for raw, ok := range map[string]bool{
+		"https://github.com/x": true, "https://a.b.example.com/x": true,
+		"https://example.com/x": false, "https://badexample.com/x": false, "https://x.github.com/x": false,
+	} {
+		if err := CheckURL(raw, p); (err == nil) != ok {
+			t.Errorf("%s: %v, want allowed %v", raw, err, ok)
+		}
+	}
+}
+
+func TestPolicyOfNothing(t *testing.T) {
+	for _, raw := range []string{"https://github.com/x", "/srv", "git@github.com:x"} {
+		if CheckURL(raw, Policy{}) == nil {
+			t.Errorf("%s: the empty policy allows it", raw)
+		}
+	}
+}
+
+func TestPolicyValidate(t *testing.T) {
+	if err := DefaultPolicy().Validate(); err != nil {
+		t.Error(err)
+	}
+	for _, p := range []Policy{
+		{Schemes: []string{"ext"}},
+		{Hosts: []string{"a b"}},
+		{PrivateNetworks: []string{"10.0.0.1"}},
+		{Folders: []string{"relative"}},
+	} {
+		if p.Validate() == nil {
+			t.Errorf("%+v is accepted", p)
+		}
+	}
+}
+
+func TestPublicAddress(t *testing.T) {
+	for s, want := range map[string]bool{
+		"1.1.1.1": true, "2606:4700::1111": true, "64:ff9b::808:808": true, "2002:808:808::1": true,
+		"0.0.0.0": false, "127.8.8.8": false, "10.0.0.1": false, "172.16.0.1": false, "192.168.1.1": false,
+		"169.254.169.254": false, "100.100.100.200": false, "224.0.0.1": false, "255.255.255.255": false,
+		"192.0.0.192": false, "::": false, "::1": false, "::7f00:1": false, "fe80::1": false, "fc00::1": false,
+		"ff02::1": false, "64:ff9b::7f00:1": false, "2002:7f00:1::": false, "2002:a9fe:a9fe::1": false,
+	} {
+		if got := public(netip.MustParseAddr(s)); got != want {
+			t.Errorf("%s: public %v, want %v", s, got, want)
+		}
+	}
+}
+
+func TestResolveRefusesNamesOfPrivateAddresses(t *testing.T) {
+	// An address needs no name server, and goes the way of a name.
+	p := Policy{Schemes: []string{"https"}}
+	var rule *RuleError
+	if _, err := p.allowedAddress(t.Context(), "127.0.0.1"); !errors.As(err, &rule) {
+		t.Errorf("got %v, want a rule", err)
+	}
+	p.PrivateNetworks = []string{"127.0.0.0/8"}
+	if got, err := p.allowedAddress(t.Context(), "127.0.0.1"); err != nil || got.String() != "127.0.0.1" {
+		t.Errorf("got %v, %v", got, err)
+	}
+	if err := p.Resolve(t.Context(), "https://[::1]/x"); !errors.As(err, &rule) {
+		t.Errorf("got %v, want a rule", err)
+	}
+}
+
+func TestRepoName(t *testing.T) {
+	for raw, want := range map[string]string{
+		"https://GitHub.com/org/name.git":    "github.com/org/name",
+		"https://github.com/org/name/":       "github.com/org/name",
+		"https://github.com:8443/org/name":   "github.com:8443/org/name",
+		"https://[2606:4700::1]:1/x":         "[2606:4700::1]:1/x",
+		"git@github.com:org/name.git":        "github.com/org/name",
+		"ssh://git@github.com/org/name.git/": "github.com/org/name",
+		"/srv/git/name.git":                  "localhost/srv/git/name",
+		"file:///srv/git/a%20b":              "localhost/srv/git/a b",
+	} {
+		if got, err := RepoName(raw); err != nil || got != want {
+			t.Errorf("%s: got %q, %v, want %q", raw, got, err, want)
+		}
+	}
+	for _, raw := range []string{"https://github.com/a/../b", "https://github.com/a//b", "https://github.com/.git", "x"} {
+		if got, err := RepoName(raw); err == nil {
+			t.Errorf("%s: got %q, want an error", raw, got)
+		}
+	}
+}
+
+func TestCheckBranch(t *testing.T) {
+	for _, ok := range []string{"main", "HEAD", "a/b", "release-1.2", "größe", "a.b"} {
+		if err := CheckBranch(ok); err != nil {
+			t.Errorf("%q: %v", ok, err)
+		}
+	}
+	for _, bad := range []string{
+		"", "-x", "--upload-pack=x", "a b", "a..b", "a:b", "+a:b", "a^", "a~1", "a*", "a[", "a\\b", "a?", "/a", "a/", "a//b",
+		".a", "a/.b", "a.lock", "a.", "@", "a@{1}", "a\nb", "a\x7f", "\xff", strings.Repeat("a", MaxName+1),
+	} {
+		if CheckBranch(bad) == nil {
+			t.Errorf("%q is accepted", bad)
+		}
+	}
+}
+
+func FuzzParseRemote(f *testing.F) {
+	for _, s := range []string{"https://a.b/c", "git@h:p", "ext::x", "file:///a", "-x", "ssh://u@h:1/p", "https://[::1]/x"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, raw string) {
+		r, err := ParseRemote(raw)
+		if err != nil {
+			if rule := (*RuleError)(nil); !errors.As(err, &rule) {
+				t.Fatalf("%q: %T", raw, err)
+			}
+			return
+		}
+		if strings.HasPrefix(r.Host, "-") || strings.HasPrefix(r.User, "-") || strings.HasPrefix(raw, "-") {
+			t.Fatalf("%q: a part can be taken for an option: %+v", raw, r)
+		}
+		if r.Scheme != schemeFile && r.Host == "" {
+			t.Fatalf("%q: no host", raw)
+		}
+	})
+}
