@@ -41,7 +41,9 @@ type Const struct{ Value bool }
 
 // Substring matches text that holds Pattern. Without CaseSensitive, runes are
 // compared by Unicode simple case folding, as regexp does under (?i), so that
-// U+212A matches k. Pattern is non-empty valid UTF-8.
+// U+212A matches k; with it, bytes are compared. Pattern is non-empty valid
+// UTF-8 without U+FFFD: that rune is looked for by a Regexp (see Simplify),
+// because there it also stands for a byte that is not UTF-8.
 type Substring struct {
 	Pattern       string
 	CaseSensitive bool
@@ -49,8 +51,9 @@ type Substring struct {
 }
 
 // Regexp matches text in which the RE2 expression is found. Tree was parsed
-// with Flags and holds no case flag of the query: without CaseSensitive the
-// whole expression is matched under (?i).
+// with Flags, has no captures, and holds no case flag of the query: without
+// CaseSensitive the whole expression is matched under (?i). Package regex
+// compiles it.
 type Regexp struct {
 	Tree          *syntax.Regexp
 	CaseSensitive bool
@@ -66,7 +69,8 @@ const Flags = syntax.ClassNL | syntax.PerlX | syntax.UnicodeGroups
 type Symbol struct{ Child Q }
 
 // Repo matches documents of repos whose name the case-sensitive, unanchored
-// expression is found in.
+// expression is found in. Tree was parsed with syntax.Perl: ^ and $ are the
+// ends of the name.
 type Repo struct{ Tree *syntax.Regexp }
 
 // RepoSet matches documents of the repos named. It is what a type:repo
@@ -83,7 +87,9 @@ type Branch struct {
 // Language matches documents in the language with this linguist name.
 type Language struct{ Name string }
 
-// Meta matches documents of repos whose fact Key the expression is found in.
+// Meta matches documents of repos that have a fact Key, and whose value of it
+// the case-sensitive, unanchored expression is found in. Tree was parsed with
+// syntax.Perl.
 type Meta struct {
 	Key  string
 	Tree *syntax.Regexp

@@ -1,0 +1,187 @@
+package query
+
+import (
+	"bytes"
+	"regexp/syntax"
+	"unicode"
+	"unicode/utf8"
+)
+
+// atom reads a token that stands for a text or a field.
+func (p *parser) atom(tok token) (Q, error) {
+	if p.atoms++; p.atoms > p.limits.Atoms {
+		return nil, &LimitError{LimitAtoms, p.atoms, p.limits.Atoms}
+	}
+	switch tok.kind {
+	case tokenArchived:
+		return fact(tok, Archived)
+	case tokenFork:
+		return fact(tok, Fork)
+	case tokenPublic:
+		return fact(tok, Public)
+	case tokenBranch:
+		return &Branch{Pattern: string(tok.text)}, nil
+	case tokenLang:
+		if name := p.language(string(tok.text)); name != "" {
+			return &Language{Name: name}, nil
+		}
+		return &Const{Value: false}, nil
+	case tokenMeta:
+		return p.meta(tok)
+	case tokenRepo:
+		tree, err := p.parseRegexp(tok, syntax.Perl)
+		return &Repo{Tree: tree}, err
+	case tokenSym:
+		return p.symbol(tok)
+	case tokenFile:
+		return p.text(tok, FileName)
+	case tokenContent:
+		return p.text(tok, Content)
+	}
+	return p.text(tok, Either)
+}
+
+func fact(tok token, f Fact) (Q, error) {
+	value, err := choose(tok, "yes", "no")
+	return &RepoFact{Fact: f, Value: value == "yes"}, err
+}
+
+func (p *parser) meta(tok token) (Q, error) {
+	colon := bytes.IndexByte(tok.text, ':')
+	if colon < 0 {
+		return nil, &SyntaxError{tok.at[len(tok.text)], "meta. without a colon",
+			`a colon and a regular expression, as in meta.team:infra; write "meta." in quotes to search for the text`}
+	}
+	key := string(tok.text[:colon])
+	tok.cut(colon + 1)
+	tree, err := p.parseRegexp(tok, syntax.Perl)
+	return &Meta{Key: key, Tree: tree}, err
+}
+
+func (p *parser) symbol(tok token) (Q, error) {
+	if len(tok.text) == 0 {
+		return nil, &SyntaxError{tok.at[0], "nothing after sym:", "the name of a symbol or a regular expression, as in sym:NewReader"}
+	}
+	child, err := p.text(tok, Either)
+	return &Symbol{Child: child}, err
+}
+
+// text makes the atom that looks for the token's regular expression: a
+// Substring where that is all it is.
+func (p *parser) text(tok token, scope Scope) (Q, error) {
+	tree, err := p.parseRegexp(tok, Flags)
+	if err != nil {
+		return nil, err
+	}
+	if hasCapture(tree) {
+		tree = withoutCaptures(tree)
+	}
+	if pattern, folded, ok := literal(tree); ok {
+		atom := &Substring{Pattern: pattern, Scope: scope}
+		if !folded { // (?i) in the pattern has settled it
+			p.uncased = append(p.uncased, atom)
+		}
+		return atom, nil
+	}
+	atom := &Regexp{Tree: tree, Scope: scope}
+	p.uncased = append(p.uncased, atom)
+	return atom, nil
+}
+
+func hasCapture(tree *syntax.Regexp) bool {
+	if tree.Op == syntax.OpCapture {
+		return true
+	}
+	for _, sub := range tree.Sub {
+		if hasCapture(sub) {
+			return true
+		}
+	}
+	return false
+}
+
+// withoutCaptures gives the same expression without capturing groups, parsed
+// anew so that literals they kept apart are joined: (abc)(de) is abcde.
+func withoutCaptures(tree *syntax.Regexp) *syntax.Regexp {
+	tree = uncapture(tree)
+	joined, err := syntax.Parse(tree.String(), Flags)
+	if err != nil { // not known to happen; the tree is right, only less simple
+		return tree
+	}
+	return joined
+}
+
+func uncapture(tree *syntax.Regexp) *syntax.Regexp {
+	for i, sub := range tree.Sub {
+		tree.Sub[i] = uncapture(sub)
+	}
+	if tree.Op == syntax.OpCapture {
+		return tree.Sub[0]
+	}
+	return tree
+}
+
+// literal gives the text of an expression that is only a text, in lower case if
+// it is folded. A text with U+FFFD or with a surrogate half is none: matching
+// bytes would not be the same as matching the expression.
+func literal(tree *syntax.Regexp) (text string, folded, ok bool) {
+	if tree.Op != syntax.OpLiteral {
+		return "", false, false
+	}
+	folded = tree.Flags&syntax.FoldCase != 0
+	runes := make([]rune, len(tree.Rune))
+	for i, r := range tree.Rune {
+		if r == utf8.RuneError || !utf8.ValidRune(r) {
+			return "", false, false
+		}
+		runes[i] = r
+		if folded {
+			runes[i] = lower(r)
+		}
+	}
+	return string(runes), folded, true
+}
+
+// lower gives the lower case of r where simple folding takes both for the same.
+func lower(r rune) rune {
+	low := unicode.ToLower(r)
+	for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+		if f == low {
+			return low
+		}
+	}
+	return r
+}
+
+// setCase settles whether an atom is case-sensitive: mode is yes, no, or auto.
+func setCase(atom Q, mode string) {
+	switch a := atom.(type) {
+	case *Substring:
+		a.CaseSensitive = mode == "yes" || mode == "auto" && hasUpper([]rune(a.Pattern))
+	case *Regexp:
+		a.CaseSensitive = mode == "yes" || mode == "auto" && treeHasUpper(a.Tree)
+	}
+}
+
+// treeHasUpper tells whether an ASCII capital stands in a literal or at an end
+// of a class's range: \w and [^[] have one, \S and [^a] have none.
+func treeHasUpper(tree *syntax.Regexp) bool {
+	if hasUpper(tree.Rune) {
+		return true
+	}
+	for _, sub := range tree.Sub {
+		if treeHasUpper(sub) {
+			return true
+		}
+	}
+	return false
+}
+
+func hasUpper(runes []rune) bool {
+	for _, r := range runes {
+		if 'A' <= r && r <= 'Z' {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,62 @@
+package query
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrNoSymbols is returned by an evaluation of a Symbol where the index holds
+// no symbols.
+var ErrNoSymbols = errors.New("sym: cannot be searched: the index holds no symbols yet; search for the text instead")
+
+// ErrUnresolved is returned by an evaluation of a Type of KindRepo that
+// ResolveRepos has not replaced: a single shard cannot know all its documents.
+var ErrUnresolved = errors.New("type:repo was not resolved to a set of repos before evaluation")
+
+// SyntaxError says what is wrong with a query and how to repair it.
+type SyntaxError struct {
+	// Position is the byte offset in the query, from 0 to its length.
+	Position int
+	// Found says what stands there, in words or quoted.
+	Found string
+	// Expected says what would have been right, and how to write what was
+	// probably meant.
+	Expected string
+}
+
+// Error gives position, what was found and what was expected.
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("query syntax error at byte %d: found %s; expected %s", e.Position, e.Found, e.Expected)
+}
+
+// LimitError says which limit a query passes.
+type LimitError struct {
+	// Limit is one of the names that Limits documents.
+	Limit string
+	// Value is what the query has, at least; Max is what is allowed.
+	Value, Max int
+}
+
+// Advice says how to change a query that passes the limit.
+func (e *LimitError) Advice() string {
+	switch e.Limit {
+	case LimitBytes:
+		return "shorten the query"
+	case LimitDepth:
+		return "use fewer parentheses or negations inside each other"
+	case LimitAtoms:
+		return "search for fewer terms at once"
+	case LimitProgram:
+		return "make the regular expression smaller: fewer or smaller {n,m} counts and alternatives"
+	case LimitRepetition:
+		return "lower the {n,m} counts of the regular expression, or use * or +"
+	case LimitVersion:
+		return "ask for a syntax version that this server knows"
+	}
+	return "simplify the query"
+}
+
+// Error names the limit, both figures, and what to change.
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("query passes the limit on its %s: %d, at most %d; %s", e.Limit, e.Value, e.Max, e.Advice())
+}

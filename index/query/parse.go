@@ -1,0 +1,316 @@
+package query
+
+import (
+	"errors"
+	"fmt"
+	"regexp/syntax"
+	"strings"
+	"unicode/utf8"
+)
+
+// Parse reads a query and simplifies it. The empty query matches everything.
+// Its errors are *SyntaxError and *LimitError.
+func Parse(input string, opts ParseOptions) (Q, error) {
+	limits := opts.Limits.withDefaults()
+	switch {
+	case opts.SyntaxVersion < 0 || opts.SyntaxVersion > MaxSyntaxVersion:
+		return nil, &LimitError{LimitVersion, opts.SyntaxVersion, MaxSyntaxVersion}
+	case len(input) > limits.Bytes:
+		return nil, &LimitError{LimitBytes, len(input), limits.Bytes}
+	case !utf8.ValidString(input):
+		return nil, &SyntaxError{validPrefix(input), "a byte that is not UTF-8", `UTF-8 text`}
+	}
+	p := &parser{in: input, language: opts.Language, limits: limits}
+	if p.language == nil {
+		p.language = func(name string) string { return name }
+	}
+	q, err := p.query()
+	if err != nil {
+		return nil, err
+	}
+	return Simplify(q), nil
+}
+
+func validPrefix(s string) int {
+	n := 0
+	for n < len(s) {
+		r, size := utf8.DecodeRuneInString(s[n:])
+		if r == utf8.RuneError && size == 1 {
+			break
+		}
+		n += size
+	}
+	return n
+}
+
+type parser struct {
+	in       string
+	pos      int
+	limits   Limits
+	language func(string) string
+	depth    int
+	atoms    int
+	// uncased are the atoms of the list being read, and of the groups in it,
+	// that no case: has settled yet.
+	uncased []Q
+}
+
+// item is an element of a list: a query, the word or, or a directive that
+// applies to the list.
+type item struct {
+	q        Q
+	or       bool
+	caseMode string
+	kind     *Kind
+	start    int // in the input
+}
+
+func (p *parser) query() (Q, error) {
+	q, err := p.list()
+	if err != nil {
+		return nil, err
+	}
+	if p.pos < len(p.in) {
+		return nil, p.leftover()
+	}
+	for _, atom := range p.uncased {
+		setCase(atom, "auto")
+	}
+	return q, nil
+}
+
+// leftover explains what ended the outermost list before the end of the input.
+func (p *parser) leftover() error {
+	switch p.in[p.pos] {
+	case '\n':
+		return &SyntaxError{p.pos, "a line break", `a space or tab between terms; write \n or quotes to search for a line break`}
+	case ')':
+		return &SyntaxError{p.pos, `")"`, `a "(" somewhere before it; write \) to search for a parenthesis`}
+	}
+	tok, err := scan(p.in, p.pos)
+	if err == nil && tok.kind == tokenClose {
+		return &SyntaxError{p.pos, quote(p.in[tok.start:tok.end]), `a "(" somewhere before it; write "\\)" to search for a quoted parenthesis`}
+	}
+	return &SyntaxError{p.pos, "empty quotes", "text between the quotes; leave them out to match everything"}
+}
+
+// list reads expressions up to the end or a closing parenthesis, which it
+// leaves, and applies the directives among them.
+func (p *parser) list() (Q, error) {
+	outer := p.uncased
+	p.uncased = nil
+	items, err := p.items()
+	if err != nil {
+		return nil, err
+	}
+	mode, kind := "", (*Kind)(nil)
+	var operands []item
+	for _, it := range items {
+		switch {
+		case it.caseMode != "":
+			mode = it.caseMode
+		case it.kind != nil:
+			if kind == nil || *it.kind < *kind {
+				kind = it.kind
+			}
+		default:
+			operands = append(operands, it)
+		}
+	}
+	if mode != "" {
+		for _, atom := range p.uncased {
+			setCase(atom, mode)
+		}
+		p.uncased = nil
+	}
+	p.uncased = append(outer, p.uncased...)
+	q, err := p.operators(operands)
+	if err == nil && kind != nil {
+		q = &Type{Kind: *kind, Child: q}
+	}
+	return q, err
+}
+
+func (p *parser) items() ([]item, error) {
+	var items []item
+	for {
+		p.skipSpace()
+		tok, err := scan(p.in, p.pos)
+		if err != nil {
+			return nil, err
+		}
+		switch tok.kind {
+		case tokenNone, tokenClose:
+			return items, nil
+		case tokenOr:
+			items = append(items, item{or: true, start: tok.start})
+			p.pos = tok.end
+			continue
+		}
+		it, err := p.expression(tok)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, it)
+	}
+}
+
+func (p *parser) skipSpace() {
+	for p.pos < len(p.in) && (p.in[p.pos] == ' ' || p.in[p.pos] == '\t') {
+		p.pos++
+	}
+}
+
+// operators makes a disjunction of conjunctions of the operands of a list.
+func (p *parser) operators(items []item) (Q, error) {
+	or, and := &Or{}, &And{}
+	var last *item
+	for i := range items {
+		it := &items[i]
+		if !it.or {
+			and.Children = append(and.Children, it.q)
+			continue
+		}
+		if len(and.Children) == 0 {
+			return nil, &SyntaxError{it.start, `"or" with nothing to its left`, orAdvice}
+		}
+		or.Children = append(or.Children, and)
+		and, last = &And{}, it
+	}
+	if last != nil && len(and.Children) == 0 {
+		return nil, &SyntaxError{last.start, `"or" with nothing to its right`, orAdvice}
+	}
+	or.Children = append(or.Children, and)
+	return or, nil
+}
+
+const orAdvice = `a term on each side of it (case: and type: are none, they apply to the whole list); write "or" in quotes to search for the word`
+
+// expression reads the expression that begins with tok.
+func (p *parser) expression(tok token) (item, error) {
+	p.pos = tok.end
+	it := item{start: tok.start}
+	var err error
+	switch tok.kind {
+	case tokenMinus:
+		it.q, err = p.negation(tok)
+	case tokenOpen:
+		it.q, err = p.group(tok)
+	case tokenCase:
+		it.caseMode, err = choose(tok, "yes", "no", "auto")
+	case tokenType:
+		it.kind, err = p.kind(tok)
+	default:
+		it.q, err = p.atom(tok)
+	}
+	return it, err
+}
+
+func (p *parser) negation(minus token) (Q, error) {
+	if err := p.enter(); err != nil {
+		return nil, err
+	}
+	defer p.leave()
+	p.skipSpace()
+	tok, err := scan(p.in, p.pos)
+	if err != nil {
+		return nil, err
+	}
+	switch tok.kind {
+	case tokenNone, tokenClose, tokenOr:
+		return nil, &SyntaxError{minus.start, `"-" with nothing to negate`, `a term after it, as in -file:test; write \- to search for a dash`}
+	}
+	it, err := p.expression(tok)
+	if err != nil {
+		return nil, err
+	}
+	if it.q == nil {
+		return nil, &SyntaxError{minus.start, fmt.Sprintf(`"-" before %s`, tok.field),
+			tok.field + " without the dash: it is a setting of its list and cannot be negated"}
+	}
+	return &Not{Child: it.q}, nil
+}
+
+func (p *parser) group(open token) (Q, error) {
+	if err := p.enter(); err != nil {
+		return nil, err
+	}
+	defer p.leave()
+	q, err := p.list()
+	if err != nil {
+		return nil, err
+	}
+	tok, err := scan(p.in, p.pos)
+	if err != nil {
+		return nil, err
+	}
+	if tok.kind != tokenClose {
+		return nil, p.unclosed(open)
+	}
+	p.pos = tok.end
+	return q, nil
+}
+
+// unclosed explains what stands where the group should have been closed.
+func (p *parser) unclosed(open token) error {
+	if p.pos < len(p.in) {
+		return p.leftover()
+	}
+	return &SyntaxError{p.pos, "the end of the query",
+		fmt.Sprintf(`")" for the "(" at byte %d; write \( to search for a parenthesis`, open.start)}
+}
+
+func (p *parser) enter() error {
+	if p.depth++; p.depth > p.limits.Depth {
+		return &LimitError{LimitDepth, p.depth, p.limits.Depth}
+	}
+	return nil
+}
+
+func (p *parser) leave() { p.depth-- }
+
+func (p *parser) kind(tok token) (*Kind, error) {
+	name, err := choose(tok, "filematch", "filename", "file", "repo")
+	kinds := map[string]Kind{"filematch": KindFileMatch, "filename": KindFileName, "file": KindFileName, "repo": KindRepo}
+	kind := kinds[name]
+	return &kind, err
+}
+
+// choose returns the token's text if it is one of the values.
+func choose(tok token, values ...string) (string, error) {
+	for _, v := range values {
+		if string(tok.text) == v {
+			return v, nil
+		}
+	}
+	n := len(values) - 1
+	return "", &SyntaxError{tok.at[0], quote(string(tok.text)) + " after " + tok.field,
+		strings.Join(values[:n], ", ") + " or " + values[n]}
+}
+
+// quote quotes text for a message, the start of it when it is long.
+func quote(text string) string {
+	const most = 40
+	if text == "" {
+		return "nothing"
+	}
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return fmt.Sprintf("%q", text)
+}
+
+// parseRegexp parses the text of a token within the limits.
+func (p *parser) parseRegexp(tok token, flags syntax.Flags) (*syntax.Regexp, error) {
+	tree, err := syntax.Parse(string(tok.text), flags)
+	var bad *syntax.Error
+	if errors.As(err, &bad) {
+		return nil, p.regexpError(tok, flags, bad)
+	} else if err != nil {
+		return nil, &SyntaxError{tok.start, quote(string(tok.text)), "a regular expression: " + err.Error()}
+	}
+	if err := p.limits.check(tree); err != nil {
+		return nil, err
+	}
+	return tree, nil
+}

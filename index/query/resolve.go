@@ -1,0 +1,44 @@
+package query
+
+import (
+	"crypto/sha256"
+	"fmt"
+)
+
+// ResolveRepos replaces each Type of KindRepo by the RepoSet of the names that
+// list gives for its child, the innermost first. List is called once for each;
+// its error ends the resolution.
+func ResolveRepos(q Q, list func(Q) (names []string, err error)) (Q, error) {
+	var failed error
+	resolved := Map(q, func(n Q) Q {
+		t, ok := n.(*Type)
+		if !ok || t.Kind != KindRepo || failed != nil {
+			return n
+		}
+		names, err := list(t.Child)
+		if err != nil {
+			failed = fmt.Errorf("listing the repos for %s: %w", t, err)
+		}
+		return NewRepoSet(names...)
+	})
+	if failed != nil {
+		return nil, failed
+	}
+	return Simplify(resolved), nil
+}
+
+// NewRepoSet makes the set of the repos named.
+func NewRepoSet(names ...string) *RepoSet {
+	set := make(map[string]bool, len(names))
+	for _, n := range names {
+		set[n] = true
+	}
+	return &RepoSet{Names: set}
+}
+
+// Fingerprint identifies a query: trees that are written differently but
+// simplify to the same have the same one. It is stable over processes, not
+// over versions of Trawl.
+func Fingerprint(q Q) [sha256.Size]byte {
+	return sha256.Sum256([]byte(Simplify(q).String()))
+}

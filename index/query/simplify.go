@@ -1,0 +1,149 @@
+package query
+
+import (
+	"regexp/syntax"
+	"strings"
+)
+
+// Simplify gives an equivalent tree without needless nodes: conjunctions and
+// disjunctions are flat and have two children or more, constants are at the
+// root only, empty patterns are constants, and a Substring that holds U+FFFD is
+// a Regexp. Trees built by hand should be simplified before evaluation. The
+// argument is not changed. A type: over a constant becomes that constant.
+func Simplify(q Q) Q { return Map(q, simplifyNode) }
+
+// Map rebuilds the tree from the leaves up, replacing each node by what f
+// makes of it, called with a node whose children are already replaced. The
+// child of a Symbol is part of that atom and is left alone. The argument is
+// not changed as long as f changes no node in place.
+func Map(q Q, f func(Q) Q) Q {
+	switch n := q.(type) {
+	case *And:
+		return f(&And{Children: mapAll(n.Children, f)})
+	case *Or:
+		return f(&Or{Children: mapAll(n.Children, f)})
+	case *Not:
+		return f(&Not{Child: Map(n.Child, f)})
+	case *Type:
+		return f(&Type{Kind: n.Kind, Child: Map(n.Child, f)})
+	}
+	return f(q)
+}
+
+// Walk calls visit for each node, parents first, children in order. The
+// children of a node for which visit returns false are left out.
+func Walk(q Q, visit func(Q) bool) {
+	if !visit(q) {
+		return
+	}
+	for _, c := range children(q) {
+		Walk(c, visit)
+	}
+}
+
+func children(q Q) []Q {
+	switch n := q.(type) {
+	case *And:
+		return n.Children
+	case *Or:
+		return n.Children
+	case *Not:
+		return []Q{n.Child}
+	case *Type:
+		return []Q{n.Child}
+	}
+	return nil
+}
+
+func mapAll(qs []Q, f func(Q) Q) []Q {
+	mapped := make([]Q, len(qs))
+	for i, q := range qs {
+		mapped[i] = Map(q, f)
+	}
+	return mapped
+}
+
+// simplifyNode simplifies a node whose children are simple.
+func simplifyNode(q Q) Q {
+	switch n := q.(type) {
+	case *And:
+		return simplifyList(n.Children, true)
+	case *Or:
+		return simplifyList(n.Children, false)
+	case *Not:
+		if c, ok := n.Child.(*Const); ok {
+			return &Const{Value: !c.Value}
+		}
+	case *Type:
+		if c, ok := n.Child.(*Const); ok {
+			return c
+		}
+	}
+	return simplifyAtom(q)
+}
+
+func simplifyAtom(q Q) Q {
+	switch n := q.(type) {
+	case *Substring:
+		if n.Pattern == "" {
+			return &Const{Value: true}
+		}
+		if strings.ContainsRune(n.Pattern, '\uFFFD') {
+			tree := &syntax.Regexp{Op: syntax.OpLiteral, Flags: Flags, Rune: []rune(n.Pattern)}
+			return &Regexp{Tree: tree, CaseSensitive: n.CaseSensitive, Scope: n.Scope}
+		}
+	case *Regexp:
+		return constIf(n.Tree.Op == syntax.OpEmptyMatch, true, q)
+	case *Repo:
+		return constIf(n.Tree.Op == syntax.OpEmptyMatch, true, q)
+	case *Branch:
+		return constIf(n.Pattern == "" && !n.Exact, true, q)
+	case *RepoSet:
+		return constIf(len(n.Names) == 0, false, q)
+	}
+	return q
+}
+
+func constIf(is, value bool, q Q) Q {
+	if is {
+		return &Const{Value: value}
+	}
+	return q
+}
+
+// simplifyList joins simple children: and says whether by And or by Or.
+func simplifyList(qs []Q, and bool) Q {
+	var flat []Q
+	for _, q := range qs {
+		if c, ok := q.(*Const); ok {
+			if c.Value != and {
+				return c
+			}
+			continue
+		}
+		if nested, same := sameList(q, and); same {
+			flat = append(flat, nested...)
+		} else {
+			flat = append(flat, q)
+		}
+	}
+	switch {
+	case len(flat) == 0:
+		return &Const{Value: and}
+	case len(flat) == 1:
+		return flat[0]
+	case and:
+		return &And{Children: flat}
+	}
+	return &Or{Children: flat}
+}
+
+func sameList(q Q, and bool) ([]Q, bool) {
+	switch n := q.(type) {
+	case *And:
+		return n.Children, and
+	case *Or:
+		return n.Children, !and
+	}
+	return nil, false
+}
