@@ -6,57 +6,44 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/trawl-search/trawl/internal/config"
 )
 
 // Policy says which repositories may be fetched. The zero value allows none.
 type Policy struct {
-	// Schemes that URLs may have: https, ssh, http and git. Local folders are
-	// allowed by Folders instead.
-	Schemes []string
-	// Hosts that URLs may name, as "git.example.com", or "*.example.com" for
-	// all below it. Empty allows every host.
-	Hosts []string
-	// PrivateNetworks are the networks, such as "10.0.0.0/8", in which
-	// addresses are allowed although they are private, loopback, link-local or
-	// otherwise not public. Cloud metadata services are such addresses.
-	PrivateNetworks []string
-	// Folders below which repositories on the local disk may be read, as
-	// absolute paths. Empty allows none.
-	Folders []string
+	Schemes         []string `config:"schemes" doc:"schemes that clone URLs may have: https, ssh, http, git"`
+	Hosts           []string `config:"hosts" doc:"hosts that clone URLs may name, as git.example.com, or *.example.com for all below it; empty: all"`
+	PrivateNetworks []string `config:"private-networks" doc:"networks such as 10.0.0.0/8 whose addresses are allowed although they are not public; cloud metadata services have such addresses"`
+	Folders         []string `config:"folders" doc:"absolute paths of folders below which local repositories may be read; empty: none"`
 }
 
-// DefaultPolicy allows https and ssh to public addresses.
-func DefaultPolicy() Policy {
-	return Policy{Schemes: []string{"https", "ssh"}}
+// SetDefaults allows https and ssh to public addresses.
+func (p *Policy) SetDefaults() {
+	*p = Policy{Schemes: []string{"https", "ssh"}}
 }
 
 // knownSchemes are the schemes that git serves itself; all others are helpers
 // that run programs.
 var knownSchemes = []string{"https", "http", "ssh", "git"}
 
-// Validate reports the first entry that means nothing.
-func (p Policy) Validate() error {
+// Validate implements config.Settings.
+func (p *Policy) Validate() error {
+	var c config.Check
 	for _, s := range p.Schemes {
-		if !slices.Contains(knownSchemes, s) {
-			return fmt.Errorf("scheme %q is none of %s", s, strings.Join(knownSchemes, ", "))
-		}
+		c.OneOf("schemes", s, knownSchemes...)
 	}
 	for _, h := range p.Hosts {
-		if !validHost(strings.TrimPrefix(h, "*.")) {
-			return fmt.Errorf("host %q is neither a host name nor *. and a host name", h)
-		}
+		c.That(validHost(strings.TrimPrefix(h, "*.")), "hosts", h, "a host name, or *. and a host name")
 	}
 	for _, n := range p.PrivateNetworks {
-		if _, err := netip.ParsePrefix(n); err != nil {
-			return fmt.Errorf("network %q is not an address and a prefix length: %w", n, err)
-		}
+		_, err := netip.ParsePrefix(n)
+		c.That(err == nil, "private-networks", n, "an address and a prefix length, such as 10.0.0.0/8")
 	}
 	for _, f := range p.Folders {
-		if !filepath.IsAbs(f) {
-			return fmt.Errorf("folder %q is not an absolute path", f)
-		}
+		c.That(filepath.IsAbs(f), "folders", f, "an absolute path")
 	}
-	return nil
+	return c.Err()
 }
 
 // Rule names a rule that a URL or name breaks.

@@ -115,7 +115,9 @@ func TestPolicyOfNothing(t *testing.T) {
 }
 
 func TestPolicyValidate(t *testing.T) {
-	if err := DefaultPolicy().Validate(); err != nil {
+	var defaults Policy
+	defaults.SetDefaults()
+	if err := defaults.Validate(); err != nil {
 		t.Error(err)
 	}
 	for _, p := range []Policy{
