@@ -1,0 +1,42 @@
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+)
+
+const (
+	// keepAliveTime is how long a silent connection to etcd is trusted.
+	keepAliveTime = 10 * time.Second
+	// keepAliveTimeout is how long an answer to a ping may take.
+	keepAliveTimeout = 3 * time.Second
+)
+
+// Options say how to reach etcd.
+type Options struct {
+	// Endpoints as etcd's clients take them: http://host:port, unix:///path.
+	Endpoints []string
+}
+
+// Connect makes an etcd client. It does not wait for etcd: an unreachable etcd
+// shows in the first operation. The caller closes the client.
+func Connect(opts Options) (*clientv3.Client, error) {
+	if len(opts.Endpoints) == 0 {
+		return nil, errors.New("connect to etcd: no endpoints")
+	}
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints:            opts.Endpoints,
+		DialKeepAliveTime:    keepAliveTime,
+		DialKeepAliveTimeout: keepAliveTimeout,
+		// Failures reach the caller as errors; the client's own log repeats them.
+		Logger: zap.NewNop(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("connect to etcd at %q: %w", opts.Endpoints, err)
+	}
+	return client, nil
+}

@@ -1,0 +1,131 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/protobuf/proto"
+
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+)
+
+// maxContention bounds the wait before a lost compare-and-swap is tried again.
+const maxContention = 50 * time.Millisecond
+
+// PutDesired makes a repo desired, or asks for it to be indexed anew. The stored
+// record is d with the next epoch of the repo: every successful call has its own,
+// and epochs go on counting when a deleted repo is put again. It returns that
+// epoch and the revision of the change. d itself is not changed.
+func (s *Store) PutDesired(ctx context.Context, d *catalogv1.Desired) (epoch uint64, revision int64, err error) {
+	if err := checkName(d.GetName()); err != nil {
+		return 0, 0, fmt.Errorf("put desired: %w", err)
+	}
+	for {
+		epoch, revision, err = s.tryPutDesired(ctx, d)
+		if err == nil || !errors.Is(err, ErrStale) {
+			return epoch, revision, err
+		}
+		// Whoever was faster made progress; coming back at the same moment as the
+		// other losers would only cost another round.
+		if err := pause(ctx, rand.N(maxContention)); err != nil {
+			return 0, 0, fmt.Errorf("put desired of %q: %w", d.Name, err)
+		}
+	}
+}
+
+func (s *Store) tryPutDesired(ctx context.Context, d *catalogv1.Desired) (uint64, int64, error) {
+	old, err := s.readRepo(ctx, d.Name)
+	if err != nil {
+		return 0, 0, fmt.Errorf("put desired: %w", err)
+	}
+	next := proto.CloneOf(d)
+	next.Epoch = old.lastEpoch() + 1
+	value, err := encode(next)
+	if err != nil {
+		return 0, 0, fmt.Errorf("put desired of %q: %w", d.Name, err)
+	}
+	resp, err := s.client.Txn(ctx).If(
+		s.unchanged(desiredKind, d.Name, old.desired.Revision),
+		s.unchanged(deletedKind, d.Name, old.deleted.Revision),
+	).Then(clientv3.OpPut(s.key(desiredKind, d.Name), value), s.tick()).Commit()
+	if err != nil {
+		return 0, 0, fmt.Errorf("put desired of %q: %w", d.Name, err)
+	}
+	if !resp.Succeeded {
+		return 0, 0, fmt.Errorf("put desired of %q: %w", d.Name, ErrStale)
+	}
+	return next.Epoch, resp.Header.Revision, nil
+}
+
+// DeleteRepo removes a repo in one transaction: what is desired, what is served,
+// the status and the lease, so that a running job stops and cannot publish. What
+// stays is a record of its last epoch and generation, for the day it comes back.
+// It returns the revision of the change; ErrNotFound if the repo is not desired.
+func (s *Store) DeleteRepo(ctx context.Context, name string) (revision int64, err error) {
+	if err := checkName(name); err != nil {
+		return 0, fmt.Errorf("delete repo: %w", err)
+	}
+	for {
+		revision, err = s.tryDelete(ctx, name)
+		if err == nil || !errors.Is(err, ErrStale) {
+			return revision, err
+		}
+		if err := pause(ctx, rand.N(maxContention)); err != nil {
+			return 0, fmt.Errorf("delete repo %q: %w", name, err)
+		}
+	}
+}
+
+func (s *Store) tryDelete(ctx context.Context, name string) (int64, error) {
+	old, err := s.readRepo(ctx, name)
+	if err != nil {
+		return 0, fmt.Errorf("delete repo: %w", err)
+	}
+	if old.desired.Record == nil {
+		return 0, fmt.Errorf("delete repo %q: %w", name, ErrNotFound)
+	}
+	memory, err := encode(&catalogv1.Root{Repo: name, Epoch: old.lastEpoch(), Generation: old.lastGeneration()})
+	if err != nil {
+		return 0, fmt.Errorf("delete repo %q: %w", name, err)
+	}
+	resp, err := s.client.Txn(ctx).If(
+		s.unchanged(desiredKind, name, old.desired.Revision),
+		s.unchanged(rootKind, name, old.root.Revision),
+	).Then(
+		clientv3.OpDelete(s.key(desiredKind, name)),
+		clientv3.OpDelete(s.key(rootKind, name)),
+		clientv3.OpDelete(s.key(statusKind, name)),
+		clientv3.OpDelete(s.key(leaseKind, name)),
+		clientv3.OpPut(s.key(deletedKind, name), memory),
+		s.tick(),
+	).Commit()
+	if err != nil {
+		return 0, fmt.Errorf("delete repo %q: %w", name, err)
+	}
+	if !resp.Succeeded {
+		return 0, fmt.Errorf("delete repo %q: %w", name, ErrStale)
+	}
+	return resp.Header.Revision, nil
+}
+
+// unchanged compares that a record is still the one that was read; revision 0
+// means that there was none.
+func (s *Store) unchanged(k kind, name string, revision int64) clientv3.Cmp {
+	return clientv3.Compare(clientv3.ModRevision(s.key(k, name)), "=", revision)
+}
+
+// pause waits for d, or until the context ends.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

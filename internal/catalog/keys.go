@@ -1,0 +1,52 @@
+package catalog
+
+import (
+	"fmt"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/trawl-search/trawl/internal/catalog/follow"
+)
+
+// kind is a family of records: the folder that stands before the repo's name.
+type kind string
+
+const (
+	desiredKind kind = "desired"
+	rootKind    kind = "roots"
+	statusKind  kind = "status"
+	leaseKind   kind = "leases"
+	deletedKind kind = "deleted"
+)
+
+// clockName sorts before every root and after nothing else, so that
+// [clockName, end of roots) is one range.
+const clockName = "roots.clock"
+
+func (s *Store) key(k kind, name string) string { return s.prefix + string(k) + "/" + name }
+
+// end is the key after the last of a kind: '0' is the byte after '/'.
+func (s *Store) end(k kind) string { return s.prefix + string(k) + "0" }
+
+// name is the repo that a key of the kind belongs to.
+func (s *Store) name(k kind, key []byte) string { return string(key[len(s.key(k, "")):]) }
+
+func (s *Store) clockKey() string { return s.prefix + clockName }
+
+// rootRange holds the clock and all roots.
+func (s *Store) rootRange() follow.Range {
+	return follow.Range{From: s.clockKey(), To: s.end(rootKind)}
+}
+
+// tick is part of every transaction that changes what is desired or served.
+func (s *Store) tick() clientv3.Op { return clientv3.OpPut(s.clockKey(), "") }
+
+func checkName(name string) error {
+	if name == "" {
+		return ErrName
+	}
+	if len(name) > MaxNameBytes {
+		return fmt.Errorf("%w: repo name of %d bytes, at most %d", ErrTooLarge, len(name), MaxNameBytes)
+	}
+	return nil
+}

@@ -1,0 +1,119 @@
+package catalog
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/protobuf/proto"
+
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+)
+
+// Publish makes next the root of the lease's repo, in one transaction that holds
+// only while the lease is held, the root is still old (nil: none) and the repo
+// has been desired all the time since the lease was taken. It returns the
+// revision of the change.
+//
+// The stored root is next with the lease's fencing token. Its generation is the
+// lease's NextGeneration or later, or that of old with the same shards, when only
+// the epoch advances. Its epoch is not before that of old, and not of a time
+// before a deletion. Else ErrGeneration.
+//
+// ErrNotDesired, ErrLeaseLost and ErrStale say which condition failed, in this
+// order when several did; nothing was changed then. After any other error it is
+// unknown whether the change was made. A repeated call with the same arguments
+// answers then: it recognises its own root.
+func (s *Store) Publish(ctx context.Context, lease *Lease, old *Root, next *catalogv1.Root) (revision int64, err error) {
+	if err := checkNext(lease, old, next); err != nil {
+		return 0, fmt.Errorf("publish %q: %w", lease.repo, err)
+	}
+	next = proto.CloneOf(next)
+	next.Fence = lease.fence
+	value, err := encode(next)
+	if err != nil {
+		return 0, fmt.Errorf("publish %q: %w", lease.repo, err)
+	}
+	resp, err := s.client.Txn(ctx).If(s.publishConditions(lease, old)...).Then(
+		clientv3.OpPut(s.key(rootKind, lease.repo), value),
+		clientv3.OpDelete(s.key(deletedKind, lease.repo)), // the root remembers from here on
+		s.tick(),
+	).Else(
+		clientv3.OpGet(s.key(leaseKind, lease.repo)),
+		clientv3.OpGet(s.key(desiredKind, lease.repo)),
+		clientv3.OpGet(s.key(rootKind, lease.repo)),
+	).Commit()
+	if err != nil {
+		return 0, fmt.Errorf("publish %q: %w", lease.repo, err)
+	}
+	if resp.Succeeded {
+		return resp.Header.Revision, nil
+	}
+	return refused(lease, next, resp.Responses)
+}
+
+// checkNext refuses what must never be stored, whatever etcd holds.
+func checkNext(lease *Lease, old *Root, next *catalogv1.Root) error {
+	if next.GetRepo() != lease.repo {
+		return fmt.Errorf("root is of %q", next.GetRepo())
+	}
+	leastGeneration, leastEpoch := lease.NextGeneration(), lease.before.deleted.Record.GetEpoch()+1
+	if old != nil {
+		leastGeneration = max(leastGeneration, old.Record.Generation+1)
+		leastEpoch = max(leastEpoch, old.Record.Epoch)
+		if next.Generation == old.Record.Generation && slices.EqualFunc(next.Shards, old.Record.Shards, sameShard) {
+			leastGeneration = old.Record.Generation
+		}
+	}
+	if next.Generation < leastGeneration || next.Epoch < leastEpoch {
+		return fmt.Errorf("%w: generation %d and epoch %d, at least %d and %d",
+			ErrGeneration, next.Generation, next.Epoch, leastGeneration, leastEpoch)
+	}
+	return nil
+}
+
+func sameShard(a, b *catalogv1.ShardRef) bool { return bytes.Equal(a.Digest, b.Digest) }
+
+func (s *Store) publishConditions(lease *Lease, old *Root) []clientv3.Cmp {
+	revision := int64(0)
+	if old != nil {
+		revision = old.Revision
+	}
+	return []clientv3.Cmp{
+		s.unchanged(rootKind, lease.repo, revision),
+		s.held(lease),
+		clientv3.Compare(clientv3.CreateRevision(s.key(desiredKind, lease.repo)), "=", lease.life),
+	}
+}
+
+// held compares that the lease's key is the one that the lease made.
+func (s *Store) held(lease *Lease) clientv3.Cmp {
+	return clientv3.Compare(clientv3.CreateRevision(s.key(leaseKind, lease.repo)), "=", lease.fence)
+}
+
+// refused says why a publication failed, or that it had succeeded before.
+func refused(lease *Lease, next *catalogv1.Root, answers []*etcdserverpb.ResponseOp) (int64, error) {
+	var root Root
+	if err := decodeInto(&root, answers[2], rootKind, lease.repo, &catalogv1.Root{}); err != nil {
+		return 0, fmt.Errorf("publish: %w", err)
+	}
+	// The token is this lease's alone, so an equal root is this job's own.
+	if root.Record != nil && proto.Equal(root.Record, next) {
+		return root.Revision, nil
+	}
+	cause := ErrStale
+	if desired := answers[1].GetResponseRange().GetKvs(); len(desired) == 0 || desired[0].CreateRevision != lease.life {
+		cause = ErrNotDesired
+	} else if !holds(answers[0], lease) {
+		cause = ErrLeaseLost
+	}
+	return 0, fmt.Errorf("publish %q: %w", lease.repo, cause)
+}
+
+func holds(answer *etcdserverpb.ResponseOp, lease *Lease) bool {
+	kvs := answer.GetResponseRange().GetKvs()
+	return len(kvs) == 1 && kvs[0].CreateRevision == lease.fence
+}

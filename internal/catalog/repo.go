@@ -1,0 +1,78 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/protobuf/proto"
+
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+)
+
+// repoState is all records of one repo as of one revision. A record that is not
+// there is nil with revision 0.
+type repoState struct {
+	desired  Desired
+	root     Root
+	status   Status
+	deleted  Root
+	revision int64 // of the reading, not of a record
+}
+
+// lastEpoch is the newest epoch that the repo ever had.
+func (r *repoState) lastEpoch() uint64 {
+	return max(r.desired.Record.GetEpoch(), r.root.Record.GetEpoch(), r.deleted.Record.GetEpoch())
+}
+
+// lastGeneration is the newest generation that the repo ever had.
+func (r *repoState) lastGeneration() uint64 {
+	return max(r.root.Record.GetGeneration(), r.deleted.Record.GetGeneration())
+}
+
+// repoReads are the operations whose answers decodeRepo takes.
+func (s *Store) repoReads(name string) []clientv3.Op {
+	return []clientv3.Op{
+		clientv3.OpGet(s.key(desiredKind, name)),
+		clientv3.OpGet(s.key(rootKind, name)),
+		clientv3.OpGet(s.key(statusKind, name)),
+		clientv3.OpGet(s.key(deletedKind, name)),
+	}
+}
+
+// readRepo reads all records of a repo in one transaction.
+func (s *Store) readRepo(ctx context.Context, name string) (*repoState, error) {
+	resp, err := s.client.Txn(ctx).Then(s.repoReads(name)...).Commit()
+	if err != nil {
+		return nil, fmt.Errorf("read repo %q: %w", name, err)
+	}
+	state, err := decodeRepo(name, resp.Responses)
+	if err != nil {
+		return nil, err
+	}
+	state.revision = resp.Header.Revision
+	return state, nil
+}
+
+// decodeRepo decodes the answers to repoReads.
+func decodeRepo(name string, answers []*etcdserverpb.ResponseOp) (*repoState, error) {
+	r := &repoState{}
+	err := errors.Join(
+		decodeInto(&r.desired, answers[0], desiredKind, name, &catalogv1.Desired{}),
+		decodeInto(&r.root, answers[1], rootKind, name, &catalogv1.Root{}),
+		decodeInto(&r.status, answers[2], statusKind, name, &catalogv1.Status{}),
+		decodeInto(&r.deleted, answers[3], deletedKind, name, &catalogv1.Root{}),
+	)
+	return r, err
+}
+
+func decodeInto[T proto.Message](to *Entry[T], answer *etcdserverpb.ResponseOp, k kind, name string, record T) error {
+	entry, err := first(answer.GetResponseRange().GetKvs(), k, name, record)
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	*to = entry
+	return err
+}

@@ -1,0 +1,65 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+)
+
+// PutStatus stores how far a repo is. With a lease it holds only while the lease
+// is held, else ErrLeaseLost. A status of an older epoch than the stored one is
+// ErrStale; one of a repo that is not desired is ErrNotDesired.
+func (s *Store) PutStatus(ctx context.Context, name string, status *catalogv1.Status, lease *Lease) error {
+	if err := checkName(name); err != nil {
+		return fmt.Errorf("put status: %w", err)
+	}
+	value, err := encode(status)
+	if err != nil {
+		return fmt.Errorf("put status of %q: %w", name, err)
+	}
+	for {
+		done, err := s.tryPutStatus(ctx, name, status.GetEpoch(), value, lease)
+		if done || err != nil {
+			return err
+		}
+		if err := pause(ctx, rand.N(maxContention)); err != nil {
+			return fmt.Errorf("put status of %q: %w", name, err)
+		}
+	}
+}
+
+func (s *Store) tryPutStatus(ctx context.Context, name string, epoch uint64, value string, lease *Lease) (done bool, err error) {
+	stored, err := s.GetStatus(ctx, name)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return false, fmt.Errorf("put status: %w", err)
+	}
+	if stored.Record.GetEpoch() > epoch {
+		return false, fmt.Errorf("put status of %q: %w: epoch %d after %d", name, ErrStale, epoch, stored.Record.Epoch)
+	}
+	conditions := []clientv3.Cmp{
+		s.unchanged(statusKind, name, stored.Revision),
+		clientv3.Compare(clientv3.CreateRevision(s.key(desiredKind, name)), ">", 0),
+	}
+	if lease != nil {
+		conditions = append(conditions, s.held(lease))
+	}
+	resp, err := s.client.Txn(ctx).If(conditions...).
+		Then(clientv3.OpPut(s.key(statusKind, name), value)).
+		Else(clientv3.OpGet(s.key(desiredKind, name)), clientv3.OpGet(s.key(leaseKind, name))).Commit()
+	switch {
+	case err != nil:
+		return false, fmt.Errorf("put status of %q: %w", name, err)
+	case resp.Succeeded:
+		return true, nil
+	case len(resp.Responses[0].GetResponseRange().GetKvs()) == 0:
+		return false, fmt.Errorf("put status of %q: %w", name, ErrNotDesired)
+	case lease != nil && !holds(resp.Responses[1], lease):
+		return false, fmt.Errorf("put status of %q: %w", name, ErrLeaseLost)
+	}
+	return false, nil // somebody else wrote: look again whether ours is newer
+}

@@ -1,0 +1,120 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/trawl-search/trawl/internal/catalog/follow"
+)
+
+// View keeps the roots in memory, following etcd until it is closed. While etcd
+// is away it keeps what it has and catches up afterwards. It is safe for
+// concurrent use.
+type View struct {
+	store  *Store
+	logger *slog.Logger
+	cancel context.CancelFunc
+	ended  sync.WaitGroup
+
+	mu       sync.Mutex
+	snapshot *Snapshot
+	// currentAt is the newest moment at which the snapshot is known to have been
+	// current.
+	currentAt time.Time
+}
+
+// NewView starts following. It does not wait for etcd: see WaitFor. The view ends
+// with Close, or with the context.
+func NewView(ctx context.Context, store *Store, logger *slog.Logger) *View {
+	ctx, cancel := context.WithCancel(ctx)
+	v := &View{store: store, logger: logger, cancel: cancel, snapshot: newSnapshot(0, nil)}
+	v.ended.Go(func() {
+		follow.Run(ctx, store.client, store.rootRange(), logger, v.apply)
+	})
+	return v
+}
+
+// Close ends the view and waits for its goroutine. Snapshots stay valid.
+func (v *View) Close() {
+	v.cancel()
+	v.ended.Wait()
+}
+
+// Snapshot returns the newest snapshot; before the first listing an empty one
+// with revision 0. It never blocks.
+func (v *View) Snapshot() *Snapshot {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.snapshot
+}
+
+// WaitFor returns a snapshot that holds every change up to revision, and at
+// least the first listing. It waits until there is one: for a revision that etcd
+// never had, until the context ends.
+func (v *View) WaitFor(ctx context.Context, revision int64) (*Snapshot, error) {
+	for {
+		s := v.Snapshot()
+		// Revision 0 is the empty snapshot before the first listing.
+		if s.Revision >= max(revision, 1) {
+			return s, nil
+		}
+		select {
+		case <-s.Changed():
+		case <-ctx.Done():
+			return nil, fmt.Errorf("wait for revision %d, have %d: %w", revision, s.Revision, context.Cause(ctx))
+		}
+	}
+}
+
+// Current returns a snapshot that holds every change acknowledged before the call
+// began (linearizable).
+func (v *View) Current(ctx context.Context) (*Snapshot, error) {
+	began := time.Now()
+	revision, err := v.store.CurrentRevision(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s, err := v.WaitFor(ctx, revision)
+	if err != nil {
+		return nil, err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if began.After(v.currentAt) {
+		v.currentAt = began
+	}
+	return s, nil
+}
+
+// Within returns a snapshot that was current at most age ago. It asks etcd, like
+// Current, only when that is not known to hold already.
+func (v *View) Within(ctx context.Context, age time.Duration) (*Snapshot, error) {
+	v.mu.Lock()
+	s, fresh := v.snapshot, !v.currentAt.IsZero() && time.Since(v.currentAt) <= age
+	v.mu.Unlock()
+	if fresh {
+		return s, nil
+	}
+	return v.Current(ctx)
+}
+
+// apply makes the next snapshot. Only the following goroutine calls it.
+func (v *View) apply(u follow.Update) {
+	v.mu.Lock()
+	old := v.snapshot
+	v.mu.Unlock()
+	next := newSnapshot(u.Revision, v.merge(old, u))
+	if u.Reset && u.Revision < old.Revision {
+		v.logger.Error("etcd went back in time; was it restored from a backup?", "from", old.Revision, "to", u.Revision)
+	}
+	v.mu.Lock()
+	v.snapshot = next
+	if next.Revision < old.Revision {
+		v.currentAt = time.Time{}
+	}
+	v.mu.Unlock()
+	close(old.changed)
+}

@@ -1,0 +1,90 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// Config says where the servers keep their data and whom they serve.
+type Config struct {
+	// Dir is the data folder; it is created when missing. One process at a time.
+	Dir string
+	// EtcdListen is a loopback host:port for other processes' etcd clients; port 0
+	// takes a free one. Empty: a unix socket inside a private folder.
+	EtcdListen string
+	// NATSListen is a loopback host:port for other processes' NATS clients; port 0
+	// takes a free one. Empty: connections from this process only.
+	NATSListen string
+	// Heartbeat is etcd's raft tick; 0 means 100 ms. Tests shorten it.
+	Heartbeat time.Duration
+	// Election is etcd's election timeout; 0 means ten heartbeats. etcd grants no
+	// lease shorter than one and a half elections.
+	Election time.Duration
+	// Logger receives what the servers find worth a warning; nil means slog.Default().
+	Logger *slog.Logger
+}
+
+func (c Config) logger() *slog.Logger {
+	if c.Logger == nil {
+		return slog.Default()
+	}
+	return c.Logger
+}
+
+// Embedded is a running etcd and a running NATS server with a client of each.
+// It is safe for concurrent use.
+type Embedded struct {
+	etcd *Etcd
+	nats *NATS
+}
+
+// Start starts both servers and returns when both answer. The context bounds
+// the start only.
+func Start(ctx context.Context, cfg Config) (*Embedded, error) {
+	etcd, err := StartEtcd(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	nats, err := StartNATS(ctx, cfg)
+	if err != nil {
+		return nil, errors.Join(err, etcd.Close())
+	}
+	return &Embedded{etcd: etcd, nats: nats}, nil
+}
+
+// Client returns the etcd client of this process. It ends with Close.
+func (e *Embedded) Client() *clientv3.Client { return e.etcd.Client() }
+
+// Conn returns the NATS connection of this process. It ends with Close.
+func (e *Embedded) Conn() *nats.Conn { return e.nats.Conn() }
+
+// EtcdEndpoint returns the endpoint that etcd clients connect to.
+func (e *Embedded) EtcdEndpoint() string { return e.etcd.Endpoint() }
+
+// NATSURL returns the URL that other processes connect to, empty without NATSListen.
+func (e *Embedded) NATSURL() string { return e.nats.URL() }
+
+// Close stops both clients and both servers and waits for them.
+func (e *Embedded) Close() error {
+	return errors.Join(e.nats.Close(), e.etcd.Close())
+}
+
+// checkLoopback refuses addresses that other machines could reach: neither
+// server asks who is calling.
+func checkLoopback(what, address string) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("%s address %q: %w", what, address, err)
+	}
+	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
+		return fmt.Errorf("%s address %q: only a numeric loopback address is allowed, such as 127.0.0.1:0", what, address)
+	}
+	return nil
+}
