@@ -1,0 +1,39 @@
+package ngram
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// BenchmarkExtract measures the extraction of part of the Go source tree.
+func BenchmarkExtract(b *testing.B) {
+	var blobs [][]byte
+	size := int64(0)
+	root := filepath.Join(runtime.GOROOT(), "src", "net")
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") {
+			return err
+		}
+		blob, err := os.ReadFile(path)
+		blobs = append(blobs, blob)
+		size += int64(len(blob))
+		return err
+	})
+	if err != nil {
+		b.Skip(err)
+	}
+	e := NewExtractor()
+	postings := 0
+	b.SetBytes(size)
+	for b.Loop() {
+		postings = 0
+		for _, blob := range blobs {
+			e.Extract(blob, func(_ uint32, ids []ID, _ []uint8) { postings += len(ids) })
+		}
+	}
+	b.ReportMetric(float64(postings)/float64(size), "postings/byte")
+}

@@ -1,0 +1,83 @@
+package ngram
+
+import (
+	"sync"
+	"unicode"
+	"unicode/utf8"
+)
+
+// FoldRune returns the representative of r's simple-case-folding orbit: its
+// lower-case ASCII letter if it has one, else its smallest rune. The
+// representative's encoding is never longer than that of r. Runes without case
+// are their own. It is safe for concurrent use.
+func FoldRune(r rune) rune {
+	return folds().fold(r)
+}
+
+const foldPageBits = 8
+
+// foldTable holds the representatives of the runes that have case, in pages of
+// 256 runes; most pages are the shared empty one. 28 KiB in all, and a lookup
+// costs two loads where unicode.SimpleFold would search.
+type foldTable struct {
+	page  [unicode.MaxRune>>foldPageBits + 1]uint8
+	delta [][1 << foldPageBits]int32
+}
+
+func (t *foldTable) fold(r rune) rune {
+	if uint32(r) > unicode.MaxRune {
+		return r
+	}
+	return r + t.delta[t.page[r>>foldPageBits]][r&(1<<foldPageBits-1)]
+}
+
+// folds makes the table at first use. Every orbit of more than one rune consists
+// of runes in unicode.CaseRanges.
+var folds = sync.OnceValue(func() *foldTable {
+	t := &foldTable{delta: make([][1 << foldPageBits]int32, 1)}
+	for _, cases := range unicode.CaseRanges {
+		for r := rune(cases.Lo); r <= rune(cases.Hi); r++ {
+			t.set(r, representative(r))
+		}
+	}
+	return t
+})
+
+func (t *foldTable) set(r, to rune) {
+	if r == to {
+		return
+	}
+	page := &t.page[r>>foldPageBits]
+	if *page == 0 {
+		*page = uint8(len(t.delta))
+		t.delta = append(t.delta, [1 << foldPageBits]int32{})
+	}
+	t.delta[*page][r&(1<<foldPageBits-1)] = to - r
+}
+
+// orbit calls yield for each rune of r's orbit, r first.
+func orbit(r rune, yield func(rune)) {
+	yield(r)
+	for s := unicode.SimpleFold(r); s != r; s = unicode.SimpleFold(s) {
+		yield(s)
+	}
+}
+
+func representative(r rune) rune {
+	least := r
+	orbit(r, func(s rune) { least = min(least, s) })
+	if 'A' <= least && least <= 'Z' {
+		return least + 'a' - 'A'
+	}
+	return least
+}
+
+// appendFold appends the folded form of the rune at the start of text, which must
+// not be empty, and returns how many bytes the rune has: 1 for an invalid byte.
+func (t *foldTable) appendFold(dst, text []byte) ([]byte, int) {
+	r, size := utf8.DecodeRune(text)
+	if r == utf8.RuneError && size == 1 {
+		return append(dst, text[0]), 1
+	}
+	return utf8.AppendRune(dst, t.fold(r)), size
+}

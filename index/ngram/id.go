@@ -1,0 +1,41 @@
+package ngram
+
+// Sizes of the spans of text that windows are recorded for, in bytes.
+const (
+	SuperblockSize      = 4096
+	BlocksPerSuperblock = 8
+	BlockSize           = SuperblockSize / BlocksPerSuperblock
+)
+
+// ID names a window; see the package documentation for the ranges. IDs are
+// part of the shard format: changing a class, the hash or the folding needs a
+// new format version.
+type ID uint32
+
+const (
+	classBits  = 6
+	windowSize = 3
+
+	asciiSpace  = 1 << (windowSize * classBits)
+	hashedBits  = 16
+	hashedBase  = asciiSpace
+	titleBase   = hashedBase + 1<<hashedBits
+	lettersCube = letters * letters * letters
+
+	// Space is the number of IDs: every ID is below it.
+	Space = titleBase + lettersCube
+)
+
+// hashedID is the ID of a window with a byte that is not ASCII, its bytes in
+// the low 24 bits of window, the first one highest. The multiplier is that of
+// Fibonacci hashing (2^32 divided by the golden ratio).
+func hashedID(window uint32) ID {
+	return hashedBase + ID(window*0x9E3779B1>>(32-hashedBits))
+}
+
+// titleID is the ID of the title-case window whose three letters have the
+// classes packed in ascii, an ID of the ASCII space.
+func titleID(ascii uint32) ID {
+	first, second, third := ascii>>(2*classBits), ascii>>classBits&classMask, ascii&classMask
+	return ID(titleBase + (first*letters+second)*letters + third)
+}
