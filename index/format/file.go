@@ -1,0 +1,164 @@
+package format
+
+import (
+	"fmt"
+	"hash/crc32"
+	"os"
+	"slices"
+	"sync/atomic"
+	"syscall"
+)
+
+// File is an open shard. All methods but Close are safe for concurrent use.
+// Bytes handed out by its sections are part of the mapping: they must not be
+// changed, nor used after Close.
+type File struct {
+	name     string
+	data     []byte
+	body     []byte // what checksums cover
+	sums     []byte // the checksums
+	toc      []byte // entries of the table of contents
+	versions Versions
+	mapped   bool
+
+	// verified has a bit for each checksum block that was found sound.
+	verified []atomic.Uint32
+}
+
+// OpenFile maps a shard. It reads the end of the file, the checksums and the
+// header. The errors are those of the system, *CorruptError, and ErrVersion.
+func OpenFile(path string) (*File, error) {
+	data, err := mapFile(path)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{name: path, data: data, mapped: data != nil}
+	err = f.Guard(f.open)
+	if err != nil {
+		_ = f.Close() // the file is not ours to use; why is in err
+		return nil, err
+	}
+	return f, nil
+}
+
+// NewFile opens a shard that is in memory. The data must not change.
+func NewFile(name string, data []byte) (*File, error) {
+	f := &File{name: name, data: data}
+	if err := f.open(); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// mapFile returns the whole file as memory; nil when it is empty, which
+// cannot be mapped.
+func mapFile(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("open shard: %w", err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("size of shard: %w", err)
+	}
+	size := info.Size()
+	switch {
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("open shard %s: not a regular file", path)
+	case size == 0:
+		return nil, nil
+	case size != int64(int(size)):
+		return nil, fmt.Errorf("open shard %s: %d bytes are too many to map", path, size)
+	}
+	data, err := syscall.Mmap(int(file.Fd()), 0, int(size), syscall.PROT_READ, syscall.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("map shard %s: %w", path, err)
+	}
+	return data, nil
+}
+
+func (f *File) open() error {
+	size := len(f.data)
+	if size < HeaderSize+FooterSize {
+		return tooShort(f.name, int64(size))
+	}
+	ft, err := parseFooter(f.name, int64(size), f.data[size-FooterSize:])
+	if err != nil {
+		return err
+	}
+	f.versions = ft.versions
+	f.body = f.data[:ft.bodyLength]
+	f.sums = f.data[ft.bodyLength:ft.tocOffset]
+	f.toc = f.data[ft.tocOffset:][:ft.tocLength]
+	if err := checkTOC(f.name, &ft, f.toc); err != nil {
+		return err
+	}
+	if crc32.Checksum(f.sums, castagnoli) != ft.checksumsCRC {
+		return corruptf(f.name, partChecksums, ft.bodyLength, "checksum of the checksums does not match")
+	}
+	f.verified = make([]atomic.Uint32, (len(f.sums)/ChecksumSize+31)/32)
+	return f.checkHeader()
+}
+
+func (f *File) checkHeader() error {
+	h := f.data[:HeaderSize]
+	v := Versions{Writer: le.Uint32(h[8:]), MinReader: le.Uint32(h[12:])}
+	if string(h[:8]) != HeaderMagic || v != f.versions {
+		return corruptf(f.name, partHeader, 0, "header is not that of the footer's shard")
+	}
+	return nil
+}
+
+// Close unmaps the shard. The caller sees to it that nobody reads it any more:
+// reading bytes of a closed shard is a fault. A second call does nothing.
+func (f *File) Close() error {
+	data := f.data
+	f.data, f.body, f.sums, f.toc = nil, nil, nil, nil
+	if !f.mapped {
+		return nil
+	}
+	f.mapped = false
+	if err := syscall.Munmap(data); err != nil {
+		return fmt.Errorf("unmap shard %s: %w", f.name, err)
+	}
+	return nil
+}
+
+// Name is the path the shard was opened by.
+func (f *File) Name() string { return f.name }
+
+// Size of the file in bytes.
+func (f *File) Size() int64 { return int64(len(f.data)) }
+
+// Versions of the shard.
+func (f *File) Versions() Versions { return f.versions }
+
+// Sections returns the table of contents, in the order of the file, sections
+// of unknown tags included.
+func (f *File) Sections() []SectionInfo {
+	infos := make([]SectionInfo, 0, len(f.toc)/EntrySize)
+	for e := range slices.Chunk(f.toc, EntrySize) {
+		infos = append(infos, parseEntry(e))
+	}
+	return infos
+}
+
+// Section finds a section.
+func (f *File) Section(tag Tag) (Section, bool) {
+	for e := range slices.Chunk(f.toc, EntrySize) {
+		if s := parseEntry(e); s.Tag == tag {
+			return Section{file: f, off: s.Offset, size: s.Length, tag: tag}, true
+		}
+	}
+	return Section{}, false
+}
+
+// Need finds a section that a shard must have; without it the shard is corrupt.
+func (f *File) Need(tag Tag) (Section, error) {
+	s, ok := f.Section(tag)
+	if !ok {
+		return Section{}, corruptf(f.name, tag.String(), -1, "section is missing")
+	}
+	return s, nil
+}

@@ -1,0 +1,66 @@
+package format
+
+import (
+	"reflect"
+	"runtime"
+	"runtime/debug"
+)
+
+// cutReason is what a fault in a mapping means: the pages are there until
+// somebody cuts the file, or the disk cannot read them.
+const cutReason = "the bytes cannot be read: the file was cut while it was open, or the disk failed"
+
+// Guard runs fn, which reads a shard, and turns a memory fault in it into a
+// *CorruptError of the section named. Without it a shard that is cut while it
+// is mapped ends the process. It covers the calling goroutine only. Any other
+// panic goes on.
+func Guard(section string, fn func() error) error {
+	return guard(fn, func(uintptr) error { return corruptf("", section, -1, cutReason) })
+}
+
+// Guard is like the function of the same name, and finds the section by the
+// address of the fault. A fault outside of this shard goes on as a panic.
+func (f *File) Guard(fn func() error) error {
+	return guard(fn, func(addr uintptr) error {
+		base := reflect.ValueOf(f.data).Pointer()
+		if addr < base || addr-base >= uintptr(len(f.data)) {
+			return nil
+		}
+		off := int64(addr - base)
+		return corruptf(f.name, f.faultPart(off), off, cutReason)
+	})
+}
+
+// faultPart is partAt where the table of contents may be what is gone.
+func (f *File) faultPart(off int64) (part string) {
+	part = partContents
+	_ = guard(func() error {
+		part = f.partAt(off)
+		return nil
+	}, func(uintptr) error { return ErrCorrupt })
+	return part
+}
+
+// guard runs fn; report makes the error of a fault at an address, or nil when
+// the fault is not its concern.
+func guard(fn func() error, report func(addr uintptr) error) (err error) {
+	old := debug.SetPanicOnFault(true)
+	defer func() {
+		debug.SetPanicOnFault(old)
+		reason := recover()
+		if reason == nil {
+			return
+		}
+		// Only a fault has an address; a nil pointer does not.
+		if fault, ok := reason.(interface {
+			runtime.Error
+			Addr() uintptr
+		}); ok {
+			if err = report(fault.Addr()); err != nil {
+				return
+			}
+		}
+		panic(reason) //nolint:forbidigo // somebody else's panic is passed on
+	}()
+	return fn()
+}

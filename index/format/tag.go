@@ -1,0 +1,133 @@
+package format
+
+import (
+	"slices"
+	"strconv"
+)
+
+// Tag names a section: four ASCII letters, the first in the lowest byte.
+type Tag uint32
+
+// MakeTag returns the tag of a name of four bytes; shorter names are filled
+// with zero bytes, and what is longer is cut.
+func MakeTag(name string) Tag {
+	var b [4]byte
+	copy(b[:], name)
+	return Tag(le.Uint32(b[:]))
+}
+
+// String is the name, or the number where that is not printable.
+func (t Tag) String() string {
+	var b [4]byte
+	le.PutUint32(b[:], uint32(t))
+	for _, c := range b {
+		if c < '!' || c > '~' {
+			return "0x" + strconv.FormatUint(uint64(t), 16)
+		}
+	}
+	return string(b[:])
+}
+
+// Sections of content (package docstore).
+const (
+	// TagContentInfo holds the counts of blobs, superblocks and bytes.
+	TagContentInfo Tag = 'C' | 'I'<<8 | 'N'<<16 | 'F'<<24
+	// TagUnits holds the encoded units.
+	TagUnits Tag = 'U' | 'N'<<8 | 'I'<<16 | 'T'<<24
+	// TagUnitOffsets holds where each unit starts.
+	TagUnitOffsets Tag = 'U' | 'O'<<8 | 'F'<<16 | 'F'<<24
+	// TagLines holds the newlines before each unit.
+	TagLines Tag = 'L' | 'I'<<8 | 'N'<<16 | 'E'<<24
+	// TagBlobStarts holds where each blob starts in the sum of all content.
+	TagBlobStarts Tag = 'B' | 'L'<<8 | 'E'<<16 | 'N'<<24
+	// TagBlobSuperblocks holds the first superblock of each blob.
+	TagBlobSuperblocks Tag = 'B' | 'S'<<8 | 'U'<<16 | 'P'<<24
+)
+
+// Sections of documents (package docstore).
+const (
+	// TagDocsInfo holds counts and widths.
+	TagDocsInfo Tag = 'D' | 'I'<<8 | 'N'<<16 | 'F'<<24
+	// TagRepos holds the repos' records.
+	TagRepos Tag = 'R' | 'E'<<8 | 'P'<<16 | 'O'<<24
+	// TagRepoOffsets holds where each repo's record starts.
+	TagRepoOffsets Tag = 'R' | 'O'<<8 | 'F'<<16 | 'F'<<24
+	// TagRepoDocs holds the first document of each repo.
+	TagRepoDocs Tag = 'R' | 'D'<<8 | 'O'<<16 | 'C'<<24
+	// TagNames holds the encoded units of all paths, concatenated.
+	TagNames Tag = 'N' | 'A'<<8 | 'M'<<16 | 'E'<<24
+	// TagNameOffsets holds where each unit of names starts.
+	TagNameOffsets Tag = 'N' | 'O'<<8 | 'F'<<16 | 'F'<<24
+	// TagNameStarts holds where each document's path starts in the names.
+	TagNameStarts Tag = 'N' | 'D'<<8 | 'O'<<16 | 'C'<<24
+	// TagFirstDocs holds the first document of each blob.
+	TagFirstDocs Tag = 'F' | 'D'<<8 | 'O'<<16 | 'C'<<24
+	// TagRepeatDocs holds the documents whose blob has an earlier document.
+	TagRepeatDocs Tag = 'R' | 'P'<<8 | 'D'<<16 | 'O'<<24
+	// TagRepeatBlobs holds the blob of each of TagRepeatDocs.
+	TagRepeatBlobs Tag = 'R' | 'P'<<8 | 'B'<<16 | 'L'<<24
+	// TagSharedBlobs holds the blobs of TagRepeatBlobs in ascending order.
+	TagSharedBlobs Tag = 'S' | 'H'<<8 | 'B'<<16 | 'L'<<24
+	// TagSharedDocs holds the document of each of TagSharedBlobs.
+	TagSharedDocs Tag = 'S' | 'H'<<8 | 'D'<<16 | 'O'<<24
+	// TagSkipDocs holds the documents without content.
+	TagSkipDocs Tag = 'S' | 'K'<<8 | 'D'<<16 | 'O'<<24
+	// TagSkips holds reason and size of each of TagSkipDocs.
+	TagSkips Tag = 'S' | 'K'<<8 | 'I'<<16 | 'P'<<24
+	// TagLanguageNames holds the names of languages.
+	TagLanguageNames Tag = 'L' | 'N'<<8 | 'A'<<16 | 'M'<<24
+	// TagLanguages holds the language of each document.
+	TagLanguages Tag = 'L' | 'A'<<8 | 'N'<<16 | 'G'<<24
+	// TagBranchSets holds the distinct sets of branches.
+	TagBranchSets Tag = 'B' | 'S'<<8 | 'E'<<16 | 'T'<<24
+	// TagBranchSetOffsets holds where each set starts.
+	TagBranchSetOffsets Tag = 'B' | 'S'<<8 | 'O'<<16 | 'F'<<24
+	// TagDocBranches holds the set of branches of each document.
+	TagDocBranches Tag = 'D' | 'B'<<8 | 'R'<<16 | 'A'<<24
+	// TagOIDs holds the object ids of blobs and of documents without content.
+	TagOIDs Tag = 'O' | 'I'<<8 | 'D'<<16 | 'S'<<24
+)
+
+// Sections of the n-gram index (packages ngram and postings), over content and
+// over names.
+const (
+	// TagNgrams holds the n-gram offset table of content.
+	TagNgrams Tag = 'N' | 'G'<<8 | 'R'<<16 | 'M'<<24
+	// TagPostings holds the posting lists of content.
+	TagPostings Tag = 'P' | 'O'<<8 | 'S'<<16 | 'T'<<24
+	// TagMasks holds the block masks of the postings of content.
+	TagMasks Tag = 'M' | 'A'<<8 | 'S'<<16 | 'K'<<24
+	// TagNameNgrams holds the n-gram offset table of names.
+	TagNameNgrams Tag = 'N' | 'N'<<8 | 'G'<<16 | 'M'<<24
+	// TagNamePostings holds the posting lists of names.
+	TagNamePostings Tag = 'N' | 'P'<<8 | 'S'<<16 | 'T'<<24
+	// TagNameMasks holds the block masks of the postings of names.
+	TagNameMasks Tag = 'N' | 'M'<<8 | 'S'<<16 | 'K'<<24
+)
+
+// tags are all that this version knows; a required section outside of them
+// needs a newer reader.
+var tags = []Tag{
+	TagContentInfo, TagUnits, TagUnitOffsets, TagLines, TagBlobStarts, TagBlobSuperblocks,
+	TagDocsInfo, TagRepos, TagRepoOffsets, TagRepoDocs, TagNames, TagNameOffsets, TagNameStarts,
+	TagFirstDocs, TagRepeatDocs, TagRepeatBlobs, TagSharedBlobs, TagSharedDocs, TagSkipDocs, TagSkips,
+	TagLanguageNames, TagLanguages, TagBranchSets, TagBranchSetOffsets, TagDocBranches, TagOIDs,
+	TagNgrams, TagPostings, TagMasks, TagNameNgrams, TagNamePostings, TagNameMasks,
+}
+
+// Tags returns the tags of every section this version knows.
+func Tags() []Tag { return slices.Clone(tags) }
+
+// Flags say how a reader treats a section.
+type Flags uint32
+
+// Flags of a section.
+const (
+	// Optional sections are skipped by readers that do not know their tag.
+	Optional Flags = 0
+	// Required sections must be understood: a reader that does not know the
+	// tag refuses the shard.
+	Required Flags = 1 << 0
+
+	knownFlags = Required
+)

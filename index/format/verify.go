@@ -1,0 +1,83 @@
+package format
+
+import (
+	"context"
+	"fmt"
+	"hash/crc32"
+)
+
+// verifyStep is how much Verify reads between two looks at its context.
+const verifyStep = 1 << 20
+
+// Verify reads the whole shard and checks every checksum again, whatever was
+// checked before. It returns the first *CorruptError, or the context's error
+// when that ends first.
+func (f *File) Verify(ctx context.Context) error {
+	return f.Guard(func() error {
+		if err := f.verifyBlocks(ctx); err != nil {
+			return err
+		}
+		for _, s := range f.Sections() {
+			if err := f.verifySection(ctx, s); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (f *File) verifyBlocks(ctx context.Context) error {
+	for block := range int64(len(f.sums) / ChecksumSize) {
+		if block%(verifyStep/ChecksumBlock) == 0 {
+			if err := f.stopped(ctx); err != nil {
+				return err
+			}
+		}
+		if !f.sound(block) {
+			off := block << checksumShift
+			return corruptf(f.name, f.partAt(off), off, "checksum of the %d bytes here does not match", ChecksumBlock)
+		}
+	}
+	return nil
+}
+
+func (f *File) verifySection(ctx context.Context, s SectionInfo) error {
+	data, crc := f.body[s.Offset:][:s.Length], uint32(0)
+	for len(data) > 0 {
+		if err := f.stopped(ctx); err != nil {
+			return err
+		}
+		n := min(len(data), verifyStep)
+		crc, data = crc32.Update(crc, castagnoli, data[:n]), data[n:]
+	}
+	if crc != s.CRC {
+		return corruptf(f.name, s.Tag.String(), s.Offset, "checksum of the section does not match")
+	}
+	return nil
+}
+
+func (f *File) stopped(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("verify shard %s: %w", f.name, err)
+	}
+	return nil
+}
+
+// partAt names what lies at an offset: a section or a part of the frame.
+func (f *File) partAt(off int64) string {
+	for _, s := range f.Sections() {
+		if off >= s.Offset && off < s.Offset+s.Length {
+			return s.Tag.String()
+		}
+	}
+	switch size := int64(len(f.data)); {
+	case off < HeaderSize:
+		return partHeader
+	case off >= size-FooterSize:
+		return partFooter
+	case off < int64(len(f.body)+len(f.sums)):
+		return partChecksums
+	default:
+		return partContents
+	}
+}

@@ -1,0 +1,45 @@
+package format
+
+// Versions of the format. A shard names the version that wrote it and the
+// least version that a reader must have; both are raised here and nowhere
+// else, and each version says what it added.
+const (
+	// Version1 is the first: the frame, content and documents (docstore),
+	// n-gram offset tables, posting lists and masks (ngram, postings).
+	Version1 uint32 = 1
+
+	// WriterVersion is what Writer writes.
+	WriterVersion = Version1
+	// MinReaderVersion is the least reader that understands what Writer writes.
+	MinReaderVersion = Version1
+	// ReaderVersion is the newest MinReaderVersion that File understands.
+	ReaderVersion = Version1
+	// OldestReadable is the oldest WriterVersion that File understands.
+	OldestReadable = Version1
+)
+
+// Sizes of the frame, in bytes.
+const (
+	// HeaderSize is the size of the header.
+	HeaderSize = 16
+	// FooterSize is the size of the footer.
+	FooterSize = 64
+	// EntrySize is the size of an entry in the table of contents.
+	EntrySize = 32
+	// ChecksumBlock is the span that one checksum covers.
+	ChecksumBlock = 1 << checksumShift
+	// ChecksumSize is the size of one checksum.
+	ChecksumSize = 4
+	// MaxSections is the most sections a shard may have; more is corrupt.
+	MaxSections = 4096
+	// TailSize is how much of the end of a file ReadTOC reads first.
+	TailSize = 64 << 10
+
+	checksumShift = 14
+)
+
+// Magic numbers at the two ends of a shard.
+const (
+	HeaderMagic = "TRAWLshd"
+	FooterMagic = "TRAWLend"
+)

@@ -1,0 +1,181 @@
+package format
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"hash"
+	"hash/crc32"
+	"io"
+	"slices"
+)
+
+// Writer writes a shard to a stream, section by section:
+//
+//	w := format.NewWriter(f)
+//	w.Begin(format.TagUnits, format.Required)
+//	w.Write(…)
+//	w.End()
+//	err := w.Close()
+//
+// The first error, of the stream or of use, stays: every later call returns
+// it, so checking Close is enough. Writes go to the stream as they come (give
+// it a buffered one). Memory is four bytes for each 16 KiB plus the table of
+// contents. One goroutine at a time.
+type Writer struct {
+	w   io.Writer
+	err error
+
+	offset    int64
+	block     uint32 // CRC of the block that is being filled
+	checksums []byte
+	digest    hash.Hash
+
+	sections []SectionInfo
+	open     bool
+	closed   bool
+}
+
+// NewWriter starts a shard; the header is written at once.
+func NewWriter(w io.Writer) *Writer {
+	fw := &Writer{w: w, digest: sha256.New()}
+	header := le.AppendUint32([]byte(HeaderMagic), WriterVersion)
+	fw.body(le.AppendUint32(header, MinReaderVersion))
+	return fw
+}
+
+// Begin starts a section. The one before must have ended, and a tag comes once.
+func (w *Writer) Begin(tag Tag, flags Flags) error {
+	switch {
+	case w.err != nil:
+	case w.closed || w.open:
+		w.misuse("section %s begins in an open section or after the end", tag)
+	case flags&^knownFlags != 0:
+		w.misuse("section %s has unknown flags %#x", tag, uint32(flags))
+	case len(w.sections) == MaxSections:
+		w.misuse("more than %d sections", MaxSections)
+	case slices.ContainsFunc(w.sections, func(s SectionInfo) bool { return s.Tag == tag }):
+		w.misuse("section %s is written twice", tag)
+	default:
+		w.sections = append(w.sections, SectionInfo{Tag: tag, Flags: flags, Offset: w.offset})
+		w.open = true
+	}
+	return w.err
+}
+
+// Write adds to the open section.
+func (w *Writer) Write(p []byte) (int, error) {
+	if w.err == nil && !w.open {
+		w.misuse("bytes are written outside of a section")
+	}
+	if w.err != nil {
+		return 0, w.err
+	}
+	s := &w.sections[len(w.sections)-1]
+	s.CRC = crc32.Update(s.CRC, castagnoli, p)
+	s.Length += int64(len(p))
+	w.body(p)
+	if w.err != nil {
+		return 0, w.err
+	}
+	return len(p), nil
+}
+
+// Offset is the number of bytes in the open section so far.
+func (w *Writer) Offset() int64 {
+	if !w.open {
+		return 0
+	}
+	return w.sections[len(w.sections)-1].Length
+}
+
+// End ends the open section.
+func (w *Writer) End() error {
+	if w.err == nil && !w.open {
+		w.misuse("no section is open")
+	}
+	w.open = false
+	return w.err
+}
+
+// WriteSection writes a section that is whole in memory.
+func (w *Writer) WriteSection(tag Tag, flags Flags, data []byte) error {
+	_ = w.Begin(tag, flags) // errors stay and come out of End
+	_, _ = w.Write(data)
+	return w.End()
+}
+
+// Close writes checksums, table of contents and footer. It does not close the
+// stream. A second call changes nothing and returns the same.
+func (w *Writer) Close() error {
+	if w.err == nil && w.open {
+		w.misuse("the shard ends in an open section")
+	}
+	if w.closed || w.err != nil {
+		return w.err
+	}
+	w.closed = true
+	body := w.offset
+	if body%ChecksumBlock != 0 {
+		w.endBlock()
+	}
+	var toc []byte
+	for i := range w.sections {
+		toc = appendEntry(toc, &w.sections[i])
+	}
+	tail := appendFooter(toc, &footer{
+		size:         body + int64(len(w.checksums)+len(toc)) + FooterSize,
+		bodyLength:   body,
+		tocOffset:    body + int64(len(w.checksums)),
+		tocLength:    uint32(len(toc)),
+		tocCRC:       crc32.Checksum(toc, castagnoli),
+		checksumsCRC: crc32.Checksum(w.checksums, castagnoli),
+		versions:     Versions{Writer: WriterVersion, MinReader: MinReaderVersion},
+	})
+	w.raw(w.checksums)
+	w.raw(tail)
+	return w.err
+}
+
+// Size is the number of bytes written so far; after Close, the file's size.
+func (w *Writer) Size() int64 { return w.offset }
+
+// Sum is the SHA-256 of all bytes written; after Close, the shard's digest.
+func (w *Writer) Sum() [sha256.Size]byte { return [sha256.Size]byte(w.digest.Sum(nil)) }
+
+// Sections returns the sections begun so far; the last one grows until End.
+func (w *Writer) Sections() []SectionInfo { return slices.Clone(w.sections) }
+
+// body writes bytes that the checksums cover.
+func (w *Writer) body(p []byte) {
+	start := w.offset
+	w.raw(p)
+	for len(p) > 0 {
+		n := min(len(p), int(ChecksumBlock-start%ChecksumBlock))
+		w.block = crc32.Update(w.block, castagnoli, p[:n])
+		p, start = p[n:], start+int64(n)
+		if start%ChecksumBlock == 0 {
+			w.endBlock()
+		}
+	}
+}
+
+func (w *Writer) endBlock() {
+	w.checksums = le.AppendUint32(w.checksums, w.block)
+	w.block = 0
+}
+
+func (w *Writer) raw(p []byte) {
+	if w.err != nil {
+		return
+	}
+	if _, err := w.w.Write(p); err != nil {
+		w.err = fmt.Errorf("write %d bytes at %d of a shard: %w", len(p), w.offset, err)
+		return
+	}
+	w.digest.Write(p)
+	w.offset += int64(len(p))
+}
+
+func (w *Writer) misuse(format string, args ...any) {
+	w.err = fmt.Errorf("%w: %s", ErrMisuse, fmt.Sprintf(format, args...))
+}
