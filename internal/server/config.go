@@ -1,0 +1,71 @@
+package server
+
+import (
+	"math"
+	"time"
+
+	"github.com/trawl-search/trawl/internal/config"
+)
+
+// Config says where a role listens and what it grants its callers. Roles embed
+// it, so that the keys are theirs.
+type Config struct {
+	GRPC string `config:"grpc" doc:"address of the gRPC server, HOST:PORT; port 0 takes a free one"`
+	HTTP string `config:"http" doc:"address of the HTTP server (health, readiness, metrics), HOST:PORT"`
+
+	MaxRequestBytes  config.Bytes `config:"max-request-bytes" doc:"largest request message or HTTP body"`
+	MaxResponseBytes config.Bytes `config:"max-response-bytes" doc:"largest response message"`
+	MaxStreams       uint32       `config:"max-streams" doc:"calls at once on one connection"`
+
+	DrainDelay   time.Duration `config:"drain-delay" doc:"at shutdown, time between reporting not ready and refusing new calls"`
+	DrainTimeout time.Duration `config:"drain-timeout" doc:"at shutdown, time that running calls have to end"`
+}
+
+// SetDefaults implements config.Settings: loopback only, and a drain that fits
+// into the 30 s which Kubernetes gives.
+func (c *Config) SetDefaults() {
+	*c = Config{
+		GRPC: "127.0.0.1:7430", HTTP: "127.0.0.1:7431",
+		MaxRequestBytes: 16 * config.MiB, MaxResponseBytes: 80 * config.MiB, MaxStreams: 1000,
+		DrainDelay: 3 * time.Second, DrainTimeout: 20 * time.Second,
+	}
+}
+
+// maxMessage is what gRPC can frame, and what Go can count on every platform.
+const maxMessage config.Bytes = math.MaxInt32
+
+// Validate implements config.Settings.
+func (c *Config) Validate() error {
+	var check config.Check
+	check.Address("grpc", c.GRPC)
+	check.Address("http", c.HTTP)
+	config.Between(&check, "max-request-bytes", c.MaxRequestBytes, config.KiB, maxMessage)
+	config.Between(&check, "max-response-bytes", c.MaxResponseBytes, config.KiB, maxMessage)
+	config.Between(&check, "max-streams", c.MaxStreams, 1, 1<<20)
+	config.Between(&check, "drain-delay", c.DrainDelay, 0, 10*time.Minute)
+	config.Between(&check, "drain-timeout", c.DrainTimeout, 0, time.Hour)
+	return check.Err()
+}
+
+// What no operator has had a reason to change.
+const (
+	// maxHeaderBytes bounds the headers of one gRPC call or HTTP request.
+	maxHeaderBytes = 64 << 10
+	// handshakeTimeout bounds the start of a gRPC connection.
+	handshakeTimeout = 10 * time.Second
+
+	// keepaliveTime is the silence after which either end of a gRPC
+	// connection asks whether the other still lives, keepaliveTimeout how long
+	// it waits for the answer. A client may ask no more often than
+	// keepaliveLeast.
+	keepaliveTime    = 20 * time.Second
+	keepaliveTimeout = 10 * time.Second
+	keepaliveLeast   = 10 * time.Second
+
+	// readHeaderTimeout, readTimeout, writeTimeout and idleTimeout bound HTTP.
+	// A handler that streams extends its own by http.ResponseController.
+	readHeaderTimeout = 5 * time.Second
+	readTimeout       = 30 * time.Second
+	writeTimeout      = time.Minute
+	idleTimeout       = 2 * time.Minute
+)

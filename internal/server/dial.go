@@ -1,0 +1,64 @@
+package server
+
+import (
+	"fmt"
+	"time"
+
+	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
+
+	"github.com/trawl-search/trawl/internal/config"
+	"github.com/trawl-search/trawl/internal/telemetry"
+)
+
+// ClientConfig is what a caller of another role grants it.
+type ClientConfig struct {
+	MaxResponseBytes config.Bytes  `config:"max-response-bytes" doc:"largest response message that is accepted"`
+	ConnectTimeout   time.Duration `config:"connect-timeout" doc:"time that one attempt to connect may take"`
+	ConnectBackoff   time.Duration `config:"connect-backoff" doc:"longest pause between attempts to connect"`
+}
+
+// SetDefaults implements config.Settings.
+func (c *ClientConfig) SetDefaults() {
+	*c = ClientConfig{MaxResponseBytes: 80 * config.MiB, ConnectTimeout: 5 * time.Second, ConnectBackoff: 5 * time.Second}
+}
+
+// Validate implements config.Settings.
+func (c *ClientConfig) Validate() error {
+	var check config.Check
+	config.Between(&check, "max-response-bytes", c.MaxResponseBytes, config.KiB, maxMessage)
+	config.Between(&check, "connect-timeout", c.ConnectTimeout, 10*time.Millisecond, 10*time.Minute)
+	config.Between(&check, "connect-backoff", c.ConnectBackoff, 10*time.Millisecond, 10*time.Minute)
+	return check.Err()
+}
+
+// Dial makes a client of another role at HOST:PORT. It returns at once: the
+// connection is made by the first call, and made again whenever it breaks. A
+// host name with several addresses is called in turn. No proxy of the
+// environment is used: it would see what the roles tell each other. Traces are
+// carried on. The caller closes the connection.
+func Dial(addr string, cfg ClientConfig, tel *telemetry.Telemetry) (*grpc.ClientConn, error) {
+	conn, err := grpc.NewClient("dns:///"+addr,
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithNoProxy(),
+		grpc.WithDisableServiceConfig(),
+		grpc.WithDefaultServiceConfig(`{"loadBalancingConfig": [{"round_robin": {}}]}`),
+		grpc.WithMaxHeaderListSize(maxHeaderBytes),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(int(cfg.MaxResponseBytes))),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout, PermitWithoutStream: true}),
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: cfg.ConnectBackoff},
+			MinConnectTimeout: cfg.ConnectTimeout,
+		}),
+		grpc.WithStatsHandler(otelgrpc.NewClientHandler(
+			otelgrpc.WithTracerProvider(tel.TracerProvider()), otelgrpc.WithPropagators(tel.Propagator()),
+			otelgrpc.WithFilter(worthTracing))),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("dial %s: %w", addr, err)
+	}
+	return conn, nil
+}

@@ -1,0 +1,96 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
+	"go.opentelemetry.io/otel/trace"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/status"
+)
+
+// grpcOptions puts the limits and the interceptors together. Outermost stand
+// the metrics, to count what the others make of a call; then the outcome, which
+// turns panics and unknown errors into a status; then validation.
+func (s *Server) grpcOptions(m *metrics) []grpc.ServerOption {
+	return []grpc.ServerOption{
+		grpc.MaxRecvMsgSize(int(s.cfg.MaxRequestBytes)),
+		grpc.MaxSendMsgSize(int(s.cfg.MaxResponseBytes)),
+		grpc.MaxConcurrentStreams(s.cfg.MaxStreams),
+		grpc.MaxHeaderListSize(maxHeaderBytes),
+		grpc.ConnectionTimeout(handshakeTimeout),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveLeast, PermitWithoutStream: true}),
+		grpc.StatsHandler(otelgrpc.NewServerHandler(
+			otelgrpc.WithTracerProvider(s.tel.TracerProvider()), otelgrpc.WithPropagators(s.tel.Propagator()),
+			otelgrpc.WithFilter(worthTracing))),
+		grpc.ChainUnaryInterceptor(m.grpc.UnaryServerInterceptor(), s.unaryOutcome, validateUnary),
+		grpc.ChainStreamInterceptor(m.grpc.StreamServerInterceptor(), s.streamOutcome, s.endWatches, validateStream),
+		grpc.WaitForHandlers(true),
+	}
+}
+
+func (s *Server) unaryOutcome(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (resp any, err error) {
+	defer func(start time.Time) {
+		err = s.outcome(ctx, info.FullMethod, start, recover(), err)
+	}(time.Now())
+	return next(ctx, req)
+}
+
+func (s *Server) streamOutcome(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
+	defer func(start time.Time) {
+		err = s.outcome(stream.Context(), info.FullMethod, start, recover(), err)
+	}(time.Now())
+	return next(srv, stream)
+}
+
+// outcome logs how a call ended and decides what its caller is told. A status
+// is passed on. A panic, or an error without a status, is logged in full and
+// told as Internal with the trace id only: its text was not written for callers.
+func (s *Server) outcome(ctx context.Context, method string, start time.Time, panicked any, err error) error {
+	told := err
+	attrs := []slog.Attr{slog.String("method", method), slog.Duration("duration", time.Since(start))}
+	_, hasStatus := status.FromError(err)
+	switch {
+	case panicked != nil:
+		s.metrics.panics.Inc()
+		told = internal(ctx)
+		attrs = append(attrs, slog.Any("panic", panicked), slog.String("stack", string(debug.Stack())))
+	case hasStatus:
+	case ctx.Err() != nil:
+		told = status.FromContextError(ctx.Err()).Err()
+	default:
+		told = internal(ctx)
+	}
+	if err != nil {
+		attrs = append(attrs, slog.String("error", err.Error()))
+	}
+	code := status.Code(told)
+	s.log.LogAttrs(ctx, levelOf(code), "call", append(attrs, slog.String("code", code.String()))...)
+	return told
+}
+
+// internal hides what happened behind the trace id by which the log has it.
+func internal(ctx context.Context) error {
+	return status.Errorf(codes.Internal, "internal error, logged with trace id %s", traceID(ctx))
+}
+
+func traceID(ctx context.Context) string { return trace.SpanContextFromContext(ctx).TraceID().String() }
+
+// levelOf is how much a call's end concerns the operator: what callers cause is
+// for debugging, what the process did wrong is an error.
+func levelOf(code codes.Code) slog.Level {
+	switch code {
+	case codes.Internal, codes.Unknown, codes.DataLoss:
+		return slog.LevelError
+	case codes.Unavailable, codes.ResourceExhausted:
+		return slog.LevelWarn
+	default:
+		return slog.LevelDebug
+	}
+}

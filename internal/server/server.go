@@ -1,0 +1,199 @@
+// Package server is the shell every role serves from: a gRPC and an HTTP
+// server with limits, health and readiness, metrics, traces, validation of
+// requests, protection from panics, and a shutdown that lets running calls
+// end. Its other half, Dial, is how roles call each other.
+//
+//	srv, err := server.New(cfg, tel)
+//	searchv1.RegisterSearchServiceServer(srv, service)
+//	etcd := srv.Readiness().Condition("etcd") // etcd.Met(), etcd.Unmet("…")
+//	err = srv.Run(ctx)                        // serves until ctx ends, then drains
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/reflection"
+
+	"github.com/trawl-search/trawl/internal/telemetry"
+)
+
+// Server is the servers of one role. Services and handlers are added before
+// Run; the other methods are safe for concurrent use.
+type Server struct {
+	cfg       Config
+	log       *slog.Logger
+	tel       *telemetry.Telemetry
+	grpc      *grpc.Server
+	health    *health.Server
+	mux       *http.ServeMux
+	http      *http.Server
+	readiness *Readiness
+	lifecycle *Condition
+	draining  chan struct{}
+	metrics   *metrics
+
+	mu       sync.Mutex
+	services []string
+	closed   bool
+	grpcLn   net.Listener
+	httpLn   net.Listener
+}
+
+// errClosed answers what cannot be done after Close.
+var errClosed = errors.New("the server was closed")
+
+var _ grpc.ServiceRegistrar = (*Server)(nil)
+
+// New makes the servers, registers their metrics, health and reflection, and
+// the paths /healthz, /readyz and /metrics. Nothing listens yet.
+func New(cfg Config, tel *telemetry.Telemetry) (*Server, error) {
+	s := &Server{
+		cfg: cfg, log: tel.Logger(), tel: tel,
+		health: health.NewServer(), mux: http.NewServeMux(), draining: make(chan struct{}),
+	}
+	m, err := newMetrics(tel.Metrics())
+	if err != nil {
+		return nil, fmt.Errorf("register the server's metrics: %w", err)
+	}
+	s.metrics = m
+	s.grpc = grpc.NewServer(s.grpcOptions(m)...)
+	s.readiness = newReadiness(s.setHealth)
+	s.lifecycle = s.readiness.Condition("server")
+	s.lifecycle.Unmet("not listening yet")
+	healthv1.RegisterHealthServer(s.grpc, s.health)
+	reflection.Register(s.grpc)
+	s.http = s.newHTTP()
+	return s, nil
+}
+
+// RegisterService implements grpc.ServiceRegistrar, for the generated
+// Register…Server functions. The service's health follows the readiness.
+func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
+	s.grpc.RegisterService(desc, impl)
+	s.mu.Lock()
+	s.services = append(s.services, desc.ServiceName)
+	s.mu.Unlock()
+	s.health.SetServingStatus(desc.ServiceName, healthv1.HealthCheckResponse_NOT_SERVING)
+}
+
+// Handle adds an HTTP handler for a pattern of http.ServeMux. Requests are
+// traced, limited in size, and a panic ends only the request.
+func (s *Server) Handle(pattern string, h http.Handler) {
+	s.mux.Handle(pattern, s.guardHTTP(pattern, h))
+}
+
+// Readiness is where the role keeps its conditions.
+func (s *Server) Readiness() *Readiness { return s.readiness }
+
+// Draining is closed at shutdown when running calls should come to their end.
+// Streams that would go on for ever must watch it.
+func (s *Server) Draining() <-chan struct{} { return s.draining }
+
+// setHealth tells gRPC's health service.
+func (s *Server) setHealth(ready bool) {
+	status := healthv1.HealthCheckResponse_NOT_SERVING
+	if ready {
+		status = healthv1.HealthCheckResponse_SERVING
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, name := range append(s.services, "") {
+		s.health.SetServingStatus(name, status)
+	}
+}
+
+// Listen binds both addresses, so that the ports are known before Run. Calls
+// wait in the kernel until Run.
+func (s *Server) Listen(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return errClosed
+	}
+	if s.grpcLn != nil {
+		return nil
+	}
+	var lc net.ListenConfig
+	g, err := lc.Listen(ctx, "tcp", s.cfg.GRPC)
+	if err != nil {
+		return fmt.Errorf("listen for gRPC on %s: %w", s.cfg.GRPC, err)
+	}
+	h, err := lc.Listen(ctx, "tcp", s.cfg.HTTP)
+	if err != nil {
+		return errors.Join(fmt.Errorf("listen for HTTP on %s: %w", s.cfg.HTTP, err), g.Close())
+	}
+	s.grpcLn, s.httpLn = g, h
+	return nil
+}
+
+// GRPCAddr is the address that gRPC is bound to, or nil before Listen.
+func (s *Server) GRPCAddr() net.Addr { return s.addr(func() net.Listener { return s.grpcLn }) }
+
+// HTTPAddr is the address that HTTP is bound to, or nil before Listen.
+func (s *Server) HTTPAddr() net.Addr { return s.addr(func() net.Listener { return s.httpLn }) }
+
+func (s *Server) addr(of func() net.Listener) net.Addr {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if ln := of(); ln != nil {
+		return ln.Addr()
+	}
+	return nil
+}
+
+// Run listens if that was not done, serves until ctx ends, and drains: it
+// reports not ready, goes on for DrainDelay so that callers can learn of it,
+// then takes no new calls and gives the running ones DrainTimeout. It returns
+// nil after a shutdown by ctx. A server runs once.
+func (s *Server) Run(ctx context.Context) error {
+	if err := s.Listen(ctx); err != nil {
+		return errors.Join(err, s.Close())
+	}
+	s.log.InfoContext(ctx, "serving", "grpc", s.GRPCAddr().String(), "http", s.HTTPAddr().String())
+	s.metrics.grpc.InitializeMetrics(s.grpc)
+	group, stop := errgroup.WithContext(ctx)
+	group.Go(func() error { return serveError("gRPC", s.grpc.Serve(s.grpcLn)) })
+	group.Go(func() error { return serveError("HTTP", s.http.Serve(s.httpLn)) })
+	group.Go(func() error {
+		<-stop.Done()
+		s.drain(context.WithoutCancel(ctx))
+		return nil
+	})
+	s.lifecycle.Met()
+	return group.Wait()
+}
+
+// serveError is what went wrong in serving; being stopped is not.
+func serveError(what string, err error) error {
+	if err == nil || errors.Is(err, http.ErrServerClosed) || errors.Is(err, grpc.ErrServerStopped) {
+		return nil
+	}
+	return fmt.Errorf("serve %s: %w", what, err)
+}
+
+// Close stops at once whatever runs. It is for a server that never ran, or that
+// must not drain; calling it again does nothing.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	listeners := []net.Listener{s.grpcLn, s.httpLn}
+	s.mu.Unlock()
+	s.grpc.Stop()
+	err := s.http.Close()
+	for _, ln := range listeners {
+		if ln != nil {
+			ln.Close() // again, where a server had it: that error says nothing
+		}
+	}
+	return err
+}
