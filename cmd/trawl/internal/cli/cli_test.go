@@ -1,0 +1,282 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/protoadapt"
+
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// scripted is a router that answers by a script and records what it was asked.
+type scripted struct {
+	searchv1.UnimplementedSearchServiceServer
+	ingestv1.UnimplementedIngestServiceServer
+	answer    *searchv1.SearchResponse
+	failure   error
+	statuses  []*ingestv1.RepoStatus
+	repos     []*searchv1.RepoEntry
+	searched  *searchv1.SearchRequest
+	put       *ingestv1.PutRepoRequest
+	deleted   string
+	listPages int
+}
+
+func (s *scripted) Search(_ context.Context, req *searchv1.SearchRequest) (*searchv1.SearchResponse, error) {
+	s.searched = req
+	return s.answer, s.failure
+}
+
+func (s *scripted) List(context.Context, *searchv1.ListRequest) (*searchv1.ListResponse, error) {
+	return &searchv1.ListResponse{Repos: s.repos}, nil
+}
+
+func (s *scripted) PutRepo(_ context.Context, req *ingestv1.PutRepoRequest) (*ingestv1.PutRepoResponse, error) {
+	s.put = req
+	return &ingestv1.PutRepoResponse{Name: "example.org/r", Epoch: 2}, s.failure
+}
+
+func (s *scripted) DeleteRepo(_ context.Context, req *ingestv1.DeleteRepoRequest) (*ingestv1.DeleteRepoResponse, error) {
+	s.deleted = req.GetName()
+	return &ingestv1.DeleteRepoResponse{}, nil
+}
+
+// ListRepos gives one repo a page, so that a client that ignores next_after fails.
+func (s *scripted) ListRepos(_ context.Context, req *ingestv1.ListReposRequest) (*ingestv1.ListReposResponse, error) {
+	for i, st := range s.statuses {
+		if st.GetName() > req.GetAfter() {
+			s.listPages++
+			next := ""
+			if i < len(s.statuses)-1 {
+				next = st.GetName()
+			}
+			return &ingestv1.ListReposResponse{Repos: s.statuses[i : i+1], NextAfter: next}, nil
+		}
+	}
+	return &ingestv1.ListReposResponse{}, nil
+}
+
+func (s *scripted) WatchRepo(_ *ingestv1.WatchRepoRequest, stream grpc.ServerStreamingServer[ingestv1.WatchRepoResponse]) error {
+	for _, st := range s.statuses {
+		if err := stream.Send(&ingestv1.WatchRepoResponse{Status: st}); err != nil {
+			return err
+		}
+	}
+	<-stream.Context().Done()
+	return stream.Context().Err()
+}
+
+// trawl runs a command line against a router that follows the script.
+func trawl(t *testing.T, s *scripted, args ...string) (exit int, stdout, stderr string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := grpc.NewServer()
+	searchv1.RegisterSearchServiceServer(srv, s)
+	ingestv1.RegisterIngestServiceServer(srv, s)
+	go func() { _ = srv.Serve(l) }()
+	defer srv.Stop()
+	return run(t, []string{"TRAWL_ADDR=" + l.Addr().String()}, args...)
+}
+
+// run runs a command line without any router.
+func run(t *testing.T, env []string, args ...string) (exit int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	exit = Run(t.Context(), args, Process{Out: &out, Err: &errs, Environ: env})
+	return exit, out.String(), errs.String()
+}
+
+func oneFile() *searchv1.SearchResponse {
+	at := func(n uint32) *searchv1.Location {
+		return &searchv1.Location{ByteOffset: n, LineNumber: 3, Column: n + 1}
+	}
+	return &searchv1.SearchResponse{
+		Files: []*searchv1.FileMatch{{
+			Repo: "example.org/r", Path: []byte("a.go"), MatchCount: 1,
+			Chunks: []*searchv1.ChunkMatch{{Content: []byte("a needle\n"), ContentStart: at(0), Ranges: []*searchv1.Range{{Start: at(2), End: at(8)}}}},
+		}},
+		Statistics: &searchv1.Statistics{FilesMatched: 1, Matches: 1, CountsExact: true},
+		Coverage:   &searchv1.Coverage{Complete: true, Requested: 1, Searched: 1},
+	}
+}
+
+func TestSearch(t *testing.T) {
+	s := &scripted{answer: oneFile()}
+	exit, out, errs := trawl(t, s, "search", "-n", "7", "-C", "2", "--require-complete", "a", "needle")
+	if exit != 0 || errs != "" {
+		t.Fatalf("exit %d: %s", exit, errs)
+	}
+	if !strings.HasPrefix(out, "example.org/r a.go\n     3  a needle\n\n1 match in 1 file, 1 of 1 shard searched") {
+		t.Errorf("printed %q", out)
+	}
+	o := s.searched.GetOptions()
+	if s.searched.GetQuery() != "a needle" || o.GetMaxFiles() != 7 || o.GetContextLines() != 2 || !o.GetRequireComplete() {
+		t.Errorf("asked for %v", s.searched)
+	}
+}
+
+func TestSearchAsJSON(t *testing.T) {
+	_, out, _ := trawl(t, &scripted{answer: oneFile()}, "search", "--json", "needle")
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	if len(lines) != 2 {
+		t.Fatalf("%d lines: %s", len(lines), out)
+	}
+	for i, kind := range []string{"file", "summary"} {
+		var object map[string]any
+		if err := json.Unmarshal([]byte(lines[i]), &object); err != nil || object["type"] != kind {
+			t.Errorf("line %d is %s (%v)", i+1, lines[i], err)
+		}
+	}
+}
+
+func withDetails(t *testing.T, code codes.Code, message string, details ...protoadapt.MessageV1) error {
+	t.Helper()
+	s, err := status.New(code, message).WithDetails(details...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Err()
+}
+
+func TestErrorsArePointedOut(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		failure error
+		want    string
+	}{
+		{
+			"syntax", withDetails(t, codes.InvalidArgument, "expected )", protoadapt.MessageV1Of(&searchv1.QueryError{Position: 4, Expected: ")"})),
+			"trawl: expected )\n  (é b\n     ^\n",
+		},
+		{
+			"field", withDetails(t, codes.InvalidArgument, "invalid request", protoadapt.MessageV1Of(&errdetails.BadRequest{
+				FieldViolations: []*errdetails.BadRequest_FieldViolation{{Field: "options.max_files", Description: "at most 10000"}},
+			})),
+			"trawl: invalid request\n  options.max_files: at most 10000\n",
+		},
+		{
+			"coverage", withDetails(t, codes.FailedPrecondition, "incomplete", protoadapt.MessageV1Of(&searchv1.Coverage{
+				Uncovered: []*searchv1.UncoveredShard{{Repos: []string{"r"}, Reason: searchv1.UncoveredReason_UNCOVERED_REASON_CORRUPT, Message: "\x1bbad"}},
+			})),
+			"trawl: incomplete\n  not searched: r: corrupt \\x1bbad\n",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			exit, _, errs := trawl(t, &scripted{failure: tt.failure}, "search", "(é b")
+			if exit != 1 || errs != tt.want {
+				t.Errorf("exit %d, printed %q, want %q", exit, errs, tt.want)
+			}
+		})
+	}
+}
+
+func TestNoRouter(t *testing.T) {
+	exit, _, errs := run(t, nil, "search", "--addr", "127.0.0.1:1", "x")
+	if exit != 1 || !strings.Contains(errs, "cannot reach Trawl at 127.0.0.1:1") {
+		t.Errorf("exit %d: %s", exit, errs)
+	}
+}
+
+func TestIndexWaitsForItsOwnRequest(t *testing.T) {
+	published := func(epoch uint64, state ingestv1.State) *ingestv1.RepoStatus {
+		return &ingestv1.RepoStatus{Name: "example.org/r", State: state, Epoch: 2, PublishedEpoch: epoch, Generation: 5}
+	}
+	s := &scripted{
+		statuses: []*ingestv1.RepoStatus{
+			published(1, ingestv1.State_STATE_QUEUED), published(1, ingestv1.State_STATE_BUILDING), published(2, ingestv1.State_STATE_PUBLISHED),
+		},
+		repos: []*searchv1.RepoEntry{{Name: "example.org/r", Documents: 3, ContentBytes: 2000, IndexBytes: 1000}},
+	}
+	dir := t.TempDir()
+	t.Chdir(filepath.Dir(dir))
+	exit, out, errs := trawl(t, s, "index", "--branch", "a,b", "--name", "n", filepath.Base(dir))
+	if exit != 0 || !strings.HasPrefix(out, "example.org/r: generation 5 in ") || !strings.HasSuffix(out, ", 3 documents, 2.0 kB, index 1.0 kB\n") {
+		t.Errorf("exit %d, printed %q, %s", exit, out, errs)
+	}
+	if !strings.Contains(errs, "building") {
+		t.Errorf("no progress: %q", errs)
+	}
+	if s.put.GetUrl() != dir || s.put.GetName() != "n" || len(s.put.GetBranches()) != 2 {
+		t.Errorf("asked for %v", s.put)
+	}
+}
+
+func TestIndexTellsWhyItFailed(t *testing.T) {
+	s := &scripted{statuses: []*ingestv1.RepoStatus{{
+		Name: "r", State: ingestv1.State_STATE_FAILED, Epoch: 2, Reason: "the repository is empty",
+	}}}
+	exit, _, errs := trawl(t, s, "index", "https://example.org/r")
+	if exit != 1 || !strings.Contains(errs, "not indexed: r: the repository is empty") {
+		t.Errorf("exit %d: %s", exit, errs)
+	}
+}
+
+func TestIndexWithoutWaiting(t *testing.T) {
+	exit, out, _ := trawl(t, &scripted{}, "index", "--no-wait", "https://example.org/r")
+	if exit != 0 || out != "example.org/r: request 2 accepted\n" {
+		t.Errorf("exit %d: %q", exit, out)
+	}
+}
+
+func TestReposJoinsPagesWithIndexes(t *testing.T) {
+	s := &scripted{
+		statuses: []*ingestv1.RepoStatus{
+			{Name: "a", State: ingestv1.State_STATE_PUBLISHED, Generation: 4},
+			{Name: "b", State: ingestv1.State_STATE_FAILED, Reason: "no such branch"},
+		},
+		repos: []*searchv1.RepoEntry{{
+			Name: "a", Documents: 10, Branches: []*searchv1.BranchEntry{{Name: "main", Commit: strings.Repeat("c", 40)}},
+			Languages:    []*searchv1.LanguageShare{{Language: "C", Bytes: 1}, {Language: "Go", Bytes: 3}},
+			SkippedFiles: []*searchv1.SkippedFile{{Path: []byte("x.png"), Reason: searchv1.SkipReason_SKIP_REASON_BINARY, SizeBytes: 7}},
+		}},
+	}
+	exit, out, errs := trawl(t, s, "repos", "--skipped", "5")
+	if exit != 0 || s.listPages != 2 {
+		t.Fatalf("exit %d after %d pages: %s", exit, s.listPages, errs)
+	}
+	for _, want := range []string{"a     published  4           cccccccccccc  10", "Go 75%, C 25%", "b: no such branch", "a: x.png: binary, 7 B"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not in\n%s", want, out)
+		}
+	}
+	_, out, _ = trawl(t, s, "repos", "--json")
+	var first repoJSON
+	if err := json.NewDecoder(strings.NewReader(out)).Decode(&first); err != nil || first.Name != "a" || first.Languages["Go"] != 3 {
+		t.Errorf("JSON %+v, %v", first, err)
+	}
+}
+
+func TestDelete(t *testing.T) {
+	s := &scripted{}
+	if exit, _, errs := trawl(t, s, "delete", "example.org/r"); exit != 0 || s.deleted != "example.org/r" {
+		t.Errorf("exit %d, deleted %q: %s", exit, s.deleted, errs)
+	}
+}
+
+func TestUsage(t *testing.T) {
+	for _, args := range [][]string{{"serch"}, {"search"}, {"search", "--no-such-flag", "x"}, {"search", "--color", "maybe", "x"}, {"index"}, {"version", "x"}} {
+		if exit, _, errs := run(t, nil, args...); exit != 2 || !strings.HasPrefix(errs, "trawl: ") {
+			t.Errorf("trawl %v: exit %d, %q", args, exit, errs)
+		}
+	}
+	if exit, out, _ := run(t, nil, "version"); exit != 0 || !strings.HasPrefix(out, "trawl ") {
+		t.Errorf("version: exit %d, %q", exit, out)
+	}
+	if exit, out, _ := run(t, nil); exit != 0 || !strings.Contains(out, "search") {
+		t.Errorf("without arguments: exit %d, %q", exit, out)
+	}
+}

@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// callError is a failed call to a router.
+type callError struct {
+	addr string
+	err  error
+}
+
+// Error implements error.
+func (e *callError) Error() string { return e.err.Error() }
+
+// Unwrap returns the error of the call.
+func (e *callError) Unwrap() error { return e.err }
+
+// explain says what went wrong in words for the person at the terminal.
+func explain(err error) string {
+	var call *callError
+	if !errors.As(err, &call) {
+		return err.Error()
+	}
+	var coded interface{ GRPCStatus() *status.Status }
+	if !errors.As(err, &coded) {
+		return err.Error()
+	}
+	s := coded.GRPCStatus()
+	if s.Code() == codes.Unavailable {
+		return fmt.Sprintf("cannot reach Trawl at %s (%s); is `trawl up` running there?", call.addr, render.Safe([]byte(s.Message())))
+	}
+	var b strings.Builder
+	b.WriteString(render.Safe([]byte(s.Message())))
+	for _, detail := range s.Details() {
+		switch d := detail.(type) {
+		case *searchv1.QueryError:
+			pointAt(&b, queryOf(err), int(d.GetPosition()))
+		case *errdetails.BadRequest:
+			fieldViolations(&b, d, s.Message())
+		case *searchv1.Coverage:
+			for _, u := range d.GetUncovered() {
+				fmt.Fprintf(&b, "\n  not searched: %s: %s %s", strings.Join(u.GetRepos(), ", "),
+					render.UncoveredReason(u.GetReason()), render.Safe([]byte(u.GetMessage())))
+			}
+		}
+	}
+	return b.String()
+}
+
+// pointAt shows the query with a mark under the byte at position.
+func pointAt(b *strings.Builder, query string, position int) {
+	if query == "" {
+		return
+	}
+	before := render.Safe([]byte(query[:min(position, len(query))]))
+	fmt.Fprintf(b, "\n  %s\n  %s^", render.Safe([]byte(query)), strings.Repeat(" ", len([]rune(before))))
+}
+
+// fieldViolations lists the fields that the message does not name already.
+func fieldViolations(b *strings.Builder, d *errdetails.BadRequest, message string) {
+	for _, v := range d.GetFieldViolations() {
+		if !strings.Contains(message, v.GetDescription()) {
+			fmt.Fprintf(b, "\n  %s: %s", v.GetField(), render.Safe([]byte(v.GetDescription())))
+		}
+	}
+}

@@ -1,0 +1,157 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"time"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/trawl-search/trawl/cmd/trawl/internal/progress"
+	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+func newIndex(p Process) *cobra.Command {
+	var (
+		addr     string
+		name     string
+		branches []string
+		noWait   bool
+	)
+	cmd := &cobra.Command{
+		Use:   "index URL|PATH",
+		Short: "Index a Git repository, or bring its index up to date",
+		Long: `Index a Git repository, or bring its index up to date, and wait until it can be searched.
+
+A PATH is a repository on the machine where Trawl runs, and must be allowed there.`,
+		Args: usageArgs(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			url, err := absolute(args[0])
+			if err != nil {
+				return err
+			}
+			req := &ingestv1.PutRepoRequest{Url: url, Name: name, Branches: branches}
+			return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
+				return index(ctx, c, p, req, noWait)
+			})
+		},
+	}
+	addressFlag(cmd.Flags(), p, &addr)
+	cmd.Flags().StringVar(&name, "name", "", "name to search it by; otherwise host and path of the URL")
+	cmd.Flags().StringSliceVarP(&branches, "branch", "b", nil, "branch to index, may be repeated; otherwise the default branch")
+	cmd.Flags().BoolVar(&noWait, "no-wait", false, "return once the request is safe, before it is indexed")
+	return cmd
+}
+
+// absolute makes the path of an existing folder absolute and leaves anything
+// else as it is: the router says what is wrong with it.
+func absolute(arg string) (string, error) {
+	info, err := os.Stat(arg)
+	if err != nil || !info.IsDir() {
+		return arg, nil
+	}
+	path, err := filepath.Abs(arg)
+	if err != nil {
+		return "", fmt.Errorf("finding the folder %s: %w", arg, err)
+	}
+	return path, nil
+}
+
+func index(ctx context.Context, c client, p Process, req *ingestv1.PutRepoRequest, noWait bool) error {
+	began := time.Now()
+	put, err := c.ingest.PutRepo(ctx, req)
+	if err != nil {
+		return err
+	}
+	if noWait {
+		_, err := fmt.Fprintf(p.Out, "%s: request %d accepted\n", put.GetName(), put.GetEpoch())
+		return err
+	}
+	report := progress.NewReporter(p.Err, isTerminal(p.Err))
+	done, err := wait(ctx, c, put, report.Update)
+	report.Done()
+	if err != nil {
+		if ctx.Err() != nil {
+			fmt.Fprintf(p.Err, "%s: indexing goes on without this command\n", put.GetName())
+		}
+		return err
+	}
+	return printIndexed(ctx, c, p.Out, done, time.Since(began))
+}
+
+// errIndexing is a request that ended without a published index.
+var errIndexing = errors.New("not indexed")
+
+// wait follows a request until it is published or failed, and returns its last
+// status. A router that goes away meanwhile is waited for: the request is safe.
+func wait(ctx context.Context, c client, put *ingestv1.PutRepoResponse, update func(*ingestv1.RepoStatus)) (*ingestv1.RepoStatus, error) {
+	const patience = 30 * time.Second
+	for lastSeen := time.Now(); ; {
+		done, err := follow(ctx, c, put, func(s *ingestv1.RepoStatus) {
+			lastSeen = time.Now()
+			update(s)
+		})
+		if done != nil || status.Code(err) != codes.Unavailable && !errors.Is(err, io.EOF) || time.Since(lastSeen) > patience {
+			return done, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// follow watches a repo over one stream; it ends with an error, or with the
+// status by which the request is done.
+func follow(ctx context.Context, c client, put *ingestv1.PutRepoResponse, update func(*ingestv1.RepoStatus)) (*ingestv1.RepoStatus, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := c.ingest.WatchRepo(ctx, &ingestv1.WatchRepoRequest{Name: put.GetName()})
+	if err != nil {
+		return nil, err
+	}
+	for {
+		m, err := stream.Recv()
+		if err != nil {
+			return nil, err
+		}
+		s := m.GetStatus()
+		update(s)
+		switch {
+		case s.GetPublishedEpoch() >= put.GetEpoch():
+			return s, nil
+		case s.GetState() == ingestv1.State_STATE_DELETED:
+			return nil, fmt.Errorf("%w: %s was deleted meanwhile", errIndexing, s.GetName())
+		case s.GetState() == ingestv1.State_STATE_FAILED && s.GetEpoch() >= put.GetEpoch():
+			return nil, fmt.Errorf("%w: %s: %s", errIndexing, s.GetName(), render.Safe([]byte(s.GetReason())))
+		}
+	}
+}
+
+// printIndexed says what the index of a published repo holds.
+func printIndexed(ctx context.Context, c client, out io.Writer, s *ingestv1.RepoStatus, took time.Duration) error {
+	answer, err := c.search.List(ctx, &searchv1.ListRequest{
+		Query:       "repo:^" + regexp.QuoteMeta(s.GetName()) + "$",
+		Consistency: &searchv1.Consistency{Level: &searchv1.Consistency_AtLeast{AtLeast: s.GetRevisionToken()}},
+	})
+	line := fmt.Sprintf("%s: generation %d in %s", s.GetName(), s.GetGeneration(), render.Duration(took))
+	if err == nil && len(answer.GetRepos()) == 1 {
+		r := answer.GetRepos()[0]
+		line += fmt.Sprintf(", %d documents, %s, index %s", r.GetDocuments(), render.Bytes(r.GetContentBytes()), render.Bytes(r.GetIndexBytes()))
+		if n := r.GetSkippedDocuments(); n > 0 {
+			line += fmt.Sprintf(", %d found by name only", n)
+		}
+	}
+	_, err = fmt.Fprintln(out, line)
+	return err
+}

@@ -1,0 +1,199 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/trawl-search/trawl/cmd/trawl/internal/progress"
+	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+func newRepos(p Process) *cobra.Command {
+	var (
+		addr    string
+		asJSON  bool
+		skipped uint32
+	)
+	cmd := &cobra.Command{
+		Use:   "repos [PREFIX]",
+		Short: "List the repositories and how far each is",
+		Args:  usageArgs(cobra.MaximumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			prefix := strings.Join(args, "")
+			return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
+				rows, err := listRepos(ctx, c, prefix, skipped)
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return printReposJSON(p.Out, rows)
+				}
+				return printRepos(p.Out, rows)
+			})
+		},
+	}
+	addressFlag(cmd.Flags(), p, &addr)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
+	cmd.Flags().Uint32Var(&skipped, "skipped", 0, "files found by name only to list for each repository, with the reason")
+	return cmd
+}
+
+func newDelete(p Process) *cobra.Command {
+	var addr string
+	cmd := &cobra.Command{
+		Use:   "delete REPO",
+		Short: "Remove a repository by its name",
+		Args:  usageArgs(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
+				if _, err := c.ingest.DeleteRepo(ctx, &ingestv1.DeleteRepoRequest{Name: args[0]}); err != nil {
+					return err
+				}
+				_, err := fmt.Fprintf(p.Out, "%s: deleted\n", args[0])
+				return err
+			})
+		},
+	}
+	addressFlag(cmd.Flags(), p, &addr)
+	return cmd
+}
+
+// repoRow is a desired repo and, once it has one, its published index.
+type repoRow struct {
+	status *ingestv1.RepoStatus
+	index  *searchv1.RepoEntry // nil without one
+}
+
+// listRepos joins what is desired with what is published, in order of name.
+func listRepos(ctx context.Context, c client, prefix string, skipped uint32) ([]repoRow, error) {
+	var rows []repoRow
+	for req := (&ingestv1.ListReposRequest{Prefix: prefix}); ; {
+		page, err := c.ingest.ListRepos(ctx, req)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range page.GetRepos() {
+			rows = append(rows, repoRow{status: s})
+		}
+		if req.After = page.GetNextAfter(); req.GetAfter() == "" {
+			break
+		}
+	}
+	indexes, err := c.search.List(ctx, &searchv1.ListRequest{MaxSkippedFiles: skipped})
+	if err != nil {
+		return nil, err
+	}
+	byName := map[string]*searchv1.RepoEntry{}
+	for _, r := range indexes.GetRepos() {
+		byName[r.GetName()] = r
+	}
+	for i := range rows {
+		rows[i].index = byName[rows[i].status.GetName()]
+	}
+	return rows, nil
+}
+
+func printRepos(out io.Writer, rows []repoRow) error {
+	tw := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "NAME\tSTATE\tGENERATION\tCOMMIT\tDOCUMENTS\tSIZE\tINDEX\tLANGUAGES")
+	for _, r := range rows {
+		fmt.Fprintf(tw, "%s\t%s\t%d\t%s\t%d\t%s\t%s\t%s\n", render.Safe([]byte(r.status.GetName())),
+			progress.State(r.status.GetState()), r.status.GetGeneration(), commit(r.index), r.index.GetDocuments(),
+			render.Bytes(r.index.GetContentBytes()), render.Bytes(r.index.GetIndexBytes()), languages(r.index, 3))
+	}
+	if err := tw.Flush(); err != nil {
+		return fmt.Errorf("printing the repositories: %w", err)
+	}
+	for _, r := range rows {
+		if reason := r.status.GetReason(); reason != "" {
+			fmt.Fprintf(out, "%s: %s\n", render.Safe([]byte(r.status.GetName())), render.Safe([]byte(reason)))
+		}
+		for _, f := range r.index.GetSkippedFiles() {
+			fmt.Fprintf(out, "%s: %s: %s, %s\n", render.Safe([]byte(r.status.GetName())), render.Safe(f.GetPath()),
+				render.SkipReason(f.GetReason()), render.Bytes(f.GetSizeBytes()))
+		}
+	}
+	return nil
+}
+
+// commit is the short commit of the first branch.
+func commit(r *searchv1.RepoEntry) string {
+	if len(r.GetBranches()) == 0 {
+		return "-"
+	}
+	id := r.GetBranches()[0].GetCommit()
+	return id[:min(12, len(id))]
+}
+
+// languages names the n languages with the most content and their shares.
+func languages(r *searchv1.RepoEntry, n int) string {
+	var total uint64
+	for _, l := range r.GetLanguages() {
+		total += l.GetBytes()
+	}
+	var names []string
+	for _, l := range largest(r.GetLanguages(), n) {
+		names = append(names, fmt.Sprintf("%s %d%%", l.GetLanguage(), (l.GetBytes()*100+total/2)/max(total, 1)))
+	}
+	return strings.Join(names, ", ")
+}
+
+// largest are the n languages with the most content, the largest first.
+func largest(all []*searchv1.LanguageShare, n int) []*searchv1.LanguageShare {
+	sorted := slices.SortedFunc(slices.Values(all), func(a, b *searchv1.LanguageShare) int {
+		return cmp.Or(cmp.Compare(b.GetBytes(), a.GetBytes()), cmp.Compare(a.GetLanguage(), b.GetLanguage()))
+	})
+	return sorted[:min(n, len(sorted))]
+}
+
+type repoJSON struct {
+	Name        string            `json:"name"`
+	URL         string            `json:"url"`
+	State       string            `json:"state"`
+	Reason      string            `json:"reason,omitempty"`
+	Generation  uint64            `json:"generation"`
+	Branches    map[string]string `json:"branches"`
+	Documents   uint64            `json:"documents"`
+	Content     uint64            `json:"content_bytes"`
+	Index       uint64            `json:"index_bytes"`
+	Shards      uint64            `json:"shards"`
+	Languages   map[string]uint64 `json:"language_bytes"`
+	Skipped     uint64            `json:"skipped_documents"`
+	PublishedAt string            `json:"published_at,omitempty"`
+}
+
+func printReposJSON(out io.Writer, rows []repoRow) error {
+	enc := json.NewEncoder(out)
+	for _, r := range rows {
+		row := repoJSON{
+			Name: r.status.GetName(), URL: r.status.GetUrl(), State: progress.State(r.status.GetState()),
+			Reason: r.status.GetReason(), Generation: r.status.GetGeneration(), Branches: map[string]string{},
+			Documents: r.index.GetDocuments(), Content: r.index.GetContentBytes(), Index: r.index.GetIndexBytes(),
+			Shards: r.index.GetShards(), Languages: map[string]uint64{}, Skipped: r.index.GetSkippedDocuments(),
+		}
+		for _, b := range r.index.GetBranches() {
+			row.Branches[b.GetName()] = b.GetCommit()
+		}
+		for _, l := range r.index.GetLanguages() {
+			row.Languages[l.GetLanguage()] = l.GetBytes()
+		}
+		if at := r.index.GetPublishedAt(); at != nil {
+			row.PublishedAt = at.AsTime().Format(time.RFC3339)
+		}
+		if err := enc.Encode(row); err != nil {
+			return fmt.Errorf("printing the repositories: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,119 @@
+// Package cli is the command line of Trawl: one subcommand per role, one for
+// all roles in one process, and the tools of people who search.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// Process is what a command has of the process it runs in.
+type Process struct {
+	Out, Err io.Writer
+	// Environ holds "NAME=value" lines, as os.Environ returns them.
+	Environ []string
+}
+
+// Run runs the command line args (without the program's name) until it is done
+// or ctx ends, and returns the exit status: 0, 1 for an error, 2 for a command
+// line that cannot be understood.
+func Run(ctx context.Context, args []string, p Process) int {
+	root := newRoot(p)
+	root.SetArgs(args)
+	root.SetOut(p.Out)
+	root.SetErr(p.Err)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintf(p.Err, "trawl: %s\n", explain(err))
+	if errors.As(err, new(usageError)) {
+		return 2
+	}
+	return 1
+}
+
+// usageError is a command line that cannot be understood.
+type usageError struct{ error }
+
+// Unwrap returns what is wrong with it.
+func (e usageError) Unwrap() error { return e.error }
+
+func newRoot(p Process) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "trawl",
+		Short: "Search all your code",
+		Long: `Trawl searches the code of many Git repositories by substring and regular expression.
+
+Start everything on this machine:   trawl up --data-dir ~/trawl
+Index a repository:                 trawl index https://github.com/org/name
+Search it:                          trawl search 'func main lang:go'`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          usageArgs(cobra.NoArgs),
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.CompletionOptions.HiddenDefaultCmd = true
+	const use, serve, tools = "use", "serve", "tools"
+	root.AddGroup(
+		&cobra.Group{ID: use, Title: "Search and index:"},
+		&cobra.Group{ID: serve, Title: "Serve:"},
+		&cobra.Group{ID: tools, Title: "Without any service:"},
+	)
+	add := func(group string, commands ...*cobra.Command) {
+		for _, c := range commands {
+			c.GroupID = group
+			root.AddCommand(c)
+		}
+	}
+	add(use, newSearch(p), newIndex(p), newRepos(p), newDelete(p))
+	add(tools, newVersion(p))
+	return root
+}
+
+// usageArgs marks errors of an argument check as errors of usage.
+func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
+		}
+		return nil
+	}
+}
+
+// isTerminal reports whether w is a terminal.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// env returns the value of a variable, "" where it is not set.
+func (p Process) env(name string) string {
+	for _, line := range p.Environ {
+		if value, ok := strings.CutPrefix(line, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// useColor decides for --color: auto means on a terminal, unless NO_COLOR is set.
+func (p Process) useColor(when string) (bool, error) {
+	switch when {
+	case "always":
+		return true, nil
+	case "never":
+		return false, nil
+	case "auto":
+		return isTerminal(p.Out) && p.env("NO_COLOR") == "" && p.env("TERM") != "dumb", nil
+	}
+	return false, usageError{fmt.Errorf("--color is %q; it can be auto, always or never", when)}
+}

@@ -1,0 +1,105 @@
+// Package progress shows how far an indexing request is: as a bar on a
+// terminal, as a few lines where there is none.
+package progress
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
+)
+
+// linesEvery bounds how often progress within one state is a line of a log.
+const linesEvery = 5 * time.Second
+
+// Reporter shows statuses of one request as they come. It is for one goroutine.
+type Reporter struct {
+	w        io.Writer
+	terminal bool
+	bar      *progressbar.ProgressBar
+	unit     string
+	state    ingestv1.State
+	lastLine time.Time
+	now      func() time.Time
+}
+
+// NewReporter returns a reporter to w, which is a terminal or not.
+func NewReporter(w io.Writer, terminal bool) *Reporter {
+	return &Reporter{w: w, terminal: terminal, now: time.Now}
+}
+
+// Update shows a status.
+func (r *Reporter) Update(s *ingestv1.RepoStatus) {
+	if r.terminal {
+		r.draw(s)
+		return
+	}
+	entered := s.GetState() != r.state
+	if !entered && r.now().Sub(r.lastLine) < linesEvery {
+		return
+	}
+	r.state, r.lastLine = s.GetState(), r.now()
+	line := State(s.GetState())
+	if p := s.GetProgress(); p.GetDone() > 0 {
+		line += " " + amount(p)
+	}
+	fmt.Fprintf(r.w, "%s: %s\n", s.GetName(), line)
+}
+
+// Done ends the bar, so that the next output starts on a clean line.
+func (r *Reporter) Done() {
+	if r.bar != nil {
+		// A bar that cannot be cleared is no reason to fail.
+		_ = r.bar.Clear()
+		r.bar = nil
+	}
+}
+
+// draw makes a new bar for each state and unit: totals mean something else in each.
+func (r *Reporter) draw(s *ingestv1.RepoStatus) {
+	p := s.GetProgress()
+	if r.bar == nil || s.GetState() != r.state || p.GetUnit() != r.unit {
+		r.Done()
+		r.state, r.unit = s.GetState(), p.GetUnit()
+		r.bar = progressbar.NewOptions64(-1,
+			progressbar.OptionSetWriter(r.w),
+			progressbar.OptionSetDescription(description(s)),
+			progressbar.OptionSetWidth(30),
+			progressbar.OptionThrottle(50*time.Millisecond),
+			progressbar.OptionShowCount(),
+			progressbar.OptionShowBytes(p.GetUnit() == "bytes"),
+			progressbar.OptionSetPredictTime(false),
+		)
+	}
+	if total := int64(min(p.GetTotal(), 1<<62)); total > 0 && total != r.bar.GetMax64() {
+		r.bar.ChangeMax64(total)
+	}
+	// Drawing fails only when the terminal is gone.
+	_ = r.bar.Set64(int64(min(p.GetDone(), 1<<62)))
+}
+
+func description(s *ingestv1.RepoStatus) string {
+	words := State(s.GetState())
+	if unit := s.GetProgress().GetUnit(); unit != "" && unit != "bytes" {
+		words += " " + unit
+	}
+	return words
+}
+
+// State is a state in a word.
+func State(s ingestv1.State) string {
+	return strings.ToLower(strings.TrimPrefix(s.String(), "STATE_"))
+}
+
+func amount(p *ingestv1.Progress) string {
+	text := strconv.FormatUint(p.GetDone(), 10)
+	if p.GetTotal() > 0 {
+		text += " of " + strconv.FormatUint(p.GetTotal(), 10)
+	}
+	return strings.TrimSpace(text + " " + p.GetUnit())
+}
