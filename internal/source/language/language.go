@@ -1,0 +1,122 @@
+// Package language tells the programming language of a file, by the names of
+// GitHub's linguist as go-enry has them.
+//
+// The name decides wherever it can: a known file name, then the extension, then
+// for files without one the interpreter that the first line names. Content is
+// looked at only where an extension is shared by several languages, since the
+// rules for that are regular expressions and a thousand times slower.
+package language
+
+import (
+	"bytes"
+	"path"
+	"slices"
+	"strings"
+
+	enry "github.com/go-enry/go-enry/v2"
+)
+
+// Bounds of a Detector.
+const (
+	// sample is how much of a file's start the rules for content see. They
+	// take some 100 ns a byte.
+	sample = 4 << 10
+	// classified is how much the classifier sees, which takes more.
+	classified = 2 << 10
+	// budget bounds the bytes that one detector shows to rules and classifier;
+	// afterwards the extension's first language is taken. A repository of
+	// nothing but doubtful files thus costs some seconds, not hours.
+	budget = 16 << 20
+	// maxCached bounds the remembered extensions.
+	maxCached = 4096
+)
+
+// preferred are languages that own an extension so clearly that asking the
+// content costs more than it tells. All assembly dialects count as Assembly.
+var preferred = map[string]string{
+	".asm": "Assembly", ".s": "Assembly", ".html": "HTML", ".json": "JSON", ".md": "Markdown", ".php": "PHP",
+	".rs": "Rust", ".txt": "Text", ".yaml": "YAML", ".yml": "YAML",
+}
+
+// Detector tells languages. It remembers extensions and is for one goroutine.
+// The zero value is ready.
+type Detector struct {
+	extensions map[string][]string
+	spent      int
+}
+
+// Detect returns the language of a file by its path and content, "" when it is
+// not known. It neither keeps nor changes its arguments.
+func (d *Detector) Detect(name, content []byte) string {
+	base := path.Base(string(name))
+	if languages := enry.GetLanguagesByFilename(base, nil, nil); len(languages) == 1 {
+		return languages[0]
+	}
+	candidates := d.byExtension(base)
+	switch len(candidates) {
+	case 0:
+		return byShebang(base, content)
+	case 1:
+		return candidates[0]
+	}
+	if slices.Contains(candidates, "C++") && slices.Contains(candidates, "Objective-C") {
+		return header(content)
+	}
+	return d.byContent(base, content, candidates)
+}
+
+// byExtension returns the languages that share the extension of a base name.
+func (d *Detector) byExtension(base string) []string {
+	dot := strings.IndexByte(base, '.')
+	if dot < 0 {
+		return nil
+	}
+	ext := base[dot:]
+	if known, ok := d.extensions[ext]; ok {
+		return known
+	}
+	languages := enry.GetLanguagesByExtension(ext, nil, nil)
+	if p, ok := preferred[strings.ToLower(path.Ext(ext))]; ok && slices.Contains(languages, p) {
+		languages = []string{p}
+	}
+	if d.extensions == nil {
+		d.extensions = make(map[string][]string)
+	}
+	if len(d.extensions) < maxCached {
+		d.extensions[strings.Clone(ext)] = languages
+	}
+	return languages
+}
+
+func (d *Detector) byContent(base string, content []byte, candidates []string) string {
+	content = content[:min(len(content), sample)]
+	if d.spent += len(content); d.spent > budget {
+		return candidates[0]
+	}
+	if found := enry.GetLanguagesByContent(base, content, candidates); len(found) > 0 {
+		return found[0]
+	}
+	content = content[:min(len(content), classified)]
+	if found := enry.GetLanguagesByClassifier(base, content, candidates); len(found) > 0 {
+		return found[0]
+	}
+	return candidates[0]
+}
+
+// byShebang names the interpreter's language of a script without extension.
+func byShebang(base string, content []byte) string {
+	if !bytes.HasPrefix(content, []byte("#!")) {
+		return ""
+	}
+	content = content[:min(len(content), 512)]
+	if found := enry.GetLanguagesByShebang(base, content, nil); len(found) > 0 {
+		return found[0]
+	}
+	return ""
+}
+
+// ByAlias returns the name of the language that an alias or name in any case
+// stands for, such as Go for "golang".
+func ByAlias(alias string) (string, bool) {
+	return enry.GetLanguageByAlias(alias)
+}
