@@ -1,0 +1,70 @@
+package queue
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// Config says how patient the queue is. Its zero value means the defaults. All
+// processes on one NATS must have the same AckWait.
+type Config struct {
+	// AckWait is how long after the last sign of life a job is given to another
+	// worker; default 30 s. A sign is sent every third of it.
+	AckWait time.Duration
+	// MaxDeliver is how many failed deliveries make a dead letter; default 5.
+	MaxDeliver int
+	// RetryMin and RetryMax bound the wait before a failed job comes again; it
+	// doubles with each delivery. Defaults 1 s and 5 min.
+	RetryMin, RetryMax time.Duration
+	// Duplicates is how long the same Job is not taken twice; default 2 min.
+	Duplicates time.Duration
+	// Replicas of both streams in a NATS cluster, 1 to 5; default 1.
+	Replicas int
+	// Logger receives what goes wrong and is tried again; nil means slog.Default().
+	Logger *slog.Logger
+}
+
+func (c Config) withDefaults() Config {
+	set(&c.AckWait, 30*time.Second)
+	set(&c.MaxDeliver, 5)
+	set(&c.RetryMin, time.Second)
+	set(&c.RetryMax, 5*time.Minute)
+	set(&c.Duplicates, 2*time.Minute)
+	set(&c.Replicas, 1)
+	set(&c.Logger, slog.Default())
+	return c
+}
+
+func set[T comparable](field *T, standard T) {
+	var zero T
+	if *field == zero {
+		*field = standard
+	}
+}
+
+// check says every value that cannot work.
+func (c Config) check() error {
+	var errs []error
+	refuse := func(bad bool, format string, args ...any) {
+		if bad {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	refuse(c.AckWait < 10*time.Millisecond, "AckWait %v: at least 10ms", c.AckWait)
+	refuse(c.MaxDeliver < 1, "MaxDeliver %d: at least 1", c.MaxDeliver)
+	refuse(c.RetryMin < 0 || c.RetryMax < c.RetryMin, "RetryMin %v, RetryMax %v: must be ascending", c.RetryMin, c.RetryMax)
+	refuse(c.Duplicates < 100*time.Millisecond, "Duplicates %v: at least 100ms", c.Duplicates)
+	refuse(c.Replicas < 1 || c.Replicas > 5, "Replicas %d: 1 to 5", c.Replicas)
+	return errors.Join(errs...)
+}
+
+// backoff is the wait before a job comes again that failed at its nth delivery.
+func (c Config) backoff(n int) time.Duration {
+	wait := c.RetryMin
+	for i := 1; i < n && wait < c.RetryMax; i++ {
+		wait *= 2
+	}
+	return min(wait, c.RetryMax)
+}

@@ -1,0 +1,170 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	// pullWait is how long one request for a job waits at the server. It bounds
+	// how long a worker listens in vain after the server restarted.
+	pullWait = 5 * time.Second
+	// settleTimeout bounds telling the server a job's outcome. It is also granted
+	// after the context ended, so that a finished job is not done again.
+	settleTimeout = 5 * time.Second
+)
+
+// Delivery is a job in the hands of a handler.
+type Delivery struct {
+	Job
+	// NumDelivered counts deliveries of this message, from 1.
+	NumDelivered int
+}
+
+// Handler does a job. Its error decides what follows: nil settles the job;
+// Permanent makes it a dead letter; Later brings it again after a while, and any
+// other error after a growing wait, until MaxDeliver. A job may come more than
+// once, also after success, and to two handlers at once: handlers are idempotent.
+type Handler func(ctx context.Context, d *Delivery) error
+
+// Consume runs handle in workers goroutines, one job each at a time, until the
+// context ends; then it waits for the running handlers and returns nil. While a
+// handler runs, signs of life keep the job from being given to others. A server
+// that goes away and comes back, with or without its data, is waited for. A
+// handler that panics has failed with the panic as its error.
+func (q *Queue) Consume(ctx context.Context, workers int, handle Handler) error {
+	if workers < 1 {
+		return fmt.Errorf("consume: %d workers, at least 1", workers)
+	}
+	var running sync.WaitGroup
+	for range workers {
+		running.Go(func() { q.work(ctx, handle) })
+	}
+	running.Wait()
+	return nil
+}
+
+// work pulls one job after the other. Pulling single jobs keeps those that wait
+// at the server, where other workers can have them.
+func (q *Queue) work(ctx context.Context, handle Handler) {
+	backoff := minBackoff
+	for ctx.Err() == nil {
+		err := q.pull(ctx, handle)
+		if ctx.Err() != nil {
+			return
+		}
+		if err == nil {
+			backoff = minBackoff
+			continue
+		}
+		q.logger.Warn("cannot get jobs, trying again", "error", err, "wait", backoff)
+		pause(ctx, backoff)
+		backoff = min(2*backoff, maxBackoff)
+	}
+}
+
+// pull handles jobs until something is wrong with the connection or the streams.
+func (q *Queue) pull(ctx context.Context, handle Handler) error {
+	if err := q.ensureOnce(ctx); err != nil {
+		return err
+	}
+	consumer, err := q.consumer(ctx)
+	if err != nil {
+		return err
+	}
+	for ctx.Err() == nil {
+		msg, err := next(ctx, consumer)
+		if err != nil {
+			return err
+		}
+		if msg != nil {
+			q.deliver(ctx, msg, handle)
+		}
+	}
+	return nil
+}
+
+// next waits for a job; nil when none came in time.
+func next(ctx context.Context, consumer jetstream.Consumer) (jetstream.Msg, error) {
+	ctx, cancel := context.WithTimeout(ctx, pullWait)
+	defer cancel()
+	msg, err := consumer.Next(jetstream.FetchContext(ctx))
+	if errors.Is(err, nats.ErrTimeout) || errors.Is(err, jetstream.ErrNoMessages) || errors.Is(err, context.DeadlineExceeded) {
+		return nil, nil
+	}
+	return msg, err
+}
+
+// deliver hands one message to the handler and settles it by the outcome.
+func (q *Queue) deliver(ctx context.Context, msg jetstream.Msg, handle Handler) {
+	d, err := decode(msg)
+	switch {
+	case err != nil:
+		err = Permanent(err)
+	case d.NumDelivered > q.cfg.MaxDeliver:
+		// The limit is met without an outcome: each time the worker was lost.
+		err = Permanent(fmt.Errorf("delivered %d times, and no worker lived to tell the outcome", d.NumDelivered-1))
+	default:
+		err = q.run(ctx, msg, d, handle)
+	}
+	if err := q.settle(ctx, msg, d, err); err != nil {
+		// It comes again after AckWait; handlers are idempotent.
+		q.logger.Warn("outcome of job not stored", "repo", d.Repo, "epoch", d.Epoch, "error", err)
+	}
+}
+
+// decode always returns a delivery, so that a letter can be written even for a
+// message that is not a job.
+func decode(msg jetstream.Msg) (*Delivery, error) {
+	d := &Delivery{NumDelivered: 1}
+	meta, err := msg.Metadata()
+	if err != nil {
+		return d, fmt.Errorf("read message metadata: %w", err)
+	}
+	d.NumDelivered = int(meta.NumDelivered)
+	if err := json.Unmarshal(msg.Data(), &d.Job); err != nil {
+		return d, fmt.Errorf("decode job: %w", err)
+	}
+	return d, nil
+}
+
+// run calls the handler while signs of life go out.
+func (q *Queue) run(ctx context.Context, msg jetstream.Msg, d *Delivery, handle Handler) (err error) {
+	stop := make(chan struct{})
+	var beating sync.WaitGroup
+	beating.Go(func() { q.beat(msg, d, stop) })
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v", r)
+			q.logger.Error("job panicked", "repo", d.Repo, "panic", r, "stack", string(debug.Stack()))
+		}
+		close(stop)
+		beating.Wait()
+	}()
+	return handle(ctx, d)
+}
+
+// beat tells the server every third of AckWait that the job is worked on: two
+// signs may be lost before it is given to another worker.
+func (q *Queue) beat(msg jetstream.Msg, d *Delivery, stop <-chan struct{}) {
+	ticker := time.NewTicker(q.cfg.AckWait / 3)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-ticker.C:
+			if err := msg.InProgress(); err != nil {
+				q.logger.Warn("sign of life not sent", "repo", d.Repo, "error", err)
+			}
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package queue
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Names in NATS.
+const (
+	// JobStream holds the jobs.
+	JobStream = "TRAWL_JOBS"
+	// DeadStream holds the dead letters.
+	DeadStream = "TRAWL_DEAD"
+
+	consumerName = "indexers"
+	jobSubject   = "trawl.jobs"
+	deadSubject  = "trawl.dead."
+)
+
+// Limits of the streams.
+const (
+	// maxMessage bounds one message; names are bounded far below.
+	maxMessage = 64 << 10
+	maxJobs    = 1_000_000
+	maxDead    = 100_000
+	deadAge    = 30 * 24 * time.Hour
+	// maxReason bounds the reason in a dead letter, in bytes.
+	maxReason = 4096
+	// publishTimeout bounds a publication whose context has no deadline.
+	publishTimeout = 5 * time.Second
+)
+
+// Job says that a repo has work.
+type Job struct {
+	// Repo is the repo's name.
+	Repo string `json:"repo"`
+	// Epoch is the request that asked for it.
+	Epoch uint64 `json:"epoch"`
+	// Attempt tells jobs of one request apart: the same three are taken once
+	// within Config.Duplicates.
+	Attempt uint64 `json:"attempt,omitempty"`
+}
+
+// id is what the server drops duplicates by. The name is hashed: it may hold
+// bytes that no header can.
+func (j Job) id() string {
+	return fmt.Sprintf("%s-%d-%d", repoHash(j.Repo), j.Epoch, j.Attempt)
+}
+
+func repoHash(repo string) string {
+	sum := sha256.Sum256([]byte(repo))
+	return hex.EncodeToString(sum[:16])
+}
+
+// Queue publishes and consumes jobs. It is safe for concurrent use and needs no
+// closing; the caller keeps and closes the connection.
+type Queue struct {
+	js     jetstream.JetStream
+	cfg    Config
+	logger *slog.Logger
+}
+
+// Connect makes a connection that reconnects for ever and does not wait for the
+// server: while it is away, operations return errors. The caller closes it.
+func Connect(url string, opts ...nats.Option) (*nats.Conn, error) {
+	standard := []nats.Option{
+		nats.Name("trawl"),
+		nats.RetryOnFailedConnect(true),
+		nats.MaxReconnects(-1),
+		nats.ReconnectWait(500 * time.Millisecond),
+		nats.ReconnectBufSize(-1), // what cannot be sent now is an error, not a secret delay
+	}
+	nc, err := nats.Connect(url, append(standard, opts...)...)
+	if err != nil {
+		return nil, fmt.Errorf("connect to NATS: %w", err)
+	}
+	return nc, nil
+}
+
+// New makes a queue on a connection. It does not talk to the server; see Ensure.
+func New(nc *nats.Conn, cfg Config) (*Queue, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.check(); err != nil {
+		return nil, fmt.Errorf("queue configuration: %w", err)
+	}
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(publishTimeout))
+	if err != nil {
+		return nil, fmt.Errorf("make JetStream client: %w", err)
+	}
+	return &Queue{js: js, cfg: cfg, logger: cfg.Logger.With("part", "queue")}, nil
+}
+
+// Publish adds a job; nil means that it is on the server's disk, or was there
+// already as a duplicate. It makes the streams if they are missing.
+func (q *Queue) Publish(ctx context.Context, job Job) error {
+	return q.publish(ctx, job, job.id())
+}
+
+func (q *Queue) publish(ctx context.Context, job Job, id string) error {
+	data, err := json.Marshal(job)
+	if err != nil {
+		return fmt.Errorf("encode job of %q: %w", job.Repo, err)
+	}
+	if len(data) > maxMessage {
+		return fmt.Errorf("publish job: %d bytes, at most %d", len(data), maxMessage)
+	}
+	_, err = q.js.Publish(ctx, jobSubject, data, jetstream.WithMsgID(id), jetstream.WithRetryAttempts(0))
+	if errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrNoResponders) {
+		// Nobody listens on the subject: a new server, or one whose data is gone.
+		if err = q.ensureOnce(ctx); err == nil {
+			_, err = q.js.Publish(ctx, jobSubject, data, jetstream.WithMsgID(id))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("publish job of %q: %w", job.Repo, err)
+	}
+	return nil
+}
+
+// Check returns nil if the queue can be used now, else what is wrong. For readiness.
+func (q *Queue) Check(ctx context.Context) error {
+	for _, name := range []string{JobStream, DeadStream} {
+		if _, err := q.js.Stream(ctx, name); err != nil {
+			return fmt.Errorf("look at stream %s: %w", name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,104 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	minBackoff = 100 * time.Millisecond
+	maxBackoff = 5 * time.Second
+)
+
+// Ensure makes the streams and the consumer if they are missing and returns when
+// they are there. While the server is away it tries again with growing waits,
+// until the context ends.
+func (q *Queue) Ensure(ctx context.Context) error {
+	for backoff := minBackoff; ; backoff = min(2*backoff, maxBackoff) {
+		err := q.ensureOnce(ctx)
+		if err == nil {
+			return nil
+		}
+		q.logger.Warn("streams are not ready, trying again", "error", err, "wait", backoff)
+		if !pause(ctx, backoff/2+rand.N(backoff/2)) {
+			return fmt.Errorf("%w (last: %w)", context.Cause(ctx), err)
+		}
+	}
+}
+
+func (q *Queue) ensureOnce(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
+	defer cancel()
+	for _, cfg := range []jetstream.StreamConfig{q.jobStream(), q.deadStream()} {
+		if _, err := q.js.CreateOrUpdateStream(ctx, cfg); err != nil {
+			return fmt.Errorf("make stream %s: %w", cfg.Name, err)
+		}
+	}
+	if _, err := q.consumer(ctx); err != nil {
+		return err
+	}
+	return nil
+}
+
+func (q *Queue) jobStream() jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:        JobStream,
+		Description: "Repos that have work; each message goes to one indexer.",
+		Subjects:    []string{jobSubject},
+		Retention:   jetstream.WorkQueuePolicy,
+		Storage:     jetstream.FileStorage,
+		Discard:     jetstream.DiscardNew, // a full queue says so; dropping the oldest would be silent
+		MaxMsgs:     maxJobs,
+		MaxMsgSize:  maxMessage,
+		Duplicates:  q.cfg.Duplicates,
+		Replicas:    q.cfg.Replicas,
+	}
+}
+
+func (q *Queue) deadStream() jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:              DeadStream,
+		Description:       "Jobs that were given up, with the reason; the newest of each repo.",
+		Subjects:          []string{deadSubject + "*"},
+		Retention:         jetstream.LimitsPolicy,
+		Storage:           jetstream.FileStorage,
+		MaxMsgs:           maxDead,
+		MaxMsgsPerSubject: 1,
+		MaxMsgSize:        maxMessage,
+		MaxAge:            deadAge,
+		Replicas:          q.cfg.Replicas,
+	}
+}
+
+// consumer makes or finds the one consumer that all indexers share. The server
+// delivers without limit: a message that it gave up on would stay in a work
+// queue for ever with nobody told, so Consume counts instead.
+func (q *Queue) consumer(ctx context.Context) (jetstream.Consumer, error) {
+	consumer, err := q.js.CreateOrUpdateConsumer(ctx, JobStream, jetstream.ConsumerConfig{
+		Durable:       consumerName,
+		AckPolicy:     jetstream.AckExplicitPolicy,
+		AckWait:       q.cfg.AckWait,
+		MaxDeliver:    -1,
+		MaxAckPending: maxJobs, // a job that waits for its next try must not hold back others
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make consumer %s: %w", consumerName, err)
+	}
+	return consumer, nil
+}
+
+// pause waits and says whether the context still lives.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,233 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/trawl-search/trawl/internal/catalog"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+)
+
+const (
+	minBackoff = 50 * time.Millisecond
+	maxBackoff = 5 * time.Second
+	// attemptTimeout bounds one registration, so that a silent etcd is asked anew.
+	attemptTimeout = 5 * time.Second
+	// leaveTimeout bounds taking the record away when the context ends.
+	leaveTimeout = 2 * time.Second
+)
+
+// Registration keeps a searcher registered until it is closed. When its lease is
+// lost it registers again. It is safe for concurrent use.
+type Registration struct {
+	client *clientv3.Client
+	key    string
+	ttl    int64
+	logger *slog.Logger
+	cancel context.CancelFunc
+	ended  chan struct{}
+
+	mu      sync.Mutex
+	record  *catalogv1.Searcher // replaced, never changed
+	stored  *catalogv1.Searcher // what etcd has under a live lease; nil: not registered
+	changed chan struct{}       // closed and replaced when stored changes
+
+	wake chan struct{} // holds a token when record has changed
+}
+
+// Register starts keeping a searcher registered. It does not wait for etcd: see
+// Registered. ttl is how long the record outlives a searcher that died, in whole
+// seconds, at least 1 (etcd may grant more). An empty prefix means
+// catalog.DefaultPrefix. It ends with Close, or with the context, and takes the
+// record away then.
+func Register(ctx context.Context, client *clientv3.Client, prefix string, searcher *catalogv1.Searcher, ttl time.Duration, logger *slog.Logger) *Registration {
+	ctx, cancel := context.WithCancel(ctx)
+	r := &Registration{
+		client: client, key: searcherKey(prefix, searcher.GetId()), ttl: max(int64(ttl/time.Second), 1),
+		logger: logger, cancel: cancel, ended: make(chan struct{}),
+		record: proto.CloneOf(searcher), changed: make(chan struct{}), wake: make(chan struct{}, 1),
+	}
+	go func() {
+		defer close(r.ended)
+		r.keep(ctx)
+	}()
+	return r
+}
+
+func searcherKey(prefix, id string) string {
+	if prefix == "" {
+		prefix = catalog.DefaultPrefix
+	}
+	return prefix + "searchers/" + id
+}
+
+// Registered says whether the record is in etcd under a lease that is kept alive.
+func (r *Registration) Registered() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stored != nil
+}
+
+// SetDraining changes the record and waits until etcd has it. When the context
+// ends first the change stays wanted, and is made when etcd can be reached.
+func (r *Registration) SetDraining(ctx context.Context, draining bool) error {
+	r.want(draining)
+	for {
+		stored, changed := r.state()
+		if stored != nil && stored.Draining == draining {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-r.ended:
+			return errors.New("set draining: registration has ended")
+		case <-ctx.Done():
+			return fmt.Errorf("set draining: %w", context.Cause(ctx))
+		}
+	}
+}
+
+// Close takes the record away and waits, at most until the context ends or etcd
+// did not answer in time; then the record goes with its lease.
+func (r *Registration) Close(ctx context.Context) error {
+	r.cancel()
+	select {
+	case <-r.ended:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("end registration: %w", context.Cause(ctx))
+	}
+}
+
+// want changes the record and wakes the goroutine that stores it.
+func (r *Registration) want(draining bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.record = proto.CloneOf(r.record)
+	r.record.Draining = draining
+	select {
+	case r.wake <- struct{}{}:
+	default: // it is to be woken already, and reads the record after that
+	}
+}
+
+func (r *Registration) wanted() *catalogv1.Searcher {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.record
+}
+
+func (r *Registration) state() (stored *catalogv1.Searcher, changed <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stored, r.changed
+}
+
+// setStored says what etcd has now, and wakes everyone who waits for it.
+func (r *Registration) setStored(stored *catalogv1.Searcher) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stored = stored
+	close(r.changed)
+	r.changed = make(chan struct{})
+}
+
+// keep registers, again after each loss, until the context ends.
+func (r *Registration) keep(ctx context.Context) {
+	for backoff := minBackoff; ctx.Err() == nil; backoff = min(2*backoff, maxBackoff) {
+		registered, err := r.hold(ctx)
+		r.setStored(nil)
+		if ctx.Err() != nil {
+			return
+		}
+		if registered {
+			backoff = minBackoff
+		}
+		r.logger.Warn("searcher not registered, trying again", "error", err, "wait", backoff)
+		wait := time.NewTimer(backoff/2 + rand.N(backoff/2))
+		select {
+		case <-wait.C:
+		case <-ctx.Done():
+			wait.Stop()
+		}
+	}
+}
+
+// hold registers under a new lease and returns when that is lost.
+func (r *Registration) hold(ctx context.Context) (registered bool, err error) {
+	lease, err := r.grant(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer r.leave(ctx, lease)
+	beats, err := r.client.KeepAlive(ctx, lease)
+	if err != nil {
+		return false, fmt.Errorf("keep lease alive: %w", err)
+	}
+	for {
+		record := r.wanted()
+		if err := r.put(ctx, lease, record); err != nil {
+			return registered, err
+		}
+		r.setStored(record)
+		registered = true
+		if !r.waitWake(beats) {
+			return true, errors.New("lease lost")
+		}
+	}
+}
+
+// waitWake waits for a changed record; false when the lease is no longer kept alive.
+func (r *Registration) waitWake(beats <-chan *clientv3.LeaseKeepAliveResponse) bool {
+	for {
+		select {
+		case _, alive := <-beats:
+			if !alive {
+				return false
+			}
+		case <-r.wake:
+			return true
+		}
+	}
+}
+
+func (r *Registration) grant(ctx context.Context) (clientv3.LeaseID, error) {
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	grant, err := r.client.Grant(ctx, r.ttl)
+	if err != nil {
+		return 0, fmt.Errorf("grant lease: %w", err)
+	}
+	return grant.ID, nil
+}
+
+func (r *Registration) put(ctx context.Context, lease clientv3.LeaseID, record *catalogv1.Searcher) error {
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	value, err := proto.Marshal(record)
+	if err == nil {
+		_, err = r.client.Put(ctx, r.key, string(value), clientv3.WithLease(lease))
+	}
+	if err != nil {
+		return fmt.Errorf("write record: %w", err)
+	}
+	return nil
+}
+
+// leave revokes a lease, so that nobody waits for the record to expire. A record
+// that was written under a newer lease stays.
+func (r *Registration) leave(ctx context.Context, lease clientv3.LeaseID) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
+	defer cancel()
+	if _, err := r.client.Revoke(ctx, lease); err != nil {
+		r.logger.Debug("lease not revoked, it expires", "error", err)
+	}
+}
