@@ -1,0 +1,61 @@
+package eliasfano
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+)
+
+const (
+	// MaxLen is the most values of a list.
+	MaxLen = 1<<31 - 1
+
+	wordBits  = 64
+	blockBits = 512 // the directory has an entry for each block of high bits
+	sample    = 512 // every so many ones and zeros are sampled
+	rankSize  = 4   // bytes of an entry of the directory or of a sample
+)
+
+var le = binary.LittleEndian
+
+// layout says where the parts of a list are; it follows from the number of
+// values and the universe alone.
+type layout struct {
+	n        int
+	universe uint64
+	lowBits  uint
+	blocks   int
+	// Offsets of the parts in the data.
+	low, high, dir, ones, zeros, end int
+}
+
+// newLayout lays out n values below universe, the header being header bytes.
+func newLayout(n int, universe uint64, header int) (layout, error) {
+	if n < 0 || n > MaxLen {
+		return layout{}, fmt.Errorf("a list of %d values, at most %d are possible", n, MaxLen)
+	}
+	l := layout{n: n, universe: universe, low: header, high: header, dir: header, ones: header, zeros: header, end: header}
+	if n == 0 {
+		return l, nil
+	}
+	if universe == 0 {
+		return layout{}, fmt.Errorf("%d values below zero", n)
+	}
+	l.lowBits = uint(max(bits.Len64(universe/uint64(n)), 1) - 1)
+	zeros := int((universe-1)>>l.lowBits) + 1
+	l.blocks = (n + zeros + blockBits - 1) / blockBits
+	l.high = l.low + int((uint64(n)*uint64(l.lowBits)+7)/8)
+	l.dir = l.high + (n+zeros+wordBits-1)/wordBits*(wordBits/8)
+	l.ones, l.zeros, l.end = l.dir, l.dir, l.dir
+	if l.blocks > 1 {
+		l.ones = l.dir + l.blocks*rankSize
+		l.zeros = l.ones + samples(n)*rankSize
+		l.end = l.zeros + samples(zeros)*rankSize
+	}
+	return l, nil
+}
+
+func samples(n int) int { return (n + sample - 1) / sample }
+
+// lastZero is the number of the last zero among the high bits.
+func (l *layout) lastZero() int { return int((l.universe - 1) >> l.lowBits) }
