@@ -1,0 +1,116 @@
+package regex
+
+import (
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"strconv"
+	"strings"
+)
+
+// Compile makes the standard library's engine for the expression: leftmost
+// match, of those the first in the order of the alternatives. It is the
+// reference for every other engine.
+func Compile(tree *syntax.Regexp, caseSensitive bool) (*regexp.Regexp, error) {
+	source := Source(tree, caseSensitive)
+	re, err := regexp.Compile(source)
+	if err != nil {
+		return nil, fmt.Errorf("compiling %q: %w", source, err)
+	}
+	return re, nil
+}
+
+// Source writes the expression so that it means the same under the flags of
+// regexp.Compile. Every part carries its own flags, which makes it longer than
+// the tree's String but leaves nothing to context. Captures are gone. Without
+// case, a class that is everything but some runes is folded as those runes: [^a]
+// then excludes A too.
+func Source(tree *syntax.Regexp, caseSensitive bool) string {
+	var b strings.Builder
+	write(&b, tree, !caseSensitive)
+	return b.String()
+}
+
+// fixed are the operators that are written in one way only.
+var fixed = map[syntax.Op]string{
+	syntax.OpNoMatch:        `[^\x00-\x{10FFFF}]`,
+	syntax.OpEmptyMatch:     `(?:)`,
+	syntax.OpAnyCharNotNL:   `(?-s:.)`,
+	syntax.OpAnyChar:        `(?s:.)`,
+	syntax.OpBeginLine:      `(?m:^)`,
+	syntax.OpEndLine:        `(?m:$)`,
+	syntax.OpBeginText:      `\A`,
+	syntax.OpEndText:        `\z`,
+	syntax.OpWordBoundary:   `\b`,
+	syntax.OpNoWordBoundary: `\B`,
+}
+
+func write(b *strings.Builder, tree *syntax.Regexp, fold bool) {
+	if s, ok := fixed[tree.Op]; ok {
+		b.WriteString(s)
+		return
+	}
+	open := "(?:"
+	if fold || tree.Op == syntax.OpLiteral && tree.Flags&syntax.FoldCase != 0 {
+		open = "(?i:"
+	}
+	switch tree.Op {
+	case syntax.OpLiteral:
+		b.WriteString(open)
+		writeRunes(b, tree.Rune)
+		b.WriteString(")")
+	case syntax.OpCharClass:
+		class := syntax.Regexp{Op: syntax.OpCharClass, Rune: tree.Rune}
+		b.WriteString(open + class.String() + ")")
+	case syntax.OpConcat:
+		writeAll(b, tree.Sub, "", fold)
+	case syntax.OpAlternate:
+		writeAll(b, tree.Sub, "|", fold)
+	default:
+		writeAll(b, tree.Sub, "", fold)
+		b.WriteString(repetition(tree))
+	}
+}
+
+func writeAll(b *strings.Builder, subs []*syntax.Regexp, separator string, fold bool) {
+	b.WriteString("(?:")
+	for i, sub := range subs {
+		if i > 0 {
+			b.WriteString(separator)
+		}
+		write(b, sub, fold)
+	}
+	b.WriteString(")")
+}
+
+func writeRunes(b *strings.Builder, runes []rune) {
+	for _, r := range runes {
+		if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' {
+			b.WriteRune(r)
+		} else {
+			fmt.Fprintf(b, `\x{%x}`, r)
+		}
+	}
+}
+
+// repetition is what follows the operand of a repetition, nothing for a capture.
+func repetition(tree *syntax.Regexp) string {
+	s := ""
+	switch tree.Op {
+	case syntax.OpStar:
+		s = "*"
+	case syntax.OpPlus:
+		s = "+"
+	case syntax.OpQuest:
+		s = "?"
+	case syntax.OpRepeat:
+		s = "{" + strconv.Itoa(tree.Min) + "," + strconv.Itoa(tree.Max) + "}"
+		if tree.Max < 0 {
+			s = "{" + strconv.Itoa(tree.Min) + ",}"
+		}
+	}
+	if s != "" && tree.Flags&syntax.NonGreedy != 0 {
+		s += "?"
+	}
+	return s
+}

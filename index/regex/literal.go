@@ -1,0 +1,139 @@
+package regex
+
+import (
+	"regexp/syntax"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// LiteralOf gives the literal that the whole expression is, if it is one: its
+// matches are then exactly the occurrences of it.
+func LiteralOf(tree *syntax.Regexp, caseSensitive bool) (Literal, bool) {
+	for tree.Op == syntax.OpCapture {
+		tree = tree.Sub[0]
+	}
+	if tree.Op != syntax.OpLiteral {
+		return Literal{}, false
+	}
+	pieces := split(tree, !caseSensitive)
+	if len(pieces) != 1 || pieces[0].Text == "" {
+		return Literal{}, false
+	}
+	return pieces[0], true
+}
+
+// FixedLiteral gives the longest literal that every match holds at the same
+// offset, in bytes from its start, if there is one. For want of a longer one it
+// may be a single byte.
+func FixedLiteral(tree *syntax.Regexp, caseSensitive bool) (lit Literal, offset int, ok bool) {
+	f := fixedSearch{fold: !caseSensitive}
+	f.visit(tree)
+	return f.best, f.bestAt, f.best.Text != ""
+}
+
+// fixedSearch goes over an expression from the left as long as what it has
+// passed has only one possible length.
+type fixedSearch struct {
+	fold   bool
+	at     int
+	best   Literal
+	bestAt int
+}
+
+// visit tells whether what follows the tree still has a fixed offset.
+func (f *fixedSearch) visit(tree *syntax.Regexp) bool {
+	begin := f.at
+	switch tree.Op {
+	case syntax.OpLiteral:
+		if first := split(tree, f.fold)[0]; len(first.Text) > len(f.best.Text) {
+			f.best, f.bestAt = first, begin
+		}
+	case syntax.OpConcat, syntax.OpCapture:
+		for _, sub := range tree.Sub {
+			if !f.visit(sub) {
+				return false
+			}
+		}
+		return true
+	case syntax.OpPlus, syntax.OpRepeat:
+		if tree.Op == syntax.OpPlus || tree.Min > 0 {
+			f.visit(tree.Sub[0])
+		}
+	}
+	l := lengths(tree, f.fold)
+	f.at = begin + l.min
+	return l.min == l.max && l.max < unbounded
+}
+
+// split gives the text of a literal node, in pieces where a rune interrupts it
+// that no text stands for: U+FFFD, which also matches bytes that are not UTF-8,
+// and halves of surrogate pairs. Pieces may be empty; there is at least one.
+func split(tree *syntax.Regexp, fold bool) []Literal {
+	fold = fold || tree.Flags&syntax.FoldCase != 0
+	var pieces []Literal
+	var b strings.Builder
+	end := func() {
+		text := b.String()
+		pieces = append(pieces, Literal{text, !fold || uncased(text)})
+		b.Reset()
+	}
+	for _, r := range tree.Rune {
+		switch {
+		case r == utf8.RuneError || !utf8.ValidRune(r):
+			end()
+		case fold:
+			b.WriteRune(representative(r))
+		default:
+			b.WriteRune(r)
+		}
+	}
+	end()
+	return pieces
+}
+
+// representative gives one rune for all that fold together: the ASCII one in
+// lower case if there is one, else the first.
+func representative(r rune) rune {
+	least := r
+	for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+		least = min(least, f)
+	}
+	if 'A' <= least && least <= 'Z' {
+		return least + 'a' - 'A'
+	}
+	return least
+}
+
+// uncased tells whether no rune of the text has another case.
+func uncased(text string) bool {
+	for _, r := range text {
+		if unicode.SimpleFold(r) != r {
+			return false
+		}
+	}
+	return true
+}
+
+// folded is the text with each rune replaced by its representative.
+func (n Literal) folded() string {
+	if !n.CaseSensitive {
+		return n.Text
+	}
+	return strings.Map(representative, n.Text)
+}
+
+// then is the literal followed by another; case counts only if it does in both.
+func (n Literal) then(o Literal) Literal {
+	switch {
+	case n.Text == "":
+		return o
+	case o.Text == "":
+		return n
+	}
+	both := n.CaseSensitive && o.CaseSensitive
+	if n.CaseSensitive == o.CaseSensitive {
+		return Literal{n.Text + o.Text, both}
+	}
+	return Literal{n.folded() + o.folded(), false}
+}

@@ -1,0 +1,74 @@
+package regex
+
+import (
+	"iter"
+	"regexp"
+	"regexp/syntax"
+	"unicode/utf8"
+)
+
+// Matcher finds the matches of one expression. It may be used concurrently.
+type Matcher interface {
+	// Find gives the leftmost match, empty ones too, that starts at from or
+	// later; of those that start there, the first by the order of the
+	// alternatives. What stands before from still counts for ^ and \b. From
+	// is 0, the end of a match, or another place where a rune begins.
+	Find(text []byte, from int) (start, end int, ok bool)
+}
+
+// NewMatcher compiles the expression. The error is that of Compile.
+func NewMatcher(tree *syntax.Regexp, caseSensitive bool) (Matcher, error) {
+	first, err := Compile(tree, caseSensitive)
+	if err != nil {
+		return nil, err
+	}
+	anyChar := &syntax.Regexp{Op: syntax.OpAnyChar}
+	after := &syntax.Regexp{Op: syntax.OpConcat, Sub: []*syntax.Regexp{anyChar, tree}}
+	next, err := Compile(after, caseSensitive)
+	if err != nil {
+		return nil, err
+	}
+	return &library{first: first, next: next}, nil
+}
+
+// library is the standard library as a Matcher. It cannot begin within a text
+// and still see what is before, so that next takes the rune before along.
+type library struct{ first, next *regexp.Regexp }
+
+func (m *library) Find(text []byte, from int) (start, end int, ok bool) {
+	if from <= 0 {
+		if loc := m.first.FindIndex(text); loc != nil {
+			return loc[0], loc[1], true
+		}
+		return 0, 0, false
+	}
+	if from > len(text) {
+		return 0, 0, false
+	}
+	_, before := utf8.DecodeLastRune(text[:from])
+	base := from - before
+	loc := m.next.FindIndex(text[base:])
+	if loc == nil {
+		return 0, 0, false
+	}
+	_, skipped := utf8.DecodeRune(text[base+loc[0]:])
+	return base + loc[0] + skipped, base + loc[1], true
+}
+
+// Ranges gives the successive matches in text that are not empty, as start and
+// end: what FindAllIndex of the standard library gives, less the empty ones.
+func Ranges(m Matcher, text []byte) iter.Seq2[int, int] {
+	return func(yield func(start, end int) bool) {
+		for from := 0; from <= len(text); {
+			start, end, ok := m.Find(text, from)
+			if !ok || start < end && !yield(start, end) {
+				return
+			}
+			from = end
+			if start == end {
+				_, size := utf8.DecodeRune(text[end:])
+				from += max(size, 1)
+			}
+		}
+	}
+}

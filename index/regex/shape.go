@@ -1,0 +1,153 @@
+package regex
+
+import (
+	"regexp/syntax"
+	"slices"
+	"unicode"
+	"unicode/utf8"
+)
+
+// CrossesLines tells whether a match can hold a newline. If not, the matches in
+// a text are those in each of its lines, unless SeesTextEnds.
+func CrossesLines(tree *syntax.Regexp) bool {
+	switch tree.Op {
+	case syntax.OpAnyChar:
+		return true
+	case syntax.OpLiteral:
+		return slices.Contains(tree.Rune, '\n')
+	case syntax.OpCharClass:
+		return classHas(tree.Rune, '\n')
+	}
+	return slices.ContainsFunc(tree.Sub, CrossesLines)
+}
+
+// SeesTextEnds tells whether the expression holds \A or \z, which match at the
+// ends of the text only: it must not be run on lines by themselves.
+func SeesTextEnds(tree *syntax.Regexp) bool {
+	if tree.Op == syntax.OpBeginText || tree.Op == syntax.OpEndText {
+		return true
+	}
+	return slices.ContainsFunc(tree.Sub, SeesTextEnds)
+}
+
+// MinLen is a lower bound on the bytes of a match.
+func MinLen(tree *syntax.Regexp, caseSensitive bool) int {
+	return lengths(tree, !caseSensitive).min
+}
+
+// MaxLen is an upper bound on the bytes of a match; bounded is false if there
+// is none, or none below 1 GiB.
+func MaxLen(tree *syntax.Regexp, caseSensitive bool) (n int, bounded bool) {
+	l := lengths(tree, !caseSensitive)
+	return l.max, l.max < unbounded
+}
+
+const unbounded = 1 << 30
+
+// span bounds a number of bytes. Both ends stop at unbounded.
+type span struct{ min, max int }
+
+func (s span) plus(o span) span {
+	return span{min(s.min+o.min, unbounded), min(s.max+o.max, unbounded)}
+}
+
+func (s span) or(o span) span { return span{min(s.min, o.min), max(s.max, o.max)} }
+
+// times repeats a span; most < 0 means without end.
+func (s span) times(least, most int) span {
+	high := unbounded
+	if s.max == 0 {
+		high = 0
+	} else if most >= 0 && s.max < unbounded/(most+1) {
+		high = s.max * most
+	}
+	low := 0
+	if least > 0 {
+		low = min(s.min, unbounded/least) * least
+	}
+	return span{low, high}
+}
+
+func lengths(tree *syntax.Regexp, fold bool) span {
+	switch tree.Op {
+	case syntax.OpAnyChar, syntax.OpAnyCharNotNL:
+		return span{1, utf8.UTFMax}
+	case syntax.OpLiteral:
+		total := span{}
+		for _, r := range tree.Rune {
+			total = total.plus(width(r, fold || tree.Flags&syntax.FoldCase != 0))
+		}
+		return total
+	case syntax.OpCharClass:
+		return classWidth(tree.Rune, fold)
+	case syntax.OpAlternate:
+		all := lengths(tree.Sub[0], fold)
+		for _, sub := range tree.Sub[1:] {
+			all = all.or(lengths(sub, fold))
+		}
+		return all
+	case syntax.OpStar:
+		return lengths(tree.Sub[0], fold).times(0, -1)
+	case syntax.OpPlus:
+		return lengths(tree.Sub[0], fold).times(1, -1)
+	case syntax.OpQuest:
+		return lengths(tree.Sub[0], fold).times(0, 1)
+	case syntax.OpRepeat:
+		return lengths(tree.Sub[0], fold).times(tree.Min, tree.Max)
+	}
+	total := span{} // concatenations and captures; nothing for the rest
+	for _, sub := range tree.Sub {
+		total = total.plus(lengths(sub, fold))
+	}
+	return total
+}
+
+// width bounds the bytes that a rune of a pattern matches. U+FFFD also matches
+// a byte that is not UTF-8; a surrogate half matches nothing.
+func width(r rune, fold bool) span {
+	if r == utf8.RuneError || !utf8.ValidRune(r) {
+		return span{1, utf8.UTFMax}
+	}
+	w := span{utf8.RuneLen(r), utf8.RuneLen(r)}
+	if fold {
+		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+			w = w.or(span{utf8.RuneLen(f), utf8.RuneLen(f)})
+		}
+	}
+	return w
+}
+
+func classWidth(ranges []rune, fold bool) span {
+	runes, ok := enumerate(ranges, 256)
+	if !ok || len(runes) == 0 {
+		return span{1, utf8.UTFMax}
+	}
+	w := width(runes[0], fold)
+	for _, r := range runes[1:] {
+		w = w.or(width(r, fold))
+	}
+	return w
+}
+
+// enumerate lists the runes of a class if they are at most most.
+func enumerate(ranges []rune, most int) ([]rune, bool) {
+	var runes []rune
+	for i := 0; i+1 < len(ranges); i += 2 {
+		if int(ranges[i+1]-ranges[i]) >= most-len(runes) {
+			return nil, false
+		}
+		for r := ranges[i]; r <= ranges[i+1]; r++ {
+			runes = append(runes, r)
+		}
+	}
+	return runes, true
+}
+
+func classHas(ranges []rune, r rune) bool {
+	for i := 0; i+1 < len(ranges); i += 2 {
+		if ranges[i] <= r && r <= ranges[i+1] {
+			return true
+		}
+	}
+	return false
+}
