@@ -13,7 +13,7 @@ import (
 )
 
 // defaultAddress is where `trawl up` serves gRPC unless told otherwise.
-const defaultAddress = "127.0.0.1:7070"
+const defaultAddress = "127.0.0.1:7430"
 
 // maxAnswer bounds one message from a router: 64 MiB of content and its frame.
 const maxAnswer = 80 << 20

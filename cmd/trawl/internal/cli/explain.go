@@ -27,12 +27,15 @@ func (e *callError) Unwrap() error { return e.err }
 
 // explain says what went wrong in words for the person at the terminal.
 func explain(err error) string {
-	var call *callError
-	if !errors.As(err, &call) {
+	call, ok := errors.AsType[*callError](err)
+	if !ok {
 		return err.Error()
 	}
-	var coded interface{ GRPCStatus() *status.Status }
-	if !errors.As(err, &coded) {
+	coded, ok := errors.AsType[interface {
+		error
+		GRPCStatus() *status.Status
+	}](err)
+	if !ok {
 		return err.Error()
 	}
 	s := coded.GRPCStatus()

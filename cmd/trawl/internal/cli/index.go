@@ -55,9 +55,8 @@ A PATH is a repository on the machine where Trawl runs, and must be allowed ther
 // absolute makes the path of an existing folder absolute and leaves anything
 // else as it is: the router says what is wrong with it.
 func absolute(arg string) (string, error) {
-	info, err := os.Stat(arg)
-	if err != nil || !info.IsDir() {
-		return arg, nil
+	if info, err := os.Stat(arg); err != nil || !info.IsDir() {
+		return arg, nil //nolint:nilerr // what is not here may be a URL
 	}
 	path, err := filepath.Abs(arg)
 	if err != nil {

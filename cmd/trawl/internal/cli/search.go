@@ -134,8 +134,7 @@ func (e *queryError) Unwrap() error { return e.err }
 
 // queryOf is the query that err is about, "" where it is about none.
 func queryOf(err error) string {
-	var q *queryError
-	if errors.As(err, &q) {
+	if q, ok := errors.AsType[*queryError](err); ok {
 		return q.query
 	}
 	return ""
