@@ -1,0 +1,137 @@
+package bucket
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"path"
+	"strings"
+
+	"github.com/trawl-search/trawl/internal/config"
+)
+
+// Config says where objects are kept. Credentials never stand in the URL.
+type Config struct {
+	URL            string        `config:"url" doc:"where objects are kept: file:///FOLDER, s3://BUCKET[/PREFIX][?endpoint=https://HOST[:PORT]&region=REGION], or mem:// (lost when the process ends)"`
+	AccessKey      config.Secret `config:"access-key" doc:"S3 access key; empty: the credentials that AWS's variables, files or the instance's role give"`
+	SecretKey      config.Secret `config:"secret-key" doc:"S3 secret key, with an access key"`
+	MaxObjectBytes config.Bytes  `config:"max-object-bytes" doc:"largest object that is written"`
+	Attempts       int           `config:"attempts" doc:"how often a request to S3 is tried before its failure is reported"`
+}
+
+// SetDefaults implements config.Settings. The URL has no default.
+func (c *Config) SetDefaults() {
+	*c = Config{MaxObjectBytes: 16 * config.GiB, Attempts: 5}
+}
+
+// Validate implements config.Settings.
+func (c *Config) Validate() error {
+	var check config.Check
+	if t, err := parseURL(c.URL); err != nil {
+		check.That(false, "url", t.shown, err.Error())
+	}
+	check.That((c.AccessKey == "") == (c.SecretKey == ""), "secret-key", c.SecretKey, "an access key and a secret key, or neither")
+	config.Between(&check, "max-object-bytes", c.MaxObjectBytes, config.MiB, config.TiB)
+	config.Between(&check, "attempts", c.Attempts, 1, 100)
+	return check.Err()
+}
+
+// Open opens the bucket of the configuration, which must be valid. A folder is
+// made if needed. A bucket of S3 must exist; it is not looked for before the
+// first call, so that a store that is down does not keep a process from
+// starting. Close releases what Open took.
+func Open(_ context.Context, cfg Config) (Bucket, error) {
+	t, err := parseURL(cfg.URL)
+	if err != nil {
+		return nil, fmt.Errorf("open bucket %s: want %w", t.shown, err)
+	}
+	limit := int64(cfg.MaxObjectBytes)
+	switch t.scheme {
+	case "mem":
+		return NewMemory(limit), nil
+	case "file":
+		return OpenFolder(t.path, limit)
+	default:
+		return newS3(t, cfg)
+	}
+}
+
+// target is what a bucket's URL says.
+type target struct {
+	scheme string
+	path   string // of a folder
+	bucket string
+	prefix string // of the keys in S3: empty or ending in a slash
+	secure bool   // whether the endpoint is spoken to by TLS
+	host   string // of the endpoint
+	region string
+	shown  string // the URL without what must not be shown
+}
+
+// defaultEndpoint is where S3 is unless the URL says otherwise.
+const defaultEndpoint = "https://s3.amazonaws.com"
+
+// parseURL takes a bucket's URL apart. The error completes "want …".
+func parseURL(raw string) (target, error) {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return target{shown: "[not a URL]"}, errors.New("a URL with the scheme file, s3 or mem")
+	}
+	t := target{scheme: u.Scheme, shown: (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()}
+	if u.User != nil {
+		return t, errors.New("a URL without credentials: give them as access-key and secret-key")
+	}
+	switch u.Scheme {
+	case "mem":
+		return t, requireEmpty("mem:// and nothing after it", u.Host, u.Path, u.RawQuery)
+	case "file":
+		t.path = path.Clean(u.Path)
+		if !strings.HasPrefix(u.Path, "/") {
+			return t, errors.New("file:///FOLDER with the folder's full path")
+		}
+		return t, requireEmpty("file:///FOLDER and nothing else", u.Host, u.RawQuery)
+	case "s3":
+		return t, t.parseS3(u)
+	default:
+		return t, errors.New("a URL with the scheme file, s3 or mem")
+	}
+}
+
+func requireEmpty(want string, parts ...string) error {
+	if strings.Join(parts, "") != "" {
+		return errors.New(want)
+	}
+	return nil
+}
+
+// parseS3 reads bucket, prefix, endpoint and region.
+func (t *target) parseS3(u *url.URL) error {
+	query, err := url.ParseQuery(u.RawQuery)
+	if err != nil || u.Host == "" {
+		return errors.New("s3://BUCKET[/PREFIX][?endpoint=…&region=…]")
+	}
+	endpoint := defaultEndpoint
+	for name, values := range query {
+		switch name {
+		case "endpoint":
+			endpoint = values[0]
+		case "region":
+			t.region = values[0]
+		default:
+			return errors.New("no other parameters than endpoint and region")
+		}
+	}
+	e, err := url.Parse(endpoint)
+	if err != nil || e.Host == "" || e.User != nil || e.Scheme != "https" && e.Scheme != "http" || strings.Trim(e.Path, "/") != "" || e.RawQuery != "" {
+		return errors.New("an endpoint such as https://HOST:PORT, without path or credentials")
+	}
+	t.bucket, t.secure, t.host = u.Host, e.Scheme == "https", e.Host
+	if prefix := strings.Trim(u.Path, "/"); prefix != "" {
+		t.prefix = prefix + "/"
+		if path.Clean(prefix) != prefix {
+			return errors.New("a prefix without empty or dotted segments")
+		}
+	}
+	return nil
+}

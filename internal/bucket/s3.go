@@ -1,0 +1,231 @@
+package bucket
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"strings"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+)
+
+// S3 is a Bucket in a bucket of S3 or of a store that speaks like it, which
+// must know conditional writes (If-None-Match). Requests that fail for a
+// passing reason are repeated with growing pauses, a broken download goes on
+// where it broke. An upload that was cut off may leave parts behind that are
+// never seen as an object: let a lifecycle rule of the store clear them.
+type S3 struct {
+	core      minio.Core
+	transport *http.Transport
+	bucket    string
+	prefix    string
+	limit     int64
+	attempts  int
+}
+
+var _ Bucket = (*S3)(nil)
+
+// partSize is up to where an object is sent in one request, from memory, so
+// that it can be repeated. Larger ones go in parts of at least that size.
+const partSize = 16 << 20
+
+func newS3(t target, cfg Config) (*S3, error) {
+	transport, err := minio.DefaultTransport(t.secure)
+	if err != nil {
+		return nil, fmt.Errorf("open bucket %s: %w", t.shown, err)
+	}
+	core, err := minio.NewCore(t.host, &minio.Options{
+		Creds: credentialsOf(cfg), Secure: t.secure, Region: t.region, Transport: transport,
+		TrailingHeaders: true, MaxRetries: cfg.Attempts,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open bucket %s: %w", t.shown, err)
+	}
+	core.SetAppInfo("trawl", "1")
+	return &S3{
+		core: *core, transport: transport, bucket: t.bucket, prefix: t.prefix,
+		limit: int64(cfg.MaxObjectBytes), attempts: cfg.Attempts,
+	}, nil
+}
+
+// credentialsOf takes the configured keys, or looks where AWS's tools look.
+func credentialsOf(cfg Config) *credentials.Credentials {
+	if cfg.AccessKey != "" {
+		return credentials.NewStaticV4(string(cfg.AccessKey), string(cfg.SecretKey), "")
+	}
+	return credentials.NewChainCredentials([]credentials.Provider{
+		&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}, &credentials.IAM{},
+	})
+}
+
+// Close drops idle connections.
+func (s *S3) Close() error {
+	s.transport.CloseIdleConnections()
+	return nil
+}
+
+// Put implements Bucket.
+func (s *S3) Put(ctx context.Context, key string, r io.Reader, opts PutOptions) error {
+	return wrap("put", key, s.put(ctx, key, r, opts))
+}
+
+func (s *S3) put(ctx context.Context, key string, r io.Reader, opts PutOptions) error {
+	if err := checkPut(key, opts.Size, s.limit); err != nil {
+		return err
+	}
+	if opts.IfAbsent {
+		// The store decides in the end; asking first saves sending for nothing.
+		if _, err := s.stat(ctx, key); !errors.Is(err, ErrNotFound) {
+			return errors.Join(err, existsIf(err == nil))
+		}
+	}
+	content := newExact(ctx, r, opts)
+	if opts.Size > partSize {
+		return s.upload(ctx, key, content, content, opts)
+	}
+	whole := bytes.NewBuffer(make([]byte, 0, opts.Size+bytes.MinRead))
+	if _, err := whole.ReadFrom(content); err != nil {
+		return err
+	}
+	return s.upload(ctx, key, bytes.NewReader(whole.Bytes()), content, opts)
+}
+
+func existsIf(exists bool) error {
+	if exists {
+		return ErrExists
+	}
+	return nil
+}
+
+// upload sends body, which stems from content.
+func (s *S3) upload(ctx context.Context, key string, body io.Reader, content *exact, opts PutOptions) error {
+	put := minio.PutObjectOptions{ContentType: "application/octet-stream"}
+	if opts.Size <= partSize && opts.SHA256 != [32]byte{} {
+		// The store then checks what it received, too.
+		put.UserMetadata = map[string]string{"x-amz-checksum-sha256": base64.StdEncoding.EncodeToString(opts.SHA256[:])}
+	}
+	if opts.IfAbsent {
+		put.SetMatchETagExcept("*")
+	}
+	_, err := s.core.Client.PutObject(ctx, s.bucket, s.prefix+key, body, opts.Size, put)
+	if content.err != nil && !errors.Is(content.err, io.EOF) {
+		return content.err // the client's error hides it
+	}
+	if minio.ToErrorResponse(err).Code == "ConditionalRequestConflict" {
+		// Someone else wrote the key at the same moment: ask who was first.
+		_, statErr := s.stat(ctx, key)
+		return errors.Join(err, existsIf(statErr == nil))
+	}
+	return s.meaning(ctx, err)
+}
+
+// Get implements Bucket.
+func (s *S3) Get(ctx context.Context, key string) (io.ReadCloser, Info, error) {
+	d, err := s.download(ctx, key, minio.GetObjectOptions{})
+	if err != nil {
+		return nil, Info{}, wrap("get", key, err)
+	}
+	d.end = d.info.Size
+	return d, d.info, nil
+}
+
+// GetRange implements Bucket.
+func (s *S3) GetRange(ctx context.Context, key string, off, n int64) (io.ReadCloser, error) {
+	var get minio.GetObjectOptions
+	if off < 0 || n < 1 || off+n < 0 {
+		return nil, wrap("get", key, ErrRange)
+	}
+	if err := get.SetRange(off, off+n-1); err != nil {
+		return nil, wrap("get", key, errors.Join(ErrRange, err))
+	}
+	d, err := s.download(ctx, key, get)
+	if err != nil {
+		return nil, wrap("get", key, err)
+	}
+	d.off, d.end = off, off+d.info.Size
+	return d, nil
+}
+
+// Stat implements Bucket.
+func (s *S3) Stat(ctx context.Context, key string) (Info, error) {
+	info, err := s.stat(ctx, key)
+	return info, wrap("stat", key, err)
+}
+
+func (s *S3) stat(ctx context.Context, key string) (Info, error) {
+	if err := checkKey(key); err != nil {
+		return Info{}, err
+	}
+	o, err := s.core.StatObject(ctx, s.bucket, s.prefix+key, minio.StatObjectOptions{})
+	if err != nil {
+		return Info{}, s.meaning(ctx, err)
+	}
+	return Info{Key: key, Size: o.Size, ModTime: o.LastModified}, nil
+}
+
+// List implements Bucket. It holds one page of 1000 keys.
+func (s *S3) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
+	return func(yield func(Info, error) bool) {
+		if err := checkPrefix(prefix); err != nil {
+			yield(Info{}, wrap("list", prefix, err))
+			return
+		}
+		opts := minio.ListObjectsOptions{Prefix: s.prefix + prefix, Recursive: true}
+		for o := range s.core.ListObjectsIter(ctx, s.bucket, opts) {
+			if o.Err != nil {
+				yield(Info{}, wrap("list", prefix, s.meaning(ctx, o.Err)))
+				return
+			}
+			key := strings.TrimPrefix(o.Key, s.prefix)
+			if checkKey(key) != nil {
+				continue // put there by others
+			}
+			if !yield(Info{Key: key, Size: o.Size, ModTime: o.LastModified}, nil) {
+				return
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			yield(Info{}, wrap("list", prefix, err))
+		}
+	}
+}
+
+// Delete implements Bucket.
+func (s *S3) Delete(ctx context.Context, key string) error {
+	if err := checkKey(key); err != nil {
+		return wrap("delete", key, err)
+	}
+	err := s.meaning(ctx, s.core.RemoveObject(ctx, s.bucket, s.prefix+key, minio.RemoveObjectOptions{}))
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	return wrap("delete", key, err)
+}
+
+// meaning adds to an answer of the store what it means to callers of Bucket.
+func (s *S3) meaning(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		return errors.Join(ctx.Err(), err)
+	}
+	answer := minio.ToErrorResponse(err)
+	switch {
+	case answer.Code == minio.NoSuchKey:
+		return ErrNotFound
+	case answer.StatusCode == http.StatusPreconditionFailed:
+		return ErrExists
+	case answer.StatusCode == http.StatusRequestedRangeNotSatisfiable:
+		return ErrRange
+	case answer.Code == "BadDigest" || answer.Code == "XAmzContentChecksumMismatch":
+		return errors.Join(ErrChecksum, err)
+	}
+	return err
+}
