@@ -34,6 +34,11 @@ func (c *Column) List() (*List, error) {
 	return &c.list, nil
 }
 
+// Corruptf says that the section is corrupt: its list holds what cannot be.
+func (c *Column) Corruptf(format string, args ...any) error {
+	return c.section.Corruptf(0, format, args...)
+}
+
 func (c *Column) open() {
 	// Stands if a fault of the mapping unwinds the stack from here.
 	c.err = c.section.Corruptf(0, "the list could not be read")

@@ -1,0 +1,158 @@
+package docstore
+
+import (
+	"math"
+
+	"github.com/trawl-search/trawl/index/eliasfano"
+	"github.com/trawl-search/trawl/index/format"
+)
+
+// Content reads the contents of a shard. It is safe for concurrent use, holds
+// no memory for each blob, and is good until the shard is closed.
+type Content struct {
+	info        contentInfo
+	units       units
+	lines       eliasfano.Column // newlines before each superblock
+	starts      eliasfano.Column // bytes before each blob
+	superblocks eliasfano.Column // superblocks before each blob
+}
+
+// contentInfo is the section TagContentInfo.
+type contentInfo struct {
+	blobs, superblocks uint32
+	bytes, newlines    uint64
+}
+
+func readContentInfo(f *format.File) (contentInfo, error) {
+	s, err := f.Need(format.TagContentInfo)
+	if err != nil {
+		return contentInfo{}, err
+	}
+	d, err := s.Decoder()
+	if err != nil {
+		return contentInfo{}, err
+	}
+	info := contentInfo{blobs: d.U32(), superblocks: d.U32(), bytes: d.U64(), newlines: d.U64()}
+	if info.blobs > maxUnits || info.bytes > math.MaxInt64 || info.newlines > info.bytes {
+		d.Failf("%d blobs of %d bytes with %d newlines are impossible", info.blobs, info.bytes, info.newlines)
+	}
+	return info, d.End()
+}
+
+// OpenContent opens the contents of a shard. It reads a few bytes only.
+func OpenContent(f *format.File) (*Content, error) {
+	info, err := readContentInfo(f)
+	if err != nil {
+		return nil, err
+	}
+	c := &Content{info: info}
+	if err := c.units.open(f, format.TagUnits, format.TagUnitOffsets, info.superblocks, info.bytes); err != nil {
+		return nil, err
+	}
+	for _, l := range []struct {
+		column   *eliasfano.Column
+		tag      format.Tag
+		n        uint32
+		universe uint64
+	}{
+		{&c.lines, format.TagLines, info.superblocks, info.newlines},
+		{&c.starts, format.TagBlobStarts, info.blobs, info.bytes},
+		{&c.superblocks, format.TagBlobSuperblocks, info.blobs, uint64(info.superblocks)},
+	} {
+		s, err := f.Need(l.tag)
+		if err != nil {
+			return nil, err
+		}
+		l.column.Init(s, int(l.n)+1, l.universe+1)
+	}
+	return c, nil
+}
+
+// Blobs is the number of blobs.
+func (c *Content) Blobs() uint32 { return c.info.blobs }
+
+// Superblocks is the number of superblocks of all blobs.
+func (c *Content) Superblocks() uint32 { return c.info.superblocks }
+
+// Bytes is the sum of the lengths of all blobs.
+func (c *Content) Bytes() uint64 { return c.info.bytes }
+
+// Newlines is the number of newlines in all blobs.
+func (c *Content) Newlines() uint64 { return c.info.newlines }
+
+// Len is the length of a blob in bytes.
+func (c *Content) Len(blob uint32) (uint32, error) {
+	if blob >= c.info.blobs {
+		return 0, c.noBlob(blob)
+	}
+	return blobLen(&c.starts, blob)
+}
+
+// blobLen reads a blob's length from the list of starts.
+func blobLen(starts *eliasfano.Column, blob uint32) (uint32, error) {
+	list, err := starts.List()
+	if err != nil {
+		return 0, err
+	}
+	from, to := list.At2(int(blob))
+	if to < from || to-from > math.MaxUint32 {
+		return 0, starts.Corruptf("blob %d reaches from %d to %d", blob, from, to)
+	}
+	return uint32(to - from), nil
+}
+
+// FirstSuperblock is the first superblock of a blob, and for blob = Blobs() the
+// number of all. The superblocks of a blob end where the next one's start.
+func (c *Content) FirstSuperblock(blob uint32) (uint32, error) {
+	if blob > c.info.blobs {
+		return 0, c.noBlob(blob)
+	}
+	list, err := c.superblocks.List()
+	if err != nil {
+		return 0, err
+	}
+	return uint32(list.At(int(blob))), nil
+}
+
+// BlobOf is the blob that owns a superblock.
+func (c *Content) BlobOf(superblock uint32) (uint32, error) {
+	if superblock >= c.info.superblocks {
+		return 0, c.superblocks.Corruptf("superblock %d of %d is wanted", superblock, c.info.superblocks)
+	}
+	list, err := c.superblocks.List()
+	if err != nil {
+		return 0, err
+	}
+	blob := list.Last(uint64(superblock))
+	if blob < 0 || blob >= int(c.info.blobs) {
+		return 0, c.superblocks.Corruptf("superblock %d belongs to no blob", superblock)
+	}
+	return uint32(blob), nil
+}
+
+// span is where a blob lies.
+type span struct {
+	first  uint32 // superblock
+	length uint32 // bytes
+}
+
+// locate finds a blob; its superblocks are known to be there.
+func (c *Content) locate(blob uint32) (span, error) {
+	length, err := c.Len(blob)
+	if err != nil {
+		return span{}, err
+	}
+	list, err := c.superblocks.List()
+	if err != nil {
+		return span{}, err
+	}
+	first, end := list.At2(int(blob))
+	if end < first || end-first != uint64(superblocksOf(length)) {
+		return span{}, c.superblocks.Corruptf("blob %d has %d bytes in the superblocks from %d to %d", blob, length, first, end)
+	}
+	return span{first: uint32(first), length: length}, nil
+}
+
+func (c *Content) noBlob(blob uint32) error {
+	return c.superblocks.Corruptf("blob %d of %d is wanted", blob, c.info.blobs)
+}

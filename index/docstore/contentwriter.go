@@ -1,0 +1,124 @@
+package docstore
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+
+	"github.com/trawl-search/trawl/index/format"
+)
+
+var newline = []byte{'\n'}
+
+// contentInfoSize is the size of the section TagContentInfo.
+const contentInfoSize = 24
+
+// ContentWriter writes the contents of a shard as they come. From NewContentWriter to Close
+// the section of units is open, so nothing else may be written to the shard.
+// It remembers four bytes for each superblock and four for each blob. The
+// first error stays. One goroutine at a time.
+type ContentWriter struct {
+	w     *format.Writer
+	units *unitWriter
+	err   error
+
+	lines   []uint16 // newlines of each unit
+	lengths []uint32 // bytes of each blob
+	bytes   uint64
+	newline uint64
+}
+
+// NewContentWriter begins the section of units.
+func NewContentWriter(w *format.Writer, codec Codec) (*ContentWriter, error) {
+	if err := w.Begin(format.TagUnits, format.Required); err != nil {
+		return nil, fmt.Errorf("begin the units of content: %w", err)
+	}
+	u, err := newUnitWriter(w, codec)
+	if err != nil {
+		return nil, err
+	}
+	return &ContentWriter{w: w, units: u}, nil
+}
+
+// Add adds the next blob, whose number is that of the calls before, and
+// returns its first superblock. The blob may be changed afterwards.
+func (c *ContentWriter) Add(blob []byte) (firstSuperblock uint32, err error) {
+	firstSuperblock = uint32(len(c.units.lengths))
+	switch {
+	case c.err != nil:
+	case len(blob) > math.MaxUint32:
+		c.err = fmt.Errorf("a blob of %d bytes, at most %d are possible", len(blob), uint32(math.MaxUint32))
+	case len(c.lengths) == maxUnits:
+		c.err = fmt.Errorf("a shard holds at most %d blobs", maxUnits)
+	default:
+		c.lengths = append(c.lengths, uint32(len(blob)))
+		c.bytes += uint64(len(blob))
+		c.err = c.addUnits(blob)
+	}
+	return firstSuperblock, c.err
+}
+
+func (c *ContentWriter) addUnits(blob []byte) error {
+	for len(blob) > 0 {
+		unit := blob[:min(len(blob), SuperblockSize)]
+		blob = blob[len(unit):]
+		if err := c.units.add(unit); err != nil {
+			return err
+		}
+		n := bytes.Count(unit, newline)
+		c.lines = append(c.lines, uint16(n))
+		c.newline += uint64(n)
+	}
+	return nil
+}
+
+// Blobs is the number of blobs added.
+func (c *ContentWriter) Blobs() uint32 { return uint32(len(c.lengths)) }
+
+// Superblocks is the number of superblocks of the blobs added.
+func (c *ContentWriter) Superblocks() uint32 { return uint32(len(c.units.lengths)) }
+
+// Bytes is the sum of the lengths of the blobs added.
+func (c *ContentWriter) Bytes() uint64 { return c.bytes }
+
+// Close ends the units and writes the other sections of content.
+func (c *ContentWriter) Close() error {
+	if c.err != nil {
+		return c.err
+	}
+	c.err = c.writeSections()
+	return c.err
+}
+
+func (c *ContentWriter) writeSections() error {
+	if err := c.w.End(); err != nil {
+		return fmt.Errorf("end the units of content: %w", err)
+	}
+	if err := c.units.writeOffsets(c.w, format.TagUnitOffsets); err != nil {
+		return err
+	}
+	if err := writeList(c.w, format.TagLines, len(c.lines)+1, c.newline+1, sums(0, c.lines)); err != nil {
+		return err
+	}
+	if err := writeList(c.w, format.TagBlobStarts, len(c.lengths)+1, c.bytes+1, sums(0, c.lengths)); err != nil {
+		return err
+	}
+	// From here on lengths are in superblocks.
+	superblocks := make([]uint32, len(c.lengths))
+	for i, n := range c.lengths {
+		superblocks[i] = superblocksOf(n)
+	}
+	if err := writeList(c.w, format.TagBlobSuperblocks, len(superblocks)+1, uint64(c.Superblocks())+1, sums(0, superblocks)); err != nil {
+		return err
+	}
+	info := le.AppendUint32(make([]byte, 0, contentInfoSize), c.Blobs())
+	info = le.AppendUint32(info, c.Superblocks())
+	info = le.AppendUint64(info, c.bytes)
+	info = le.AppendUint64(info, c.newline)
+	return c.w.WriteSection(format.TagContentInfo, format.Required, info)
+}
+
+// superblocksOf is the number of superblocks of a blob of n bytes.
+func superblocksOf(n uint32) uint32 {
+	return uint32((uint64(n) + SuperblockSize - 1) / SuperblockSize)
+}

@@ -1,0 +1,46 @@
+package docstore
+
+import "strconv"
+
+// SkipReason is why a document is found by its name only. The numbers are
+// those of SkipReason in proto/trawl/search/v1.
+type SkipReason uint8
+
+// Reasons to leave out the content of a document.
+const (
+	// NotSkipped documents are searchable by content.
+	NotSkipped SkipReason = iota
+	// TooLarge files have more bytes than the limit.
+	TooLarge
+	// Binary files hold a NUL byte.
+	Binary
+	// TooManyNgrams is for files that are no text that anyone wrote.
+	TooManyNgrams
+	// Symlink entries hold a path, no content.
+	Symlink
+	// Submodule entries hold a commit of another repo.
+	Submodule
+	// Unreadable files could not be read from the source.
+	Unreadable
+	// TooDeep files lie below more folders than the limit.
+	TooDeep
+)
+
+var skipWords = [...]string{
+	NotSkipped:    "searchable",
+	TooLarge:      "too large",
+	Binary:        "binary",
+	TooManyNgrams: "too many different n-grams",
+	Symlink:       "symbolic link",
+	Submodule:     "submodule",
+	Unreadable:    "unreadable",
+	TooDeep:       "too many folders deep",
+}
+
+// String is the reason in plain words.
+func (r SkipReason) String() string {
+	if int(r) < len(skipWords) {
+		return skipWords[r]
+	}
+	return "unknown reason " + strconv.Itoa(int(r))
+}
