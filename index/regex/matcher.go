@@ -4,6 +4,7 @@ import (
 	"iter"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -11,39 +12,49 @@ import (
 type Matcher interface {
 	// Find gives the leftmost match, empty ones too, that starts at from or
 	// later; of those that start there, the first by the order of the
-	// alternatives. What stands before from still counts for ^ and \b. From
-	// is 0, the end of a match, or another place where a rune begins.
+	// alternatives. What stands before from still counts for ^ and \b. From is
+	// 0, the end of a match, or another place where a rune begins. Matches of
+	// the empty text can follow a match at once; Ranges leaves them out.
 	Find(text []byte, from int) (start, end int, ok bool)
 }
 
 // NewMatcher compiles the expression. The error is that of Compile.
 func NewMatcher(tree *syntax.Regexp, caseSensitive bool) (Matcher, error) {
 	first, err := Compile(tree, caseSensitive)
-	if err != nil {
-		return nil, err
+	if err != nil || !seesBefore(tree) {
+		return &library{first: first}, err
 	}
 	anyChar := &syntax.Regexp{Op: syntax.OpAnyChar}
 	after := &syntax.Regexp{Op: syntax.OpConcat, Sub: []*syntax.Regexp{anyChar, tree}}
 	next, err := Compile(after, caseSensitive)
-	if err != nil {
-		return nil, err
+	return &library{first: first, next: next}, err
+}
+
+// seesBefore tells whether what stands before a match can decide it.
+func seesBefore(tree *syntax.Regexp) bool {
+	switch tree.Op {
+	case syntax.OpBeginLine, syntax.OpBeginText, syntax.OpWordBoundary, syntax.OpNoWordBoundary:
+		return true
 	}
-	return &library{first: first, next: next}, nil
+	return slices.ContainsFunc(tree.Sub, seesBefore)
 }
 
 // library is the standard library as a Matcher. It cannot begin within a text
-// and still see what is before, so that next takes the rune before along.
+// and still see what is before, so that next, which is nil where that does not
+// matter, takes the rune before along.
 type library struct{ first, next *regexp.Regexp }
 
 func (m *library) Find(text []byte, from int) (start, end int, ok bool) {
-	if from <= 0 {
-		if loc := m.first.FindIndex(text); loc != nil {
-			return loc[0], loc[1], true
-		}
-		return 0, 0, false
-	}
 	if from > len(text) {
 		return 0, 0, false
+	}
+	if from <= 0 || m.next == nil {
+		from = max(from, 0)
+		loc := m.first.FindIndex(text[from:])
+		if loc == nil {
+			return 0, 0, false
+		}
+		return from + loc[0], from + loc[1], true
 	}
 	_, before := utf8.DecodeLastRune(text[:from])
 	base := from - before

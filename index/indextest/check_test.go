@@ -1,0 +1,193 @@
+package indextest
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/trawl-search/trawl/index/query"
+)
+
+// oracleEngine is an engine that is right.
+func oracleEngine(c *Corpus) Engine {
+	return func(q query.Q) ([]Result, error) {
+		results, err := Eval(c, q)
+		slices.Reverse(results)
+		return results, err
+	}
+}
+
+func TestCheckAcceptsTheOracle(t *testing.T) {
+	for seed := range uint64(20) {
+		c := Random(seed)
+		Check(t, c, Queries(c, seed, 2*len(kinds)), oracleEngine(c))
+	}
+}
+
+func TestCompareSeesEveryDifference(t *testing.T) {
+	broken := map[string]struct {
+		change func([]Result) []Result
+		want   string
+	}{
+		"a result less":     {func(r []Result) []Result { return r[1:] }, "missing: "},
+		"a result more":     {func(r []Result) []Result { return append(r, Result{Repo: "z", Path: "z"}) }, "too much: "},
+		"another path":      {func(r []Result) []Result { r[0].Path += "x"; return r }, "missing: "},
+		"another branch":    {func(r []Result) []Result { r[0].Branches = []string{"x"}; return r }, "missing: "},
+		"a range less":      {func(r []Result) []Result { r[0].Content = nil; return r }, "other ranges: "},
+		"a range moved":     {func(r []Result) []Result { r[0].Content = []Range{{1, 4}}; return r }, "other ranges: "},
+		"a range too far":   {func(r []Result) []Result { r[0].Content = []Range{{0, 4000}}; return r }, "outside of the text"},
+		"a name range more": {func(r []Result) []Result { r[0].Name = []Range{{0, 1}}; return r }, "other ranges: "},
+	}
+	for what, b := range broken {
+		diff := Compare(small, "foo", func(q query.Q) ([]Result, error) {
+			results, err := Eval(small, q)
+			return b.change(results), err
+		})
+		if !strings.Contains(diff, b.want) {
+			t.Errorf("%s: got %q, want it to say %q", what, diff, b.want)
+		}
+	}
+	diff := Compare(small, "foo", func(query.Q) ([]Result, error) { return nil, query.ErrNoSymbols })
+	if !strings.Contains(diff, "engine's error") {
+		t.Errorf("an error: got %q", diff)
+	}
+	if diff := Compare(small, "sym:foo", func(query.Q) ([]Result, error) { return nil, nil }); diff == "" {
+		t.Error("no error where one is due: not seen")
+	}
+}
+
+// TestRandomHasWhatItPromises makes sure that the corpora hold each oddity.
+func TestRandomHasWhatItPromises(t *testing.T) {
+	seen := map[string]int{}
+	contents := map[string]string{} // content to the repo and path seen first
+	for seed := range uint64(60) {
+		c := Random(seed)
+		if !reflect.DeepEqual(c, Random(seed)) {
+			t.Fatalf("seed %d gives two corpora", seed)
+		}
+		clear(contents)
+		for _, r := range c.Repos {
+			note(seen, "empty repo", len(r.Documents) == 0)
+			for i, d := range r.Documents {
+				s := string(d.Content)
+				first, again := contents[s]
+				note(seen, "shared in a repo", again && len(s) > 0 && strings.HasPrefix(first, r.Name+":"))
+				note(seen, "shared over repos", again && len(s) > 0 && !strings.HasPrefix(first, r.Name+":"))
+				contents[s] = r.Name + ":" + d.Path
+				note(seen, "versions of a path", i > 0 && r.Documents[i-1].Path == d.Path)
+				note(seen, "several branches", len(d.Branches) > 1)
+				note(seen, "skipped", d.Skipped)
+				note(seen, "empty", !d.Skipped && s == "")
+				note(seen, "one byte", len(s) == 1)
+				note(seen, "several superblocks", len(s) > 8192)
+				note(seen, "CRLF", strings.Contains(s, "\r\n"))
+				note(seen, "no newline at the end", s != "" && !strings.HasSuffix(s, "\n"))
+				note(seen, "Kelvin sign", strings.Contains(s, "\u212A"))
+				note(seen, "long s", strings.Contains(s, "ſ"))
+				note(seen, "CJK", strings.Contains(s, "日本"))
+				note(seen, "not UTF-8", strings.ToValidUTF8(s, "") != s)
+				note(seen, "newline in a path", strings.Contains(d.Path, "\n"))
+				note(seen, "path not UTF-8", strings.ToValidUTF8(d.Path, "") != d.Path)
+				if strings.ContainsRune(s, 0) || len(d.Branches) == 0 || d.Skipped && s != "" {
+					t.Fatalf("seed %d: %q is not a right document", seed, d.Path)
+				}
+			}
+		}
+	}
+	for what, n := range seen {
+		if n == 0 {
+			t.Errorf("no corpus has: %s", what)
+		}
+	}
+}
+
+func note(seen map[string]int, what string, is bool) {
+	if seen[what] += 0; is {
+		seen[what]++
+	}
+}
+
+// TestQueries makes sure that all parse, that they hold every kind of node, and
+// that most of each kind of query find something somewhere.
+func TestQueries(t *testing.T) {
+	nodes := map[string]bool{}
+	found, made := map[string]int{}, map[string]int{}
+	for seed := range uint64(30) {
+		c := Random(seed)
+		for _, q := range Queries(c, seed, 2*len(kinds)) {
+			tree, err := query.Parse(q.Text, query.ParseOptions{})
+			if err != nil {
+				t.Fatalf("query %d of seed %d (%s): %q: %v", q.Number, seed, q.Kind, q.Text, err)
+			}
+			query.Walk(tree, func(n query.Q) bool { nodes[reflect.TypeOf(n).Elem().Name()] = true; return true })
+			if q.Kind == "symbol" {
+				continue
+			}
+			if tree, err = Resolve(c, tree); err != nil {
+				t.Fatal(err)
+			}
+			results, err := Eval(c, tree)
+			if err != nil {
+				t.Fatalf("%s: %v", q.Text, err)
+			}
+			made[q.Kind]++
+			found[q.Kind] += min(1, len(results))
+		}
+	}
+	for _, node := range []string{"And", "Or", "Not", "Const", "Substring", "Regexp", "Symbol", "Repo", "Branch", "Language", "Meta", "RepoFact", "Type"} {
+		if !nodes[node] {
+			t.Errorf("no query has a node %s", node)
+		}
+	}
+	for _, k := range kinds {
+		rare := k.name == "none" || k.name == "near miss" || k.name == "symbol"
+		if !rare && 5*found[k.name] < made[k.name] {
+			t.Errorf("only %d of %d queries of kind %q find anything", found[k.name], made[k.name], k.name)
+		}
+	}
+}
+
+func TestQuote(t *testing.T) {
+	for _, text := range []string{"a", "a b", `a"b`, `a\b`, "(", ")", "-x", "or", "file:x", "a\nb", `\`, `"`, "日本 (", "x{2}", "\t"} {
+		q, err := query.Parse("case:yes "+Quote(text), query.ParseOptions{})
+		want := &query.Substring{Pattern: text, CaseSensitive: true}
+		if err != nil || !reflect.DeepEqual(q, query.Q(want)) {
+			t.Errorf("Quote(%q) = %s, parsed to %v, %v", text, Quote(text), q, err)
+		}
+	}
+}
+
+func TestFromFolder(t *testing.T) {
+	dir := t.TempDir()
+	for path, content := range map[string]string{
+		"b/x.go": "package x\n", "a.txt": "text", "binary": "a\x00b", ".git/config": "hidden", "large": strings.Repeat("x", maxFileSize+1),
+	} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, path)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, path), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("a.txt", filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	c, err := FromFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, d := range c.Repos[0].Documents {
+		got = append(got, d.Path+"="+string(d.Content)+"="+d.Language)
+	}
+	want := []string{"a.txt=text=Text", "b/x.go=package x\n=Go", "binary==", "large=="}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if _, err := FromFolder(filepath.Join(dir, "missing")); err == nil {
+		t.Error("a missing folder: no error")
+	}
+}

@@ -1,0 +1,226 @@
+package indextest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Query is a generated query.
+type Query struct {
+	Text string
+	// Kind is the name of what it exercises.
+	Kind string
+	// Seed and Number say how it was made: the query Number of Queries(c, Seed, …).
+	Seed   uint64
+	Number int
+}
+
+// Queries makes n queries of every kind in turn, from texts, paths and facts of
+// the corpus, so that most find something. The same corpus and seed give the
+// same queries. All of them are right in syntax.
+func Queries(c *Corpus, seed uint64, n int) []Query {
+	g := newSampler(c, seed)
+	queries := make([]Query, n)
+	for i := range queries {
+		k := kinds[i%len(kinds)]
+		queries[i] = Query{Text: k.make(g), Kind: k.name, Seed: seed, Number: i}
+	}
+	return queries
+}
+
+// kinds are all kinds of queries. Those with type:repo and sym: stand alone:
+// they are not part of others.
+var kinds = []struct {
+	name string
+	make func(*sampler) string
+}{
+	{"word", func(g *sampler) string { return Quote(g.word()) }},
+	{"substring", func(g *sampler) string { return Quote(g.text(3, 24)) }},
+	{"short", func(g *sampler) string { return Quote(g.text(1, 2)) }},
+	{"long", func(g *sampler) string { return Quote(g.text(30, 600)) }},
+	{"other case", func(g *sampler) string { return "case:no " + Quote(g.flipped(g.text(2, 20))) }},
+	{"case", func(g *sampler) string { return "case:yes " + Quote(g.text(2, 20)) }},
+	{"near miss", func(g *sampler) string { return Quote(g.text(2, 12) + g.text(2, 12)) }},
+	{"regexp", (*sampler).regexp},
+	{"regexp case", func(g *sampler) string { return pickOne(g, "case:yes ", "case:no ") + g.regexp() }},
+	{"content", func(g *sampler) string { return "c:" + g.term() }},
+	{"file", func(g *sampler) string { return "f:" + Quote(g.path()) }},
+	{"file regexp", func(g *sampler) string {
+		return pickOne(g, `f:\.go$`, `f:^src/`, `f:[a-z]+_probe\.c`, `f:(?i)readme|main`)
+	}},
+	{"and", func(g *sampler) string { return g.term() + " " + g.term() }},
+	{"or", func(g *sampler) string { return g.term() + " or " + g.term() }},
+	{"not", func(g *sampler) string { return g.term() + " -" + g.term() }},
+	{"only not", func(g *sampler) string { return "-" + g.term() }},
+	{"repo", func(g *sampler) string { return g.repoTerm() + " " + g.term() }},
+	{"branch", func(g *sampler) string { return g.branchTerm() + " " + g.term() }},
+	{"language", func(g *sampler) string { return "lang:" + g.language() + " " + g.term() }},
+	{"fact", func(g *sampler) string { return g.fact() + " " + g.term() }},
+	{"facts only", func(g *sampler) string { return g.fact() + " " + g.branchTerm() + " -lang:" + g.language() }},
+	{"type file", func(g *sampler) string { return "type:file " + g.term() + " or " + g.term() }},
+	{"type within", func(g *sampler) string { return "(type:file " + g.term() + " ) " + g.term() }},
+	{"type repo", func(g *sampler) string { return "type:repo " + g.term() }},
+	{"type repo within", func(g *sampler) string { return "-(type:repo " + g.term() + " ) " + g.term() }},
+	{"nested", func(g *sampler) string { return g.tree(4) }},
+	{"all", func(g *sampler) string { return pickOne(g, "", "( )", `f:""`, "type:file", "-lang:nothing") }},
+	{"none", func(g *sampler) string { return pickOne(g, "-c:", "lang:nothing", "qqzzyx", `[^\x00-\x{10FFFF}]`) }},
+	{"symbol", func(g *sampler) string { return "sym:" + Quote(g.word()) }},
+}
+
+// sampler takes parts of queries from a corpus.
+type sampler struct {
+	rng    *rand.Rand
+	corpus *Corpus
+	texts  []document // those with content
+	all    []document
+}
+
+func newSampler(c *Corpus, seed uint64) *sampler {
+	g := &sampler{rng: rand.New(rand.NewPCG(seed, 2)), corpus: c}
+	for i := range c.Repos {
+		for j := range c.Repos[i].Documents {
+			d := document{&c.Repos[i], &c.Repos[i].Documents[j]}
+			g.all = append(g.all, d)
+			if len(d.Content) > 0 {
+				g.texts = append(g.texts, d)
+			}
+		}
+	}
+	return g
+}
+
+func pickOne[T any](g *sampler, from ...T) T { return from[g.rng.IntN(len(from))] }
+
+// text takes least to most bytes from somewhere, also from the middle of words;
+// fewer where there is no such stretch of UTF-8. It is never empty.
+func (g *sampler) text(least, most int) string {
+	for range 20 {
+		if len(g.texts) == 0 {
+			break
+		}
+		content := pickOne(g, g.texts...).Content
+		start := g.rng.IntN(len(content))
+		end := min(len(content), start+least+g.rng.IntN(most-least+1))
+		if s := validPart(content[start:end]); s != "" {
+			return s
+		}
+	}
+	return "foo"
+}
+
+// validPart is the first stretch of UTF-8, without a U+FFFD.
+func validPart(b []byte) string {
+	for len(b) > 0 && !utf8.RuneStart(b[0]) {
+		b = b[1:]
+	}
+	n := 0
+	for n < len(b) {
+		r, size := utf8.DecodeRune(b[n:])
+		if r == utf8.RuneError {
+			break
+		}
+		n += size
+	}
+	return string(b[:n])
+}
+
+// word takes a whole identifier.
+func (g *sampler) word() string {
+	for range 20 {
+		words := strings.FieldsFunc(g.text(10, 60), func(r rune) bool { return !unicode.IsLetter(r) && r != '_' })
+		if len(words) > 2 {
+			return words[1]
+		}
+	}
+	return "foo"
+}
+
+func (g *sampler) path() string {
+	if len(g.all) == 0 {
+		return "main"
+	}
+	path := pickOne(g, g.all...).Path
+	start := g.rng.IntN(len(path))
+	if s := validPart([]byte(path[start:min(len(path), start+1+g.rng.IntN(12))])); s != "" {
+		return s
+	}
+	return "main"
+}
+
+// flipped changes the case of letters at random, as far as they fold together.
+func (g *sampler) flipped(s string) string {
+	return strings.Map(func(r rune) rune {
+		for range g.rng.IntN(3) {
+			r = unicode.SimpleFold(r)
+		}
+		return r
+	}, s)
+}
+
+func (g *sampler) repoTerm() string {
+	if len(g.corpus.Repos) == 0 {
+		return "r:a"
+	}
+	name := pickOne(g, g.corpus.Repos...).Name
+	return pickOne(g, "", "-") + "r:" + pickOne(g, regexp.QuoteMeta(name), "^"+regexp.QuoteMeta(name)+"$",
+		regexp.QuoteMeta(validPart([]byte(name[:1+len(name)/2]))), "org|tools", "(?i)ORG")
+}
+
+func (g *sampler) branchTerm() string {
+	names := []string{"HEAD", "nothing", "e"}
+	for _, r := range g.corpus.Repos {
+		names = append(names, r.Branches...)
+	}
+	return pickOne(g, "", "-") + "b:" + pickOne(g, names...)
+}
+
+func (g *sampler) language() string {
+	names := []string{"nothing"}
+	for _, d := range g.all {
+		if d.Language != "" {
+			names = append(names, d.Language)
+		}
+	}
+	return pickOne(g, names...)
+}
+
+func (g *sampler) fact() string {
+	field := pickOne(g, "archived:", "fork:", "public:", "meta.team:")
+	if field == "meta.team:" {
+		return pickOne(g, "", "-") + field + pickOne(g, "infra", "^infra$", "^$", "sea.ch", "")
+	}
+	return field + pickOne(g, "yes", "no")
+}
+
+// term is one text atom, with or without a field.
+func (g *sampler) term() string {
+	switch g.rng.IntN(6) {
+	case 0:
+		return "c:" + Quote(g.text(2, 10))
+	case 1:
+		return "f:" + Quote(g.path())
+	case 2:
+		return g.regexp()
+	case 3:
+		return Quote(g.word())
+	}
+	return Quote(g.text(1, 10))
+}
+
+// tree is a query with groups inside each other.
+func (g *sampler) tree(depth int) string {
+	if depth == 0 {
+		return pickOne(g, (*sampler).term, (*sampler).repoTerm, (*sampler).branchTerm, (*sampler).fact)(g)
+	}
+	a, b := g.tree(g.rng.IntN(depth)), g.tree(g.rng.IntN(depth))
+	mode := pickOne(g, "", "", "case:yes ", "case:no ", "case:auto ", "type:file ", "type:filematch ")
+	format := pickOne(g, "( %s%s %s )", "( %s%s or %s )", "( %s%s -%s )", "-( %s%s %s )", "( %s%s or -%s )")
+	if strings.HasPrefix(b, "-") {
+		format = strings.ReplaceAll(format, "-%s", "%s")
+	}
+	return fmt.Sprintf(format, mode, a, b)
+}
