@@ -49,21 +49,12 @@ func OpenContent(f *format.File) (*Content, error) {
 	if err := c.units.open(f, format.TagUnits, format.TagUnitOffsets, info.superblocks, info.bytes); err != nil {
 		return nil, err
 	}
-	for _, l := range []struct {
-		column   *eliasfano.Column
-		tag      format.Tag
-		n        uint32
-		universe uint64
-	}{
-		{&c.lines, format.TagLines, info.superblocks, info.newlines},
-		{&c.starts, format.TagBlobStarts, info.blobs, info.bytes},
-		{&c.superblocks, format.TagBlobSuperblocks, info.blobs, uint64(info.superblocks)},
-	} {
-		s, err := f.Need(l.tag)
-		if err != nil {
-			return nil, err
-		}
-		l.column.Init(s, int(l.n)+1, l.universe+1)
+	err = openLists(f,
+		boundaries(&c.lines, format.TagLines, info.superblocks, info.newlines),
+		boundaries(&c.starts, format.TagBlobStarts, info.blobs, info.bytes),
+		boundaries(&c.superblocks, format.TagBlobSuperblocks, info.blobs, uint64(info.superblocks)))
+	if err != nil {
+		return nil, err
 	}
 	return c, nil
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"math"
 
 	"github.com/trawl-search/trawl/index/eliasfano"
 	"github.com/trawl-search/trawl/index/format"
@@ -142,30 +141,4 @@ func (u *units) decode(dst []byte, unit uint32) error {
 		return u.section.Corruptf(int64(from), "unit %d: %v", unit, err)
 	}
 	return nil
-}
-
-// noUnit is the number of no unit.
-const noUnit = math.MaxUint32
-
-// unitBuffer holds the unit decoded last. One goroutine at a time.
-type unitBuffer struct {
-	unit uint32
-	size int
-	data [SuperblockSize]byte
-}
-
-func newUnitBuffer() *unitBuffer { return &unitBuffer{unit: noUnit} }
-
-// get returns a unit of n decoded bytes, good until the next call, and whether
-// it had to be decoded.
-func (b *unitBuffer) get(u *units, unit uint32, n int) (data []byte, decoded bool, err error) {
-	if b.unit == unit && b.size == n {
-		return b.data[:n], false, nil
-	}
-	b.unit = noUnit
-	if err := u.decode(b.data[:n], unit); err != nil {
-		return nil, false, err
-	}
-	b.unit, b.size = unit, n
-	return b.data[:n], true, nil
 }

@@ -45,13 +45,16 @@ func (s Section) Bytes(off, n int64) ([]byte, error) {
 func (s Section) All() ([]byte, error) { return s.Bytes(0, s.size) }
 
 // Decoder decodes the whole section; meant for small ones.
-func (s Section) Decoder() (*Decoder, error) {
-	data, err := s.All()
+func (s Section) Decoder() (*Decoder, error) { return s.DecoderAt(0, s.size) }
+
+// DecoderAt decodes n bytes from off.
+func (s Section) DecoderAt(off, n int64) (*Decoder, error) {
+	data, err := s.Bytes(off, n)
 	if err != nil {
 		return nil, err
 	}
 	d := NewDecoder(s.fileName(), s.tag.String(), data)
-	d.base = s.off
+	d.base = s.off + off
 	return d, nil
 }
 

@@ -1,0 +1,100 @@
+package docstore
+
+import (
+	"github.com/trawl-search/trawl/index/eliasfano"
+	"github.com/trawl-search/trawl/index/format"
+)
+
+// listSpec says which list a section must hold: n+1 boundaries, or n values, below universe.
+type listSpec struct {
+	column   *eliasfano.Column
+	tag      format.Tag
+	n        int
+	universe uint64
+}
+
+// boundaries are the n+1 ascending numbers from 0 to last where n things start and end.
+func boundaries(column *eliasfano.Column, tag format.Tag, n uint32, last uint64) listSpec {
+	return listSpec{column: column, tag: tag, n: int(n) + 1, universe: last + 1}
+}
+
+// ordinals are n ascending numbers of things, of which there are count.
+func ordinals(column *eliasfano.Column, tag format.Tag, n, count uint32) listSpec {
+	return listSpec{column: column, tag: tag, n: int(n), universe: uint64(count)}
+}
+
+func openLists(f *format.File, lists ...listSpec) error {
+	for _, l := range lists {
+		s, err := f.Need(l.tag)
+		if err != nil {
+			return err
+		}
+		l.column.Init(s, l.n, l.universe)
+	}
+	return nil
+}
+
+// array is a section of items of one width, read in place.
+type array struct {
+	section format.Section
+	width   int
+}
+
+// open finds the section, which must have n items of width bytes.
+func (a *array) open(f *format.File, tag format.Tag, n uint32, width int) error {
+	s, err := f.Need(tag)
+	if err != nil {
+		return err
+	}
+	if s.Len() != int64(n)*int64(width) {
+		return s.Corruptf(0, "%d items of %d bytes are wanted in a section of %d", n, width, s.Len())
+	}
+	a.section, a.width = s, width
+	return nil
+}
+
+// item returns the bytes of item i.
+func (a *array) item(i uint32) ([]byte, error) {
+	return a.section.Bytes(int64(i)*int64(a.width), int64(a.width))
+}
+
+// number returns item i as a number, which must be below limit.
+func (a *array) number(i, limit uint32) (uint32, error) {
+	b, err := a.item(i)
+	if err != nil {
+		return 0, err
+	}
+	var n uint32
+	switch a.width {
+	case 1:
+		n = uint32(b[0])
+	case 2:
+		n = uint32(le.Uint16(b))
+	case 4:
+		n = le.Uint32(b)
+	}
+	if n >= limit {
+		return 0, a.section.Corruptf(int64(i)*int64(a.width), "number %d, there are %d", n, limit)
+	}
+	return n, nil
+}
+
+// widthOf is how many bytes a number of one of count things takes: none when
+// there is no choice.
+func widthOf(count int) int {
+	switch {
+	case count <= 1:
+		return 0
+	case count <= 1<<8:
+		return 1
+	case count <= 1<<16:
+		return 2
+	default:
+		return 4
+	}
+}
+
+// appendNumber appends a number of the width.
+func appendNumber(dst []byte, n uint32, width int) []byte {
+	return append(dst, le.AppendUint32(nil, n)[:width]...)
+}

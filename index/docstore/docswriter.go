@@ -1,0 +1,274 @@
+package docstore
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/trawl-search/trawl/index/format"
+)
+
+const (
+	// maxLanguages is the most languages of a shard.
+	maxLanguages = 1 << 16
+	// maxRepoRecord is the most bytes of a repo's record.
+	maxRepoRecord = 16 << 20
+)
+
+// DocsWriter gathers the documents of a shard. Repos come in ascending order
+// of their names, the documents of a repo after it, in ascending order of
+// their paths. Memory is the compressed paths plus some 30 bytes for a
+// document. The first error stays. One goroutine at a time.
+type DocsWriter struct {
+	err error
+
+	repo        Repo // the one whose documents come now
+	repoOIDs    int  // length of its object ids; -1 before its first document
+	hasRepo     bool
+	repoRecords []byte
+	repoLengths []uint32
+	repoDocs    []uint32
+
+	names     bytes.Buffer
+	nameUnits *unitWriter
+	pending   []byte // end of the names that does not fill a unit yet
+	paths     []uint32
+	namesLen  uint64
+	lastPath  []byte
+	lastBlob  uint32
+
+	firstDocs []uint32 // of each blob
+	repeats   []repeat
+	skips     []skipped
+	oids      []byte // of each blob, oidWidth bytes
+	oidWidth  int
+
+	languages   map[string]uint32
+	docLanguage []uint16
+	branchSets  map[string]uint32
+	setRecords  []byte
+	setLengths  []uint32
+	docSet      []uint32
+	scratch     []byte
+}
+
+// repeat is a document whose blob has an earlier one.
+type repeat struct{ doc, blob uint32 }
+
+// skipped is a document without searchable content.
+type skipped struct {
+	doc    uint32
+	reason SkipReason
+	size   uint64
+}
+
+// NewDocsWriter returns a writer without documents.
+func NewDocsWriter() *DocsWriter {
+	d := &DocsWriter{languages: map[string]uint32{}, branchSets: map[string]uint32{}}
+	d.nameUnits, d.err = newUnitWriter(&d.names, LZ4)
+	return d
+}
+
+// Docs is the number of documents added.
+func (d *DocsWriter) Docs() uint32 { return uint32(len(d.paths)) }
+
+// AddRepo starts the next repo.
+func (d *DocsWriter) AddRepo(r Repo) error {
+	if d.err == nil && d.hasRepo && r.Name <= d.repo.Name {
+		d.err = fmt.Errorf("repo %q comes after %q", r.Name, d.repo.Name)
+	}
+	d.endRepo()
+	d.repo, d.repoOIDs, d.hasRepo, d.lastPath = r, -1, true, nil
+	d.repo.Branches, d.repo.Meta = slices.Clone(r.Branches), maps.Clone(r.Meta)
+	d.repoDocs = append(d.repoDocs, d.Docs())
+	return d.err
+}
+
+// endRepo writes the record of the repo whose documents have all come.
+func (d *DocsWriter) endRepo() {
+	if d.err != nil || !d.hasRepo {
+		return
+	}
+	start := len(d.repoRecords)
+	d.repoRecords = appendRepo(d.repoRecords, &d.repo, max(d.repoOIDs, 0))
+	n := len(d.repoRecords) - start
+	if n > maxRepoRecord {
+		d.err = fmt.Errorf("repo %q takes %d bytes without documents, at most %d are possible", d.repo.Name, n, maxRepoRecord)
+	}
+	d.repoLengths = append(d.repoLengths, uint32(n))
+}
+
+// AddDocument adds the next document of the current repo.
+func (d *DocsWriter) AddDocument(doc Document) error {
+	if d.err == nil {
+		if d.err = d.check(&doc); d.err != nil {
+			d.err = fmt.Errorf("document %q of repo %q: %w", doc.Path, d.repo.Name, d.err)
+		}
+	}
+	if d.err == nil {
+		d.addBlob(&doc)
+		d.addLabels(&doc)
+		d.err = d.addPath(doc.Path)
+		d.lastBlob = doc.Blob
+	}
+	return d.err
+}
+
+func (d *DocsWriter) check(doc *Document) error {
+	switch order := bytes.Compare(doc.Path, d.lastPath); {
+	case !d.hasRepo:
+		return fmt.Errorf("it belongs to no repo")
+	case len(d.paths) == maxUnits:
+		return fmt.Errorf("a shard holds at most %d documents", maxUnits)
+	case len(doc.Path) == 0 || len(doc.Path) > MaxPath:
+		return fmt.Errorf("its path has %d bytes, 1 to %d are possible", len(doc.Path), MaxPath)
+	case order < 0:
+		return fmt.Errorf("it comes after %q", d.lastPath)
+	case order == 0 && doc.Blob == d.lastBlob:
+		return fmt.Errorf("it comes twice")
+	}
+	if err := d.checkOID(doc); err != nil {
+		return err
+	}
+	return d.checkLabels(doc)
+}
+
+func (d *DocsWriter) checkOID(doc *Document) error {
+	n, blobs := len(doc.OID), uint32(len(d.firstDocs))
+	switch {
+	case n != 0 && n != 20 && n != 32:
+		return fmt.Errorf("its object id has %d bytes", n)
+	case d.repoOIDs >= 0 && n != d.repoOIDs:
+		return fmt.Errorf("its object id has %d bytes, others of the repo have %d", n, d.repoOIDs)
+	case doc.Blob > blobs:
+		return fmt.Errorf("it has blob %d, the next new one is %d", doc.Blob, blobs)
+	case doc.Blob < blobs && !d.sameOID(doc.Blob, doc.OID):
+		return fmt.Errorf("blob %d has two object ids", doc.Blob)
+	}
+	return nil
+}
+
+func (d *DocsWriter) sameOID(blob uint32, oid []byte) bool {
+	have := d.oids[int(blob)*d.oidWidth:][:d.oidWidth]
+	return len(oid) <= len(have) && bytes.Equal(have[:len(oid)], oid) &&
+		!slices.ContainsFunc(have[len(oid):], func(b byte) bool { return b != 0 })
+}
+
+func (d *DocsWriter) checkLabels(doc *Document) error {
+	if len(doc.Branches) == 0 {
+		return fmt.Errorf("it is on no branch")
+	}
+	for i, b := range doc.Branches {
+		if i > 0 && b <= doc.Branches[i-1] {
+			return fmt.Errorf("branch %d follows %d", b, doc.Branches[i-1])
+		}
+		if b >= uint32(len(d.repo.Branches)) {
+			return fmt.Errorf("it is on branch %d of %d", b, len(d.repo.Branches))
+		}
+	}
+	if _, ok := d.languages[doc.Language]; !ok && len(d.languages) == maxLanguages {
+		return fmt.Errorf("a shard holds at most %d languages", maxLanguages)
+	}
+	return nil
+}
+
+func (d *DocsWriter) addBlob(doc *Document) {
+	n := d.Docs()
+	d.repoOIDs = len(doc.OID)
+	if doc.Blob < uint32(len(d.firstDocs)) {
+		d.repeats = append(d.repeats, repeat{doc: n, blob: doc.Blob})
+	} else {
+		d.firstDocs = append(d.firstDocs, n)
+		d.widenOIDs(len(doc.OID))
+		d.oids = append(d.oids, doc.OID...)
+		d.oids = append(d.oids, make([]byte, d.oidWidth-len(doc.OID))...)
+	}
+	if doc.Skip != NotSkipped {
+		d.skips = append(d.skips, skipped{doc: n, reason: doc.Skip, size: doc.Size})
+	}
+}
+
+// widenOIDs makes room for object ids of another length than before; once or
+// twice in a shard at most.
+func (d *DocsWriter) widenOIDs(width int) {
+	if width <= d.oidWidth {
+		return
+	}
+	var wide []byte
+	for blob := range len(d.firstDocs) - 1 { // the newest has none yet
+		wide = append(wide, d.oids[blob*d.oidWidth:][:d.oidWidth]...)
+		wide = append(wide, make([]byte, width-d.oidWidth)...)
+	}
+	d.oids, d.oidWidth = wide, width
+}
+
+func (d *DocsWriter) addLabels(doc *Document) {
+	language, ok := d.languages[doc.Language]
+	if !ok {
+		language = uint32(len(d.languages))
+		d.languages[doc.Language] = language
+	}
+	d.docLanguage = append(d.docLanguage, uint16(language))
+
+	d.scratch = appendBranchSet(d.scratch[:0], doc.Branches)
+	set, ok := d.branchSets[string(d.scratch)]
+	if !ok {
+		set = uint32(len(d.setLengths))
+		d.branchSets[string(d.scratch)] = set
+		d.setRecords = append(d.setRecords, d.scratch...)
+		d.setLengths = append(d.setLengths, uint32(len(d.scratch)))
+	}
+	d.docSet = append(d.docSet, set)
+}
+
+// appendBranchSet encodes ascending branches: how many, the first, the gaps.
+func appendBranchSet(dst []byte, branches []uint32) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(branches)))
+	next := uint32(0)
+	for _, b := range branches {
+		dst = binary.AppendUvarint(dst, uint64(b-next))
+		next = b + 1
+	}
+	return dst
+}
+
+func (d *DocsWriter) addPath(path []byte) error {
+	d.paths = append(d.paths, uint32(len(path)))
+	d.namesLen += uint64(len(path))
+	d.lastPath = append(d.lastPath[:0], path...)
+	d.pending = append(d.pending, path...)
+	for len(d.pending) >= SuperblockSize {
+		if err := d.nameUnits.add(d.pending[:SuperblockSize]); err != nil {
+			return err
+		}
+		d.pending = append(d.pending[:0], d.pending[SuperblockSize:]...)
+	}
+	return nil
+}
+
+// appendRepo encodes a repo's record; decodeRepo is its inverse.
+func appendRepo(dst []byte, r *Repo, oidLength int) []byte {
+	var flags byte
+	for bit, set := range []bool{r.Archived, r.Fork, r.Public} {
+		if set {
+			flags |= 1 << bit
+		}
+	}
+	dst = append(dst, byte(oidLength), flags)
+	dst = binary.AppendUvarint(dst, uint64(len(r.Branches)))
+	dst = format.AppendString(dst, r.Name)
+	dst = format.AppendString(dst, r.URL)
+	dst = binary.AppendUvarint(dst, r.Generation)
+	for _, b := range r.Branches {
+		dst = format.AppendString(dst, b.Name)
+		dst = format.AppendString(dst, b.Commit)
+	}
+	dst = binary.AppendUvarint(dst, uint64(len(r.Meta)))
+	for _, key := range slices.Sorted(maps.Keys(r.Meta)) {
+		dst = format.AppendString(dst, key)
+		dst = format.AppendString(dst, r.Meta[key])
+	}
+	return dst
+}

@@ -1,0 +1,68 @@
+package docstore
+
+// NamesLen is the length of all paths together: of the text that the n-gram
+// index over names is about, in bytes. Superblock s of it starts at
+// s·SuperblockSize.
+func (d *Docs) NamesLen() uint64 { return d.info.names }
+
+// PathRange is where the path of a document lies in the names: [start, end).
+func (d *Docs) PathRange(doc uint32) (start, end uint64, err error) {
+	if err := d.checkDoc(doc); err != nil {
+		return 0, 0, err
+	}
+	list, err := d.nameStarts.List()
+	if err != nil {
+		return 0, 0, err
+	}
+	start, end = list.At2(int(doc))
+	if end <= start || end-start > MaxPath {
+		return 0, 0, d.nameStarts.Corruptf("the path of document %d reaches from %d to %d", doc, start, end)
+	}
+	return start, end, nil
+}
+
+// DocAt is the document whose path holds a byte of the names.
+func (d *Docs) DocAt(off uint64) (uint32, error) {
+	if off >= d.info.names {
+		return 0, d.nameStarts.Corruptf("byte %d of %d bytes of names is wanted", off, d.info.names)
+	}
+	list, err := d.nameStarts.List()
+	if err != nil {
+		return 0, err
+	}
+	doc := list.Last(off)
+	if doc < 0 || doc >= int(d.info.docs) {
+		return 0, d.nameStarts.Corruptf("byte %d of the names belongs to no document", off)
+	}
+	return uint32(doc), nil
+}
+
+// AppendPath appends the path of a document to dst. Paths of neighbours are
+// cheap one after the other. On an error dst comes back unchanged.
+func (d *Docs) AppendPath(dst []byte, doc uint32) ([]byte, error) {
+	start, end, err := d.PathRange(doc)
+	if err != nil {
+		return dst, err
+	}
+	return d.appendNames(dst, start, end)
+}
+
+// AppendNames appends n bytes of the names from off to dst; fewer, or none,
+// where the names end before. On an error dst comes back unchanged.
+func (d *Docs) AppendNames(dst []byte, off uint64, n uint32) ([]byte, error) {
+	if off >= d.info.names {
+		return dst, nil
+	}
+	return d.appendNames(dst, off, off+min(uint64(n), d.info.names-off))
+}
+
+func (d *Docs) appendNames(dst []byte, off, end uint64) ([]byte, error) {
+	buf, ok := d.nameBuffers.Get().(*unitBuffer)
+	if !ok {
+		buf = &unitBuffer{unit: noUnit}
+	}
+	// Not put back when a fault unwinds the stack: what it holds is unknown.
+	out, err := buf.appendRange(dst, &d.names, 0, d.info.names, off, end)
+	d.nameBuffers.Put(buf)
+	return out, err
+}

@@ -1,0 +1,177 @@
+package docstore
+
+import (
+	"bytes"
+	"sort"
+
+	"github.com/trawl-search/trawl/index/format"
+)
+
+// Repos is the number of repos.
+func (d *Docs) Repos() int { return int(d.info.repos) }
+
+// RepoOf is the repo of a document.
+func (d *Docs) RepoOf(doc uint32) (int, error) {
+	if err := d.checkDoc(doc); err != nil {
+		return 0, err
+	}
+	list, err := d.repoDocs.List()
+	if err != nil {
+		return 0, err
+	}
+	repo := list.Last(uint64(doc))
+	if repo < 0 || repo >= d.Repos() {
+		return 0, d.repoDocs.Corruptf("document %d belongs to no repo", doc)
+	}
+	return repo, nil
+}
+
+// RepoDocs are the documents of repo i: [first, first+n).
+func (d *Docs) RepoDocs(i int) (first, n uint32, err error) {
+	if i < 0 || i >= d.Repos() {
+		return 0, 0, d.noRepo(i)
+	}
+	list, err := d.repoDocs.List()
+	if err != nil {
+		return 0, 0, err
+	}
+	from, to := list.At2(i)
+	if to < from {
+		return 0, 0, d.repoDocs.Corruptf("repo %d has the documents from %d to %d", i, from, to)
+	}
+	return uint32(from), uint32(to - from), nil
+}
+
+// Repo returns repo i. It allocates the strings.
+func (d *Docs) Repo(i int) (Repo, error) {
+	dec, err := d.repoDecoder(i)
+	if err != nil {
+		return Repo{}, err
+	}
+	head := decodeRepoHead(dec)
+	r := decodeRepo(dec, &head)
+	if err := dec.End(); err != nil {
+		return Repo{}, err
+	}
+	r.FirstDoc, r.Docs, err = d.RepoDocs(i)
+	return r, err
+}
+
+// RepoName is the name of repo i.
+func (d *Docs) RepoName(i int) (string, error) {
+	dec, err := d.repoDecoder(i)
+	if err != nil {
+		return "", err
+	}
+	decodeRepoHead(dec)
+	name := dec.String()
+	return name, dec.Err()
+}
+
+// FindRepo finds a repo by its name.
+func (d *Docs) FindRepo(name string) (i int, ok bool, err error) {
+	i = sort.Search(d.Repos(), func(i int) bool {
+		have, e := d.RepoName(i)
+		err = first(err, e)
+		return err != nil || have >= name
+	})
+	if err != nil || i == d.Repos() {
+		return 0, false, err
+	}
+	have, err := d.RepoName(i)
+	return i, have == name, err
+}
+
+// first is the earlier one of two errors.
+func first(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+// FindPath finds the first document with a path in repo i. A path may have
+// several documents, one after the other, on different branches.
+func (d *Docs) FindPath(i int, path []byte) (doc uint32, ok bool, err error) {
+	from, n, err := d.RepoDocs(i)
+	if err != nil {
+		return 0, false, err
+	}
+	var have []byte
+	at := sort.Search(int(n), func(k int) bool {
+		if err == nil {
+			have, err = d.AppendPath(have[:0], from+uint32(k))
+		}
+		return err != nil || bytes.Compare(have, path) >= 0
+	})
+	if err != nil || at == int(n) {
+		return 0, false, err
+	}
+	doc = from + uint32(at)
+	have, err = d.AppendPath(have[:0], doc)
+	return doc, err == nil && bytes.Equal(have, path), err
+}
+
+// repoHead is what a repo's record says before its name.
+type repoHead struct {
+	oidLength int
+	flags     uint8
+	branches  int
+}
+
+func (d *Docs) repoHead(i int) (repoHead, error) {
+	dec, err := d.repoDecoder(i)
+	if err != nil {
+		return repoHead{}, err
+	}
+	head := decodeRepoHead(dec)
+	return head, dec.Err()
+}
+
+func (d *Docs) repoDecoder(i int) (*format.Decoder, error) {
+	if i < 0 || i >= d.Repos() {
+		return nil, d.noRepo(i)
+	}
+	list, err := d.repoOffsets.List()
+	if err != nil {
+		return nil, err
+	}
+	from, to := list.At2(i)
+	return d.repoRecords.DecoderAt(int64(from), int64(to)-int64(from))
+}
+
+func (d *Docs) noRepo(i int) error {
+	return d.repoOffsets.Corruptf("repo %d of %d is wanted", i, d.info.repos)
+}
+
+func decodeRepoHead(d *format.Decoder) repoHead {
+	h := repoHead{oidLength: int(d.U8()), flags: d.U8()}
+	if h.oidLength != 0 && h.oidLength != 20 && h.oidLength != 32 {
+		d.Failf("object ids of %d bytes", h.oidLength)
+	}
+	h.branches = d.Count(2)
+	return h
+}
+
+// decodeRepo decodes what follows the head of a record; appendRepo is its
+// inverse.
+func decodeRepo(d *format.Decoder, h *repoHead) Repo {
+	r := Repo{
+		Name: d.String(), URL: d.String(), Generation: d.Uvarint(),
+		Archived: h.flags&1 != 0, Fork: h.flags&2 != 0, Public: h.flags&4 != 0,
+	}
+	for range h.branches {
+		if d.Err() != nil {
+			break
+		}
+		r.Branches = append(r.Branches, Branch{Name: d.String(), Commit: d.String()})
+	}
+	if n := d.Count(2); n > 0 {
+		r.Meta = make(map[string]string, n)
+		for range n {
+			key := d.String()
+			r.Meta[key] = d.String()
+		}
+	}
+	return r
+}
