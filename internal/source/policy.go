@@ -119,6 +119,17 @@ func (p Policy) checkFolder(path string) error {
 	return broken(RuleFolder, "the folder is not below one that is allowed; allowed are: %s", orNone(p.Folders))
 }
 
+// checkResolvedFolder is checkFolder for a path without symbolic links.
+func (p Policy) checkResolvedFolder(path string) error {
+	var resolved Policy
+	for _, f := range p.Folders {
+		if f, err := filepath.EvalSymlinks(f); err == nil {
+			resolved.Folders = append(resolved.Folders, f)
+		}
+	}
+	return resolved.checkFolder(path)
+}
+
 // within reports whether a clean path is root or below it.
 func within(root, path string) bool {
 	rel, err := filepath.Rel(root, path)

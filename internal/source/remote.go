@@ -1,6 +1,7 @@
 package source
 
 import (
+	"net"
 	"net/netip"
 	"net/url"
 	"path"
@@ -32,8 +33,41 @@ type Remote struct {
 	// absolute and clean.
 	Path string
 
-	// raw is what git is given for https, http and git.
-	raw string
+	// escaped is Path as it stands in a URL.
+	escaped string
+}
+
+// hostPort is host, or host:port, as it stands in a URL.
+func (r Remote) hostPort(host string) string {
+	switch {
+	case r.Port != "":
+		return net.JoinHostPort(host, r.Port)
+	case strings.Contains(host, ":"):
+		return "[" + host + "]"
+	}
+	return host
+}
+
+// url is the URL that git is given: made anew from the checked parts, so that
+// git cannot read something else into the text that was checked. The address
+// replaces the host when it is not empty.
+func (r Remote) url(address string) string {
+	if r.Scheme == schemeFile {
+		return r.Path
+	}
+	host := r.Host
+	if address != "" {
+		host = address
+	}
+	user := ""
+	if r.User != "" {
+		user = r.User + "@"
+	}
+	p := r.escaped
+	if p == "" { // user@host:path, relative to the home folder
+		return user + r.hostPort(host) + ":" + r.Path
+	}
+	return r.Scheme + "://" + user + r.hostPort(host) + p
 }
 
 // ParseRemote takes a clone URL, "user@host:path", or an absolute path apart.
@@ -114,7 +148,7 @@ func parseURL(raw string) (Remote, error) {
 	}
 	r := Remote{
 		Scheme: strings.ToLower(u.Scheme), Host: strings.ToLower(u.Hostname()),
-		Port: u.Port(), Path: u.Path, raw: raw,
+		Port: u.Port(), Path: u.Path, escaped: u.EscapedPath(),
 	}
 	if u.User != nil {
 		r.User = u.User.Username()
