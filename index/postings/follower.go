@@ -1,0 +1,111 @@
+package postings
+
+// relation says where a window must start, given the block in which the anchor
+// window of the same match starts. Since all windows of a literal start within
+// ngram.MaxSpan, one block, of each other, that is the same block or the next one
+// on the window's side of the anchor.
+type relation uint8
+
+const (
+	sameBlock   relation = 1 << iota // at the anchor's own offset
+	blockAfter                       // in the anchor's block or the next one
+	blockBefore                      // in the anchor's block or the one before
+)
+
+// place is where a posting stands in a list.
+type place struct {
+	number, i int
+	there     bool
+}
+
+// follower checks a window other than the anchor. The superblocks before and after
+// the anchor's may be other texts', which costs a needless candidate and no match.
+type follower struct {
+	it      Iterator
+	related relation
+	// near has the postings of the superblock before the anchor's, its own, and the
+	// next one.
+	near [3]place
+}
+
+// meet looks for the window around superblock. When it is not there, next is the least
+// superblock where it may be, and more is false if there is none.
+func (f *follower) meet(superblock uint32) (ok bool, next uint32, more bool) {
+	f.near = [3]place{}
+	low, high := superblock, superblock
+	if f.related&blockBefore != 0 && superblock > 0 {
+		low--
+	}
+	if f.related&blockAfter != 0 {
+		high++
+	}
+	if !f.it.seek(low) {
+		return false, 0, false
+	}
+	if first := f.it.value(); first > high {
+		if f.related == blockAfter {
+			first--
+		}
+		return false, first, true
+	}
+	f.note(superblock, high)
+	before, own, after := f.near[0].there, f.near[1].there, f.near[2].there
+	ok = own || f.related == blockAfter && after || f.related == blockBefore && before ||
+		f.related == blockAfter|blockBefore && before && after
+	return ok, superblock + 1, true
+}
+
+// note fills near with the postings from the iterator's to high.
+func (f *follower) note(superblock, high uint32) {
+	for f.it.value() <= high {
+		f.near[f.it.value()+1-superblock] = place{f.it.number, f.it.i, true}
+		if !f.it.step() {
+			return
+		}
+	}
+}
+
+// allow returns those of the anchor's blocks around which the window starts where it
+// must, in the superblock last met.
+func (f *follower) allow(anchor uint8) (uint8, error) {
+	own, err := f.mask(1)
+	if err != nil || f.related == sameBlock {
+		return anchor & own, err
+	}
+	if f.related&blockAfter != 0 {
+		allowed := own | own>>1
+		if anchor&^allowed&0x80 != 0 {
+			next, err := f.mask(2)
+			if err != nil {
+				return 0, err
+			}
+			allowed |= next << 7
+		}
+		anchor &= allowed
+	}
+	if f.related&blockBefore != 0 {
+		allowed := own | own<<1
+		if anchor&^allowed&1 != 0 {
+			last, err := f.mask(0)
+			if err != nil {
+				return 0, err
+			}
+			allowed |= last >> 7
+		}
+		anchor &= allowed
+	}
+	return anchor, nil
+}
+
+// mask is the mask of a posting of near, 0 when there is none.
+func (f *follower) mask(at int) (uint8, error) {
+	p := f.near[at]
+	if !p.there {
+		return 0, nil
+	}
+	mask, err := f.it.masks.at(&f.it.list, p.number, p.i)
+	if err != nil && f.it.err == nil {
+		f.it.err = err
+	}
+	return mask, err
+}

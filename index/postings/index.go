@@ -1,0 +1,168 @@
+package postings
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/trawl-search/trawl/index/eliasfano"
+	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/index/ngram"
+)
+
+// Index reads an index. It holds nothing per n-gram on the heap, and reads the n-gram
+// offset table at the first Lookup. It is safe for concurrent use, and good until the
+// file is closed. Every error is a *format.CorruptError, or for a layout that is
+// newer than this reader a format.ErrVersion.
+type Index struct {
+	ngrams, lists, masks format.Section
+	superblocks          uint32
+	postings             uint64
+	table                func() (*table, error)
+}
+
+// table is the n-gram offset table and the mask codes.
+type table struct {
+	ids, listEnds, maskEnds eliasfano.List
+	codes                   [maskClasses]maskTable
+	masksStart              uint64
+}
+
+// Open opens the index with those tags.
+func Open(f *format.File, tags Tags) (*Index, error) {
+	x := &Index{}
+	for _, need := range []struct {
+		tag     format.Tag
+		section *format.Section
+	}{{tags.Ngrams, &x.ngrams}, {tags.Postings, &x.lists}, {tags.Masks, &x.masks}} {
+		var err error
+		if *need.section, err = f.Need(need.tag); err != nil {
+			return nil, fmt.Errorf("open the n-gram index: %w", err)
+		}
+	}
+	if err := x.openHead(f); err != nil {
+		return nil, err
+	}
+	x.table = sync.OnceValues(x.openTable)
+	return x, nil
+}
+
+func (x *Index) openHead(f *format.File) error {
+	head, err := x.ngrams.Bytes(0, min(headSize, x.ngrams.Len()))
+	if err != nil {
+		return err
+	}
+	d := format.NewDecoder(f.Name(), x.ngrams.Tag().String(), head)
+	version := d.U8()
+	x.superblocks, x.postings = d.U32(), d.U64()
+	switch {
+	case d.Err() != nil:
+		return d.Err()
+	case version != layoutVersion:
+		return fmt.Errorf("the n-gram index of %s has layout %d, this reader knows %d: %w", f.Name(), version, layoutVersion, format.ErrVersion)
+	case x.superblocks > MaxSuperblocks:
+		return x.ngrams.Corruptf(1, "%d superblocks, at most %d are possible", x.superblocks, MaxSuperblocks)
+	}
+	return nil
+}
+
+func (x *Index) openTable() (*table, error) {
+	data, err := x.ngrams.Bytes(headSize, x.ngrams.Len()-headSize)
+	if err != nil {
+		return nil, err
+	}
+	t := &table{}
+	used := 0
+	for _, list := range []*eliasfano.List{&t.ids, &t.listEnds, &t.maskEnds} {
+		l, n, err := eliasfano.Open(data[used:])
+		if err != nil {
+			return nil, x.ngrams.Corruptf(int64(headSize+used), "%v", err)
+		}
+		*list = l
+		used += n
+	}
+	if t.ids.Len() != t.listEnds.Len() || t.ids.Len() != t.maskEnds.Len() || used != len(data) {
+		return nil, x.ngrams.Corruptf(headSize, "the lists of %d n-grams end at %d and %d places", t.ids.Len(), t.listEnds.Len(), t.maskEnds.Len())
+	}
+	return t, x.openCodes(t)
+}
+
+func (x *Index) openCodes(t *table) error {
+	const most = maskClasses * (maxCodeBits + 255)
+	data, err := x.masks.Bytes(0, min(most, x.masks.Len()))
+	if err != nil {
+		return err
+	}
+	used := 0
+	for class := range t.codes {
+		var n int
+		if t.codes[class], n, err = openMaskTable(data[used:]); err != nil {
+			return x.masks.Corruptf(int64(used), "%v", err)
+		}
+		used += n
+	}
+	t.masksStart = uint64(used)
+	return nil
+}
+
+// Superblocks is the number of superblocks of the text.
+func (x *Index) Superblocks() uint32 { return x.superblocks }
+
+// Postings is the number of postings, the sum of DF over all n-grams.
+func (x *Index) Postings() uint64 { return x.postings }
+
+// Ngrams is the number of n-grams that occur.
+func (x *Index) Ngrams() (int, error) {
+	t, err := x.table()
+	if err != nil {
+		return 0, err
+	}
+	return t.ids.Len(), nil
+}
+
+// Lookup returns the posting list of an n-gram, or false when it does not occur.
+func (x *Index) Lookup(id ngram.ID) (List, bool, error) {
+	t, err := x.table()
+	if err != nil {
+		return List{}, false, err
+	}
+	i, ok := t.ids.Find(uint64(id))
+	if !ok {
+		return List{}, false, nil
+	}
+	from, to := bounds(&t.listEnds, i, 0)
+	maskFrom, maskTo := bounds(&t.maskEnds, i, t.masksStart)
+	if from > to || maskFrom > maskTo {
+		return List{}, false, x.ngrams.Corruptf(headSize, "the list of n-gram %d ends before it starts", id)
+	}
+	l := List{index: x, codes: &t.codes, at: int64(from), maskFrom: int64(maskFrom), maskTo: int64(maskTo)}
+	data, err := x.lists.Bytes(l.at, int64(to-from))
+	if err != nil {
+		return List{}, false, err
+	}
+	if l.raw, err = openList(data, x.superblocks); err != nil {
+		return List{}, false, l.corrupt(err)
+	}
+	return l, true, nil
+}
+
+// bounds returns where thing i starts and ends; the first one starts at start.
+func bounds(ends *eliasfano.List, i int, start uint64) (from, to uint64) {
+	if i == 0 {
+		return start, ends.At(0)
+	}
+	return ends.At2(i - 1)
+}
+
+// List is the posting list of one n-gram: a view, safe for concurrent use.
+type List struct {
+	index            *Index
+	codes            *[maskClasses]maskTable
+	raw              rawList
+	at               int64 // in the postings section
+	maskFrom, maskTo int64 // in the masks section
+}
+
+// DF is the number of superblocks in which the n-gram starts, at least 1.
+func (l *List) DF() uint32 { return l.raw.df }
+
+func (l *List) corrupt(err error) error { return l.index.lists.Corruptf(l.at, "%v", err) }

@@ -1,0 +1,172 @@
+package postings
+
+import (
+	"errors"
+	"slices"
+)
+
+var errListSkips = errors.New("the skip array of a posting list does not ascend")
+
+// Iterator walks a posting list in ascending order of superblocks. It holds the one
+// block that is decoded, and allocates nothing. One goroutine at a time.
+type Iterator struct {
+	list   List
+	values [blockSize]uint32
+	block  []uint32 // the decoded part of values
+	number int      // of the block; -1 before the first one
+	i      int      // in the block
+	first  uint64   // least superblock that the block may hold
+	masks  maskReader
+	done   bool
+	err    error
+}
+
+// Iterator returns an iterator before the first posting. It reuses the given one
+// unless that is nil.
+func (l *List) Iterator(reuse *Iterator) *Iterator {
+	if reuse == nil {
+		reuse = new(Iterator)
+	}
+	it := reuse
+	it.list = *l
+	it.block, it.number, it.i, it.first = nil, -1, 0, 0
+	it.done, it.err = false, nil
+	it.masks.reset()
+	return it
+}
+
+// Next moves to the next posting and returns its superblock; false at the end or
+// after an error.
+func (it *Iterator) Next() (superblock uint32, ok bool) {
+	if it.done || !it.step() {
+		it.done = true
+		return 0, false
+	}
+	return it.value(), true
+}
+
+// SeekGE moves to the first posting whose superblock is at least that given, and
+// returns it. It never moves back: where it stands already is good if it is far
+// enough.
+func (it *Iterator) SeekGE(superblock uint32) (uint32, bool) {
+	if !it.done && it.number >= 0 && it.value() >= superblock {
+		return it.value(), true
+	}
+	if it.done || !it.seek(superblock) {
+		it.done = true
+		return 0, false
+	}
+	return it.value(), true
+}
+
+// Mask returns the blocks of the current superblock in which the n-gram starts, bit j
+// for block j. Masks are read only when asked for. It must follow a Next or SeekGE that
+// returned true.
+func (it *Iterator) Mask() (uint8, error) {
+	if it.done || it.number < 0 {
+		return 0, it.err
+	}
+	mask, err := it.masks.at(&it.list, it.number, it.i)
+	if err != nil && it.err == nil {
+		it.err = err
+	}
+	return mask, err
+}
+
+// Err is the error that ended the iteration, nil at the end of the list.
+func (it *Iterator) Err() error { return it.err }
+
+// value is where the iterator stands.
+func (it *Iterator) value() uint32 { return it.block[it.i] }
+
+// step moves on by one.
+func (it *Iterator) step() bool {
+	if it.i+1 < len(it.block) {
+		it.i++
+		return true
+	}
+	if it.number+1 >= it.list.raw.blocks() {
+		return false
+	}
+	return it.load(it.number + 1)
+}
+
+// load decodes a block and stands at its start.
+func (it *Iterator) load(number int) bool {
+	if it.err != nil {
+		return false
+	}
+	block, err := it.list.raw.decode(number, &it.values)
+	if err != nil {
+		it.err = it.list.corrupt(err)
+		it.block, it.number = nil, -1
+		return false
+	}
+	it.block, it.number, it.i, it.first = block, number, 0, it.list.raw.firstOf(number)
+	return true
+}
+
+// seek moves to the first superblock that is at least x, forward or back. At false
+// it has not moved.
+func (it *Iterator) seek(x uint32) bool {
+	if x > it.list.raw.last || it.err != nil {
+		return false
+	}
+	if it.number < 0 || uint64(x) < it.first || x > it.block[len(it.block)-1] {
+		if !it.load(it.findBlock(x)) {
+			return false
+		}
+		if x > it.block[len(it.block)-1] {
+			it.err = it.list.corrupt(errListSkips)
+			return false
+		}
+	}
+	it.i = seekIn(it.block, it.i, x)
+	return true
+}
+
+// findBlock returns the block that holds the first superblock that is at least x,
+// which is not above the last one. It gallops from the current block.
+func (it *Iterator) findBlock(x uint32) int {
+	raw := &it.list.raw
+	from, to := 0, raw.blocks()-1
+	if it.number >= 0 && uint64(x) < it.first {
+		to = it.number
+	} else {
+		from = it.number + 1
+		for step := 1; from+step < to; step *= 2 {
+			if raw.lastOf(from+step) >= x {
+				to = from + step
+				break
+			}
+			from += step
+		}
+	}
+	for from < to {
+		if mid := int(uint(from+to) / 2); raw.lastOf(mid) < x {
+			from = mid + 1
+		} else {
+			to = mid
+		}
+	}
+	return from
+}
+
+// seekIn returns the index of the first value that is at least x, which the last one
+// is. It looks near i first.
+func seekIn(block []uint32, i int, x uint32) int {
+	if block[i] >= x {
+		if i == 0 || block[i-1] < x {
+			return i
+		}
+		found, _ := slices.BinarySearch(block[:i], x)
+		return found
+	}
+	step := 1
+	for i+step < len(block) && block[i+step] < x {
+		i += step
+		step *= 2
+	}
+	found, _ := slices.BinarySearch(block[i+1:min(i+step+1, len(block))], x)
+	return i + 1 + found
+}

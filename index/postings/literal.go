@@ -1,0 +1,210 @@
+package postings
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+
+	"github.com/trawl-search/trawl/index/ngram"
+)
+
+// ErrNoWindows means that a literal has no n-gram to look for.
+var ErrNoWindows = errors.New("a literal without n-grams has no candidates")
+
+// Literal returns the places where a literal with those windows, as
+// ngram.LiteralWindows gives them, may be found. The rarest window is the anchor: of
+// every match, the block in which its anchor window starts is among the candidates.
+//
+// A window that does not occur at all gives Candidates without any; no window at all
+// is ErrNoWindows.
+func (x *Index) Literal(windows []ngram.Window) (*Candidates, error) {
+	return x.literal(windows, choose)
+}
+
+// planned is one n-gram of a literal with the windows that have it.
+type planned struct {
+	list    List
+	windows []ngram.Window
+}
+
+func (x *Index) literal(windows []ngram.Window, choose func([]planned) []planned) (*Candidates, error) {
+	if len(windows) == 0 {
+		return nil, ErrNoWindows
+	}
+	plan, found, err := x.plan(windows)
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return &Candidates{done: true}, nil
+	}
+	return newCandidates(plan[0], choose(plan[1:])), nil
+}
+
+// plan looks up the n-grams, each once, and puts the rarest first. It reports false
+// when one does not occur.
+func (x *Index) plan(windows []ngram.Window) (plan []planned, found bool, err error) {
+	windows = slices.Clone(windows)
+	slices.SortStableFunc(windows, func(a, b ngram.Window) int { return cmp.Compare(a.ID, b.ID) })
+	for len(windows) > 0 {
+		n := 1
+		for n < len(windows) && windows[n].ID == windows[0].ID {
+			n++
+		}
+		list, found, err := x.Lookup(windows[0].ID)
+		if err != nil || !found {
+			return nil, false, err
+		}
+		plan = append(plan, planned{list, windows[:n]})
+		windows = windows[n:]
+	}
+	slices.SortStableFunc(plan, func(a, b planned) int { return cmp.Compare(a.list.DF(), b.list.DF()) })
+	return plan, true, nil
+}
+
+// relate says where the n-gram's windows must start. Windows of one offset share a
+// rune of any match, so that they start in the same block.
+func (p *planned) relate(anchor ngram.Window) (related relation) {
+	for _, w := range p.windows {
+		switch {
+		case w.MinOffset > anchor.MinOffset:
+			related |= blockAfter
+		case w.MinOffset < anchor.MinOffset:
+			related |= blockBefore
+		default:
+			return sameBlock // more than this cannot be asked
+		}
+	}
+	return related
+}
+
+// maxFollowers bounds the lists read besides the anchor's.
+const maxFollowers = 12
+
+// choose takes the rarest n-grams.
+func choose(others []planned) []planned {
+	return others[:min(len(others), maxFollowers)]
+}
+
+// Candidates walks the superblocks in which a literal may be found. It allocates
+// nothing. One goroutine at a time.
+type Candidates struct {
+	anchor    ngram.Window
+	lead      Iterator
+	followers []follower
+	started   bool
+	done      bool
+	blocks    uint8
+	err       error
+}
+
+func newCandidates(lead planned, others []planned) *Candidates {
+	c := &Candidates{anchor: lead.windows[0], followers: make([]follower, len(others))}
+	lead.list.Iterator(&c.lead)
+	for i := range others {
+		others[i].list.Iterator(&c.followers[i].it)
+		c.followers[i].related = others[i].relate(c.anchor)
+	}
+	return c
+}
+
+// Cost is the number of superblocks that hold the anchor window: the most
+// candidates that there may be. It is 0 when there is none.
+func (c *Candidates) Cost() uint64 { return uint64(c.lead.list.raw.df) }
+
+// Lists is the number of posting lists that are read.
+func (c *Candidates) Lists() int {
+	if c.Cost() == 0 {
+		return 0
+	}
+	return 1 + len(c.followers)
+}
+
+// AnchorOffset bounds how many bytes after a match's start its anchor window starts;
+// the two differ as those of ngram.Window do.
+func (c *Candidates) AnchorOffset() (least, most int) {
+	return c.anchor.MinOffset, c.anchor.MaxOffset
+}
+
+// Err is the error that ended the walk, nil at its proper end.
+func (c *Candidates) Err() error { return c.err }
+
+// Next moves to the next candidate: a superblock, and in blocks a bit j for each of its
+// blocks in which the anchor window of a match may start. It is false at the end or
+// after an error.
+func (c *Candidates) Next() (superblock uint32, blocks uint8, ok bool) {
+	if c.done {
+		return 0, 0, false
+	}
+	c.started = true
+	return c.settle(c.lead.step())
+}
+
+// SeekGE moves to the first candidate whose superblock is at least that given, and
+// never back: the current one is good if it is far enough.
+func (c *Candidates) SeekGE(superblock uint32) (found uint32, blocks uint8, ok bool) {
+	if c.done {
+		return 0, 0, false
+	}
+	if c.started && c.lead.value() >= superblock {
+		return c.lead.value(), c.blocks, true
+	}
+	c.started = true
+	return c.settle(c.lead.seek(superblock))
+}
+
+// settle moves the lead on to the first candidate that is not before where it stands;
+// at says that it stands somewhere.
+func (c *Candidates) settle(at bool) (superblock uint32, blocks uint8, ok bool) {
+	for at {
+		next, more := c.meet()
+		if next == c.lead.value() {
+			if c.blocks = c.match(); c.blocks != 0 {
+				return next, c.blocks, true
+			}
+			at = c.err == nil && c.lead.step()
+			continue
+		}
+		at = more && c.lead.seek(next)
+	}
+	c.finish()
+	return 0, 0, false
+}
+
+// meet returns the lead's superblock if all followers meet there, or else the least
+// one where they may; more is false when they never will.
+func (c *Candidates) meet() (next uint32, more bool) {
+	superblock := c.lead.value()
+	for i := range c.followers {
+		if ok, next, more := c.followers[i].meet(superblock); !ok {
+			return next, more
+		}
+	}
+	return superblock, true
+}
+
+// match returns the blocks of the lead's superblock that may hold the anchor.
+func (c *Candidates) match() uint8 {
+	blocks, err := c.lead.Mask()
+	for i := 0; err == nil && blocks != 0 && i < len(c.followers); i++ {
+		blocks, err = c.followers[i].allow(blocks)
+	}
+	if err != nil {
+		c.err = err
+		return 0
+	}
+	return blocks
+}
+
+// finish ends the walk and keeps the first error of a list.
+func (c *Candidates) finish() {
+	c.done = true
+	if c.err == nil {
+		c.err = c.lead.err
+	}
+	for i := range c.followers {
+		if c.err == nil {
+			c.err = c.followers[i].it.err
+		}
+	}
+}
