@@ -1,0 +1,234 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// cluster is Trawl as separate processes on one data folder.
+type cluster struct {
+	t   *testing.T
+	dir string
+
+	servers   *process // etcd and NATS
+	indexer   *process
+	searchers []*process
+	router    *process
+
+	routerHTTP string
+	search     searchv1.SearchServiceClient
+	ingest     ingestv1.IngestServiceClient
+
+	etcd, nats string
+}
+
+// newCluster starts everything, with that many searchers.
+func newCluster(t *testing.T, searchers int) *cluster {
+	t.Helper()
+	c := &cluster{t: t, dir: t.TempDir()}
+	c.startAll(searchers)
+	return c
+}
+
+// startAll starts every process on the data that is there.
+func (c *cluster) startAll(searchers int) {
+	c.t.Helper()
+	c.servers = start(c.t, "servers", "up", "--roles", "none", "--data-dir", filepath.Join(c.dir, "servers"),
+		"--etcd-listen", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0")
+	type places struct{ etcd, nats string }
+	found := await(c.t, c.servers, "where etcd and NATS are", func(line string) (places, bool) {
+		var p places
+		n, _ := fmt.Sscanf(line, "ready: etcd %s NATS %s", &p.etcd, &p.nats)
+		p.etcd = strings.TrimSuffix(p.etcd, ",")
+		return p, n == 2
+	})
+	c.etcd, c.nats = found.etcd, found.nats
+	c.searchers = nil
+	for i := range searchers {
+		c.searchers = append(c.searchers, c.startSearcher(i))
+	}
+	c.startIndexer()
+	c.startRouter()
+	for _, p := range c.searchers {
+		c.ready(p)
+	}
+}
+
+// role starts one role with what all roles need.
+func (c *cluster) role(name, role string, args ...string) *process {
+	c.t.Helper()
+	return start(c.t, name, append([]string{role, "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0",
+		"--etcd-endpoints", c.etcd, "--drain-delay", "0s"}, args...)...)
+}
+
+func (c *cluster) bucket() string { return "file://" + filepath.Join(c.dir, "bucket") }
+
+// searcherCache is where searcher i keeps its shards.
+func (c *cluster) searcherCache(i int) string {
+	return filepath.Join(c.dir, fmt.Sprintf("searcher%d", i))
+}
+
+func (c *cluster) startSearcher(i int) *process {
+	c.t.Helper()
+	return c.role(fmt.Sprintf("searcher%d", i), "searcher", "--bucket-url", c.bucket(), "--replication", "2",
+		"--id", fmt.Sprintf("searcher%d", i), "--cache-dir", c.searcherCache(i))
+}
+
+func (c *cluster) startIndexer() {
+	c.t.Helper()
+	c.indexer = c.role("indexer", "indexer", append(c.policy(), "--nats-url", c.nats, "--bucket-url", c.bucket(),
+		"--cache-dir", filepath.Join(c.dir, "indexer"))...)
+}
+
+func (c *cluster) startRouter() {
+	c.t.Helper()
+	c.router = c.role("router", "router", append(c.policy(), "--nats-url", c.nats, "--replication", "2")...)
+	at := c.router.addresses(c.t)
+	c.routerHTTP = at.HTTP
+	conn, err := grpc.NewClient(at.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { conn.Close() })
+	c.search, c.ingest = searchv1.NewSearchServiceClient(conn), ingestv1.NewIngestServiceClient(conn)
+	c.ready(c.router)
+}
+
+// policy allows the repositories of the tests: folders below the cluster's, and
+// this machine by http.
+func (c *cluster) policy() []string {
+	return []string{"--source-folders", c.dir, "--source-schemes", "https,ssh,http", "--source-private-networks", "127.0.0.0/8"}
+}
+
+// ready waits until a role says it is ready.
+func (c *cluster) ready(p *process) {
+	c.t.Helper()
+	at := p.addresses(c.t)
+	eventually(c.t, p.name+" is ready", func(ctx context.Context) error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+at.HTTP+"/readyz", http.NoBody)
+		if err != nil {
+			return err
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		text, _ := io.ReadAll(resp.Body)
+		if resp.StatusCode != http.StatusOK {
+			return fmt.Errorf("%s: %s", resp.Status, text)
+		}
+		return nil
+	})
+}
+
+// killAll ends every process at once.
+func (c *cluster) killAll() {
+	for _, p := range append([]*process{c.router, c.indexer, c.servers}, c.searchers...) {
+		p.kill()
+	}
+}
+
+// put asks for a repo to be indexed and returns the acknowledged request.
+func (c *cluster) put(url, name string, branches ...string) *ingestv1.PutRepoResponse {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	defer cancel()
+	put, err := c.ingest.PutRepo(ctx, &ingestv1.PutRepoRequest{Url: url, Name: name, Branches: branches})
+	if err != nil {
+		c.t.Fatalf("PutRepo(%s): %v", url, err)
+	}
+	return put
+}
+
+// settled follows a request until it is published or failed.
+func (c *cluster) settled(put *ingestv1.PutRepoResponse) *ingestv1.RepoStatus {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	defer cancel()
+	stream, err := c.ingest.WatchRepo(ctx, &ingestv1.WatchRepoRequest{Name: put.GetName()})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	var last *ingestv1.RepoStatus
+	for {
+		m, err := stream.Recv()
+		if err != nil {
+			c.t.Fatalf("watching %s: %v; its last status was %v", put.GetName(), err, last)
+		}
+		last = m.GetStatus()
+		if last.GetPublishedEpoch() >= put.GetEpoch() || last.GetState() == ingestv1.State_STATE_FAILED && last.GetEpoch() >= put.GetEpoch() {
+			return last
+		}
+	}
+}
+
+// index indexes a repository and waits until it is published.
+func (c *cluster) index(r *repository, name string, branches ...string) *ingestv1.RepoStatus {
+	c.t.Helper()
+	s := c.settled(c.put(r.path, name, branches...))
+	if s.GetState() == ingestv1.State_STATE_FAILED {
+		c.t.Fatalf("%s was not indexed: %s", name, s.GetReason())
+	}
+	return s
+}
+
+// query searches with a deadline that leaves time for a slow machine.
+func (c *cluster) query(text string) (*searchv1.SearchResponse, error) {
+	ctx, cancel := context.WithTimeout(c.t.Context(), 30*time.Second)
+	defer cancel()
+	return c.search.Search(ctx, &searchv1.SearchRequest{Query: text})
+}
+
+// expect searches and compares the whole answer: it is complete, its account
+// adds up, and it has exactly the files want, each "repo:path".
+func (c *cluster) expect(text string, want ...string) *searchv1.SearchResponse {
+	c.t.Helper()
+	answer, err := c.query(text)
+	if err != nil {
+		c.t.Errorf("search %q: %v", text, err)
+		return nil
+	}
+	if err := compare(answer, want); err != nil {
+		c.t.Errorf("search %q: %v", text, err)
+	}
+	return answer
+}
+
+// compare says how an answer differs from a complete one with these files.
+func compare(answer *searchv1.SearchResponse, want []string) error {
+	cov := answer.GetCoverage()
+	if !cov.GetComplete() || cov.GetRequested() != cov.GetSearched()+cov.GetPruned() {
+		return fmt.Errorf("it is not complete: %v", cov)
+	}
+	got := files(answer)
+	if len(got) != len(want) {
+		return fmt.Errorf("found %v, want %v", got, want)
+	}
+	for _, w := range want {
+		if !got[w] {
+			return fmt.Errorf("found %v, want %v", got, want)
+		}
+	}
+	return nil
+}
+
+func files(answer *searchv1.SearchResponse) map[string]bool {
+	set := map[string]bool{}
+	for _, f := range answer.GetFiles() {
+		set[f.GetRepo()+":"+string(f.GetPath())] = true
+	}
+	return set
+}

@@ -1,0 +1,266 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// TestLifeOfRepositories follows three repositories from the first index over
+// an update and a delete through crashes of everything.
+func TestLifeOfRepositories(t *testing.T) {
+	c := newCluster(t, 3)
+	alpha, beta, gamma := threeRepositories(t, c.dir)
+	c.index(alpha, "example.org/alpha")
+	c.index(beta, "example.org/beta", "main", "release")
+	c.index(gamma, "example.org/gamma")
+
+	t.Run("search across repositories", func(t *testing.T) { searchAcross(t, c) })
+	t.Run("the command line finds the same", func(t *testing.T) { searchByCommand(t, c) })
+	t.Run("a file is given back", func(t *testing.T) { getFile(t, c) })
+	t.Run("an update replaces", func(t *testing.T) { update(t, c, alpha) })
+	t.Run("a delete removes", func(t *testing.T) { remove(t, c) })
+	t.Run("a searcher dies under load", func(t *testing.T) { killSearcher(t, c) })
+	t.Run("everything crashes", func(t *testing.T) { crashAll(t, c, gamma) })
+}
+
+// threeRepositories share the word "heron" and have one word each of their own.
+func threeRepositories(t *testing.T, dir string) (alpha, beta, gamma *repository) {
+	t.Helper()
+	alpha, beta, gamma = newRepository(t, dir, "alpha"), newRepository(t, dir, "beta"), newRepository(t, dir, "gamma")
+	alpha.write("bird.go", "package bird\n\n// The heron waits.\nfunc Wait() { alphaOnly() }\n")
+	alpha.write("doc/notes.md", "nothing here\n")
+	alpha.commit("first")
+	beta.write("src/pond.py", "def heron():\n    return 'betaOnly'\n")
+	beta.commit("first")
+	beta.git("checkout", "-q", "-b", "release")
+	beta.write("src/released.py", "heron = 'releaseOnly'\n")
+	beta.commit("released")
+	beta.git("checkout", "-q", "main")
+	gamma.write("Heron.txt", "HERON gammaOnly\n")
+	gamma.commit("first")
+	return alpha, beta, gamma
+}
+
+func searchAcross(t *testing.T, c *cluster) {
+	answer := c.in(t).expect("c:heron", "example.org/alpha:bird.go", "example.org/beta:src/pond.py",
+		"example.org/beta:src/released.py", "example.org/gamma:Heron.txt")
+	for _, f := range answer.GetFiles() {
+		chunk := f.GetChunks()[0]
+		r := chunk.GetRanges()[0]
+		start := chunk.GetContentStart().GetByteOffset()
+		found := chunk.GetContent()[r.GetStart().GetByteOffset()-start : r.GetEnd().GetByteOffset()-start]
+		if !strings.EqualFold(string(found), "heron") {
+			t.Errorf("%s: the match is %q", f.GetPath(), found)
+		}
+	}
+	c.in(t).expect("HERON", "example.org/gamma:Heron.txt")
+	c.in(t).expect(`lang:python re\w+Only`, "example.org/beta:src/released.py")
+	c.in(t).expect("b:release heron", "example.org/beta:src/pond.py", "example.org/beta:src/released.py")
+	c.in(t).expect("r:alpha or betaonly", "example.org/alpha:bird.go", "example.org/alpha:doc/notes.md", "example.org/beta:src/pond.py")
+	c.in(t).expect("f:heron -lang:python", "example.org/gamma:Heron.txt")
+	c.in(t).expect("no such words anywhere")
+}
+
+// in returns the cluster with another test to report to.
+func (c *cluster) in(t *testing.T) *cluster {
+	t.Helper()
+	copied := *c
+	copied.t = t
+	return &copied
+}
+
+func searchByCommand(t *testing.T, c *cluster) {
+	addr := "--addr=" + c.router.addresses(t).GRPC
+	out, errs, exit := command(t, "search", addr, "--color", "always", "alphaOnly")
+	if exit != 0 || !strings.Contains(out, "\x1b[1;31malphaOnly\x1b[0m") || !strings.Contains(out, "     4") {
+		t.Errorf("exit %d: %s%s", exit, out, errs)
+	}
+	out, errs, exit = command(t, "search", addr, "--json", "alphaOnly")
+	if exit != 0 || !strings.Contains(out, `"repo":"example.org/alpha","path":"bird.go"`) {
+		t.Errorf("exit %d: %s%s", exit, out, errs)
+	}
+	out, errs, exit = command(t, "repos", addr)
+	if exit != 0 || strings.Count(out, "published") != 3 {
+		t.Errorf("exit %d: %s%s", exit, out, errs)
+	}
+	_, errs, exit = command(t, "search", addr, "heron (alpha")
+	if exit != 1 || !strings.Contains(errs, "heron (alpha\n") || !strings.Contains(errs, "^") {
+		t.Errorf("a syntax error is not pointed at: exit %d: %s", exit, errs)
+	}
+}
+
+func getFile(t *testing.T, c *cluster) {
+	got, err := c.search.GetFile(t.Context(), &searchv1.GetFileRequest{
+		Repo: "example.org/beta", Path: []byte("src/released.py"), Branch: "release",
+	})
+	if err != nil || string(got.GetContent()) != "heron = 'releaseOnly'\n" || got.GetLanguage() != "Python" {
+		t.Errorf("got %v, %v", got, err)
+	}
+	_, err = c.search.GetFile(t.Context(), &searchv1.GetFileRequest{Repo: "example.org/beta", Path: []byte("src/released.py")})
+	if status.Code(err) != codes.NotFound {
+		t.Errorf("a file of another branch: %v", err)
+	}
+}
+
+func update(t *testing.T, c *cluster, alpha *repository) {
+	before := c.in(t).index(alpha, "example.org/alpha") // nothing new: the same generation
+	alpha.write("bird.go", "package bird\n\n// The heron flies.\nfunc Fly() { secondCommit() }\n")
+	commit := alpha.commit("second")
+	after := c.in(t).index(alpha, "example.org/alpha")
+	if before.GetGeneration() != 1 || after.GetGeneration() != 2 {
+		t.Errorf("generations %d and %d, want 1 and 2", before.GetGeneration(), after.GetGeneration())
+	}
+	answer := c.in(t).expect("secondCommit", "example.org/alpha:bird.go")
+	if len(answer.GetFiles()) == 1 && answer.GetFiles()[0].GetCommit() != commit {
+		t.Errorf("found at commit %s, want %s", answer.GetFiles()[0].GetCommit(), commit)
+	}
+	c.in(t).expect("alphaOnly")
+	c.in(t).expect("heron waits")
+}
+
+func remove(t *testing.T, c *cluster) {
+	if _, err := c.ingest.DeleteRepo(t.Context(), &ingestv1.DeleteRepoRequest{Name: "example.org/beta"}); err != nil {
+		t.Fatal(err)
+	}
+	c.in(t).expect("c:heron", "example.org/alpha:bird.go", "example.org/gamma:Heron.txt")
+	c.in(t).expect("betaOnly")
+	if _, err := c.ingest.GetRepo(t.Context(), &ingestv1.GetRepoRequest{Name: "example.org/beta"}); status.Code(err) != codes.NotFound {
+		t.Errorf("GetRepo of a deleted repo: %v", err)
+	}
+}
+
+// killSearcher kills one of three searchers while queries run. With two
+// replicas of each shard every answer must be complete.
+func killSearcher(t *testing.T, c *cluster) {
+	stop := make(chan struct{})
+	results := make(chan error, 4)
+	var answered sync.WaitGroup
+	answered.Add(cap(results)) // one for each worker's first answers
+	for range cap(results) {
+		go func() { results <- askUntil(c, stop, answered.Done) }()
+	}
+	answered.Wait()
+	c.searchers[0].kill()
+	// Long enough for the lease of the dead to end and placement to change.
+	time.Sleep(12 * time.Second)
+	close(stop)
+	for range cap(results) {
+		if err := <-results; err != nil {
+			t.Errorf("while a searcher died: %v", err)
+		}
+	}
+	c.searchers[0] = c.in(t).startSearcher(0)
+	c.in(t).ready(c.searchers[0])
+	c.in(t).expect("c:heron", "example.org/alpha:bird.go", "example.org/gamma:Heron.txt")
+}
+
+// askUntil queries until stop is closed; it fails at the first answer that is
+// not the whole truth. It calls warm once it has a few answers.
+func askUntil(c *cluster, stop <-chan struct{}, warm func()) error {
+	for n := 0; ; n++ {
+		if n == 10 {
+			warm()
+		}
+		select {
+		case <-stop:
+			return nil
+		default:
+		}
+		answer, err := c.query("c:heron")
+		if err == nil {
+			err = compare(answer, []string{"example.org/alpha:bird.go", "example.org/gamma:Heron.txt"})
+		}
+		if err != nil {
+			if n < 10 {
+				warm()
+			}
+			return fmt.Errorf("answer %d: %w", n+1, err)
+		}
+	}
+}
+
+// crashAll acknowledges a request that no indexer can take, kills everything,
+// wipes NATS, and starts everything again on what is left.
+func crashAll(t *testing.T, c *cluster, gamma *repository) {
+	c.indexer.kill()
+	gamma.write("late.txt", "acknowledged before the crash\n")
+	gamma.commit("late")
+	put := c.in(t).put(gamma.path, "example.org/gamma")
+	c.killAll()
+	wipeNATS(t, filepath.Join(c.dir, "servers"))
+	c.in(t).restart(c, 3)
+
+	c.in(t).expect("c:heron", "example.org/alpha:bird.go", "example.org/gamma:Heron.txt")
+	c.in(t).expect("secondCommit", "example.org/alpha:bird.go")
+	if s := c.in(t).settled(put); s.GetState() != ingestv1.State_STATE_PUBLISHED {
+		t.Fatalf("the request from before the crash: %v", s)
+	}
+	c.in(t).expect("acknowledged before", "example.org/gamma:late.txt")
+	list, err := c.search.List(t.Context(), &searchv1.ListRequest{})
+	if err != nil || len(list.GetRepos()) != 2 {
+		t.Errorf("repositories after the crash: %v, %v", list.GetRepos(), err)
+	}
+	for _, p := range append([]*process{c.router, c.indexer}, c.searchers...) {
+		p.stop(t)
+	}
+	c.servers.stop(t)
+}
+
+// restart starts everything again, in processes of original.
+func (c *cluster) restart(original *cluster, searchers int) {
+	c.t.Helper()
+	c.startAll(searchers)
+	t := original.t
+	*original = *c
+	original.t = t
+}
+
+// wipeNATS removes what the embedded NATS server keeps.
+func wipeNATS(t *testing.T, dir string) {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(dir, "nats*"))
+	if err != nil || len(found) == 0 {
+		t.Fatalf("no NATS data in %s: %v", dir, err)
+	}
+	for _, path := range found {
+		if err := os.RemoveAll(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestRolesWaitForServers: roles that start before etcd and NATS wait for
+// them, say so, and work once they are there.
+func TestRolesWaitForServers(t *testing.T) {
+	c := &cluster{t: t, dir: t.TempDir(), etcd: "http://127.0.0.1:1", nats: "nats://127.0.0.1:1"}
+	c.searchers = []*process{c.startSearcher(0)}
+	c.startIndexer()
+	router := c.role("router", "router", "--nats-url", c.nats)
+	roles := []*process{c.searchers[0], c.indexer, router}
+	for _, p := range roles {
+		at := p.addresses(t)
+		eventually(t, p.name+" says what it waits for", func(ctx context.Context) error {
+			text, code, err := get(ctx, "http://"+at.HTTP+"/readyz")
+			if err == nil && (code != 503 || !strings.Contains(text, "etcd")) {
+				err = fmt.Errorf("%d: %s", code, text)
+			}
+			return err
+		})
+		if text, code, err := get(t.Context(), "http://"+at.HTTP+"/healthz"); err != nil || code != 200 {
+			t.Errorf("%s is not healthy while it waits: %d %s %v", p.name, code, text, err)
+		}
+		p.stop(t)
+	}
+}
