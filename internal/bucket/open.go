@@ -129,7 +129,7 @@ func (t *target) parseS3(u *url.URL) error {
 	t.bucket, t.secure, t.host = u.Host, e.Scheme == "https", e.Host
 	if prefix := strings.Trim(u.Path, "/"); prefix != "" {
 		t.prefix = prefix + "/"
-		if path.Clean(prefix) != prefix {
+		if path.Clean("/"+prefix) != "/"+prefix {
 			return errors.New("a prefix without empty or dotted segments")
 		}
 	}

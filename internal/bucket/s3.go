@@ -1,9 +1,7 @@
 package bucket
 
 import (
-	"bytes"
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -30,10 +28,6 @@ type S3 struct {
 }
 
 var _ Bucket = (*S3)(nil)
-
-// partSize is up to where an object is sent in one request, from memory, so
-// that it can be repeated. Larger ones go in parts of at least that size.
-const partSize = 16 << 20
 
 func newS3(t target, cfg Config) (*S3, error) {
 	transport, err := minio.DefaultTransport(t.secure)
@@ -86,14 +80,13 @@ func (s *S3) put(ctx context.Context, key string, r io.Reader, opts PutOptions) 
 		}
 	}
 	content := newExact(ctx, r, opts)
+	var err error
 	if opts.Size > partSize {
-		return s.upload(ctx, key, content, content, opts)
+		err = s.putParts(ctx, key, content, opts)
+	} else {
+		err = s.putWhole(ctx, key, content, opts)
 	}
-	whole := bytes.NewBuffer(make([]byte, 0, opts.Size+bytes.MinRead))
-	if _, err := whole.ReadFrom(content); err != nil {
-		return err
-	}
-	return s.upload(ctx, key, bytes.NewReader(whole.Bytes()), content, opts)
+	return s.outcome(ctx, key, content, err)
 }
 
 func existsIf(exists bool) error {
@@ -103,21 +96,12 @@ func existsIf(exists bool) error {
 	return nil
 }
 
-// upload sends body, which stems from content.
-func (s *S3) upload(ctx context.Context, key string, body io.Reader, content *exact, opts PutOptions) error {
-	put := minio.PutObjectOptions{ContentType: "application/octet-stream"}
-	if opts.Size <= partSize && opts.SHA256 != [32]byte{} {
-		// The store then checks what it received, too.
-		put.UserMetadata = map[string]string{"x-amz-checksum-sha256": base64.StdEncoding.EncodeToString(opts.SHA256[:])}
-	}
-	if opts.IfAbsent {
-		put.SetMatchETagExcept("*")
-	}
-	_, err := s.core.Client.PutObject(ctx, s.bucket, s.prefix+key, body, opts.Size, put)
-	if content.err != nil && !errors.Is(content.err, io.EOF) {
-		return content.err // the client's error hides it
-	}
-	if minio.ToErrorResponse(err).Code == "ConditionalRequestConflict" {
+// outcome is what the error of an upload from content means.
+func (s *S3) outcome(ctx context.Context, key string, content *exact, err error) error {
+	switch {
+	case content.err != nil && !errors.Is(content.err, io.EOF):
+		return content.err // nothing that the store says matters more
+	case minio.ToErrorResponse(rootOf(err)).Code == "ConditionalRequestConflict":
 		// Someone else wrote the key at the same moment: ask who was first.
 		_, statErr := s.stat(ctx, key)
 		return errors.Join(err, existsIf(statErr == nil))
@@ -216,7 +200,7 @@ func (s *S3) meaning(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return errors.Join(ctx.Err(), err)
 	}
-	answer := minio.ToErrorResponse(err)
+	answer := minio.ToErrorResponse(rootOf(err))
 	switch {
 	case answer.Code == minio.NoSuchKey:
 		return ErrNotFound
@@ -226,6 +210,16 @@ func (s *S3) meaning(ctx context.Context, err error) error {
 		return ErrRange
 	case answer.Code == "BadDigest" || answer.Code == "XAmzContentChecksumMismatch":
 		return errors.Join(ErrChecksum, err)
+	}
+	return err
+}
+
+// rootOf finds the store's answer in an error. The client's own function for
+// that does not look into wrapped errors.
+func rootOf(err error) error {
+	var answer minio.ErrorResponse
+	if errors.As(err, &answer) {
+		return answer
 	}
 	return err
 }

@@ -169,7 +169,7 @@ func (s *Set) unknown(key string) string {
 	if s.isGroup(key) {
 		return "this is a group of settings, not a setting"
 	}
-	best, least := "", 1+len(key)/3
+	best, least := "", 1+len(key)/4
 	for _, f := range s.fields {
 		if d := distance(key, f.key); d <= least {
 			best, least = f.key, d-1

@@ -1,0 +1,148 @@
+package buckettest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/trawl-search/trawl/internal/bucket"
+)
+
+const (
+	accessKey = "trawl-test-access"
+	secretKey = "trawl-test-secret"
+	// readyTime bounds the start of the server.
+	readyTime = 30 * time.Second
+)
+
+// S3Server is a real S3 server, versitygw, in a process of its own. What it
+// keeps survives Stop and Start and is gone at the end of the test. Its methods
+// are for the goroutine of the test.
+type S3Server struct {
+	tb     testing.TB
+	binary string
+	dir    string
+	addr   string
+	cmd    *exec.Cmd
+	output lockedBuffer
+}
+
+// StartS3 builds the server if needed (minutes, the first time), starts it on a
+// free port of the loopback interface, and stops it at the end of the test.
+func StartS3(tb testing.TB) *S3Server {
+	tb.Helper()
+	s := &S3Server{tb: tb, binary: serverBinary(tb), dir: tb.TempDir(), addr: freeAddr(tb)}
+	for _, sub := range []string{"data", "meta"} {
+		if err := os.Mkdir(filepath.Join(s.dir, sub), 0o700); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	tb.Cleanup(s.Stop)
+	s.Start()
+	return s
+}
+
+// freeAddr is an address nobody listened on a moment ago.
+func freeAddr(tb testing.TB) string {
+	tb.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer ln.Close()
+	return ln.Addr().String()
+}
+
+// Config makes a new bucket of the name (at least three characters) and returns
+// how to open it.
+func (s *S3Server) Config(name string) bucket.Config {
+	s.tb.Helper()
+	if err := os.Mkdir(filepath.Join(s.dir, "data", name), 0o700); err != nil {
+		s.tb.Fatal(err)
+	}
+	var cfg bucket.Config
+	cfg.SetDefaults()
+	cfg.URL = fmt.Sprintf("s3://%s?endpoint=http://%s&region=us-east-1", name, s.addr)
+	cfg.AccessKey, cfg.SecretKey = accessKey, secretKey
+	return cfg
+}
+
+// Start starts the server again after Stop, at the same address, and waits
+// until it answers.
+func (s *S3Server) Start() {
+	s.tb.Helper()
+	s.cmd = exec.Command(s.binary, "--port", s.addr, "--health", "/health", "--region", "us-east-1", "--quiet",
+		"posix", "--sidecar", filepath.Join(s.dir, "meta"), filepath.Join(s.dir, "data"))
+	s.cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY_ID="+accessKey, "ROOT_SECRET_ACCESS_KEY="+secretKey)
+	s.cmd.Stdout, s.cmd.Stderr = &s.output, &s.output
+	if err := s.cmd.Start(); err != nil {
+		s.tb.Fatalf("start the S3 server: %v", err)
+	}
+	if err := s.await(); err != nil {
+		s.tb.Fatalf("the S3 server does not answer: %v\n%s", err, s.output.String())
+	}
+}
+
+// Stop kills the server. Doing so again does nothing.
+func (s *S3Server) Stop() {
+	if s.cmd == nil || s.cmd.Process == nil {
+		return
+	}
+	s.cmd.Process.Kill() // it may have ended by itself
+	s.cmd.Wait()         // says that it was killed
+	s.cmd = nil
+}
+
+// await asks for the server's health until it says it is well.
+func (s *S3Server) await() error {
+	ctx, cancel := context.WithTimeout(context.Background(), readyTime)
+	defer cancel()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Second}
+	for {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.addr+"/health", nil)
+		if err != nil {
+			return err
+		}
+		resp, err := client.Do(req)
+		if err == nil {
+			resp.Body.Close()
+			if resp.StatusCode == http.StatusOK {
+				return nil
+			}
+			err = fmt.Errorf("health: %s", resp.Status)
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// lockedBuffer gathers what a process writes while the test may read it.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+// String is what was written so far.
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}

@@ -1,0 +1,292 @@
+package bucket_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"github.com/trawl-search/trawl/internal/bucket"
+	"github.com/trawl-search/trawl/internal/bucket/buckettest"
+	"github.com/trawl-search/trawl/internal/config"
+)
+
+// open opens a bucket for one test.
+func open(t *testing.T, cfg bucket.Config) bucket.Bucket {
+	t.Helper()
+	b, err := bucket.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := bucket.Close(b); err != nil {
+			t.Error(err)
+		}
+	})
+	return b
+}
+
+func TestS3(t *testing.T) {
+	server := buckettest.StartS3(t)
+	made := 0
+	suite := func(prefix string) func(*testing.T) {
+		return func(t *testing.T) {
+			buckettest.Run(t, func(t *testing.T) bucket.Bucket {
+				made++
+				cfg := server.Config(fmt.Sprintf("bucket-%d", made))
+				cfg.MaxObjectBytes = config.Bytes(buckettest.Limit)
+				cfg.URL = withPrefix(cfg.URL, prefix)
+				return open(t, cfg)
+			})
+		}
+	}
+	t.Run("bucket", suite(""))
+	t.Run("prefix", suite("/Some/Prefix"))
+	t.Run("restart", func(t *testing.T) { testS3Restart(t, server) })
+	t.Run("no bucket", func(t *testing.T) { testS3NoBucket(t, server) })
+	t.Run("wrong key", func(t *testing.T) { testS3WrongKey(t, server) })
+}
+
+// withPrefix puts keys of an S3 URL below a prefix.
+func withPrefix(raw, prefix string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		panic(err)
+	}
+	u.Path = prefix
+	return u.String()
+}
+
+// testS3Restart has the server away while an object is put.
+func testS3Restart(t *testing.T, server *buckettest.S3Server) {
+	cfg := server.Config("restart")
+	cfg.Attempts = 100
+	patient := open(t, cfg)
+	cfg.Attempts = 1
+	impatient := open(t, cfg)
+	buckettest.Put(t, patient, "before", []byte("x"))
+
+	server.Stop()
+	_, err := impatient.Stat(t.Context(), "before")
+	if err == nil || errors.Is(err, bucket.ErrNotFound) {
+		t.Errorf("stat while the server is away: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	if _, err := patient.Stat(ctx, "before"); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("stat with a deadline while the server is away: %v", err)
+	}
+	put := make(chan error)
+	go func() {
+		put <- patient.Put(t.Context(), "after", strings.NewReader("y"), bucket.PutOptions{Size: 1, IfAbsent: true})
+	}()
+	server.Start()
+	if err := <-put; err != nil {
+		t.Error(err)
+	}
+	buckettest.Want(t, patient, "before", []byte("x"))
+	buckettest.Want(t, patient, "after", []byte("y"))
+}
+
+// testS3NoBucket makes sure that a bucket that is not there is not taken for an
+// empty one.
+func testS3NoBucket(t *testing.T, server *buckettest.S3Server) {
+	cfg := server.Config("is-here")
+	cfg.URL = strings.Replace(cfg.URL, "is-here", "is-not-here", 1)
+	b := open(t, cfg)
+	if _, _, err := b.Get(t.Context(), "a"); err == nil || errors.Is(err, bucket.ErrNotFound) {
+		t.Errorf("get: %v", err)
+	}
+	if err := b.Put(t.Context(), "a", strings.NewReader("x"), bucket.PutOptions{Size: 1}); err == nil {
+		t.Error("an object was put into a bucket that is not there")
+	}
+	listed := false
+	for _, err := range b.List(t.Context(), "") {
+		if listed = true; err == nil {
+			t.Error("an object is listed")
+		}
+	}
+	if !listed {
+		t.Error("the list is empty, without an error")
+	}
+}
+
+func testS3WrongKey(t *testing.T, server *buckettest.S3Server) {
+	cfg := server.Config("wrong-key")
+	cfg.SecretKey = "hunter2"
+	err := open(t, cfg).Put(t.Context(), "a", strings.NewReader("x"), bucket.PutOptions{Size: 1})
+	if err == nil || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), string(cfg.AccessKey)) {
+		t.Errorf("error %v: want one without the credentials", err)
+	}
+}
+
+// unreliable stands between a client and the server: it answers some requests
+// by 503 and cuts some downloads off.
+type unreliable struct {
+	refusals, cuts atomic.Int64 // how many are still to come
+	proxy          *httputil.ReverseProxy
+}
+
+// cutAfter is where a download breaks, in bytes.
+const cutAfter = 30_000
+
+// newUnreliable makes one in front of the endpoint of a bucket's URL and
+// returns the URL through it.
+func newUnreliable(t *testing.T, raw string) (*unreliable, string) {
+	t.Helper()
+	u, err := url.Parse(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	query := u.Query()
+	target, err := url.Parse(query.Get("endpoint"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	f := &unreliable{proxy: &httputil.ReverseProxy{
+		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(target); r.Out.Host = r.In.Host },
+		Transport: transport,
+		ErrorLog:  log.New(io.Discard, "", 0),
+	}}
+	f.proxy.ModifyResponse = f.cut
+	server := httptest.NewServer(f)
+	t.Cleanup(server.Close)
+	query.Set("endpoint", server.URL)
+	u.RawQuery = query.Encode()
+	return f, u.String()
+}
+
+// ServeHTTP implements http.Handler.
+func (f *unreliable) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if f.refusals.Add(-1) >= 0 {
+		http.Error(w, "come back later", http.StatusServiceUnavailable)
+		return
+	}
+	f.proxy.ServeHTTP(w, r)
+}
+
+// cut lets a download break.
+func (f *unreliable) cut(r *http.Response) error {
+	if r.Request.Method == http.MethodGet && r.ContentLength > cutAfter && f.cuts.Add(-1) >= 0 {
+		r.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(io.LimitReader(r.Body, cutAfter), iotest.ErrReader(errors.New("cut"))), r.Body}
+	}
+	return nil
+}
+
+func TestS3OverABadConnection(t *testing.T) {
+	server := buckettest.StartS3(t)
+	cfg := server.Config("flaky")
+	fault, through := newUnreliable(t, cfg.URL)
+	cfg.URL = through
+	b := open(t, cfg)
+	content := buckettest.Content(1, 200_000)
+
+	fault.refusals.Store(3)
+	buckettest.Put(t, b, "a", content)
+	if left := fault.refusals.Load(); left >= 0 {
+		t.Errorf("%d refusals were not tried", left)
+	}
+	fault.cuts.Store(4)
+	buckettest.Want(t, b, "a", content)
+	if left := fault.cuts.Load(); left >= 0 {
+		t.Errorf("%d cuts did not happen", left)
+	}
+
+	fault.cuts.Store(2)
+	r, err := b.GetRange(t.Context(), "a", 1000, 100_000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, content[1000:101_000]) {
+		t.Errorf("range over a bad connection: %d bytes, error %v", len(got), err)
+	}
+	r.Close()
+}
+
+// TestS3ReplacedDuringDownload breaks a download and replaces the object before
+// it can go on: the rest of the new one must not be appended to the old.
+func TestS3ReplacedDuringDownload(t *testing.T) {
+	server := buckettest.StartS3(t)
+	cfg := server.Config("replaced")
+	fault, through := newUnreliable(t, cfg.URL)
+	direct := open(t, cfg)
+	cfg.URL = through
+	b := open(t, cfg)
+	buckettest.Put(t, direct, "a", buckettest.Content(1, 200_000))
+	fault.cuts.Store(1)
+	r, _, err := b.Get(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	buckettest.Put(t, direct, "a", buckettest.Content(2, 200_000))
+	if got, err := io.ReadAll(r); err == nil {
+		t.Errorf("read %d bytes of two objects without an error", len(got))
+	}
+}
+
+// TestS3LeavesNoParts lets large uploads fail in every way a caller can cause:
+// the store must not keep their parts.
+func TestS3LeavesNoParts(t *testing.T) {
+	server := buckettest.StartS3(t)
+	cfg := server.Config("parts")
+	b := open(t, cfg)
+	content := buckettest.Content(1, buckettest.Limit)
+	ctx, cancel := context.WithCancel(t.Context())
+	for _, c := range []struct {
+		what   string
+		source io.Reader
+	}{
+		{"broken source", io.MultiReader(bytes.NewReader(content[:buckettest.Limit-10]), iotest.ErrReader(errors.New("broken")))},
+		{"wrong digest", bytes.NewReader(content)},
+		{"cancelled", io.MultiReader(bytes.NewReader(content[:buckettest.Limit-10]), ending{cancel}, bytes.NewReader(content[buckettest.Limit-10:]))},
+	} {
+		if err := b.Put(ctx, "a", c.source, bucket.PutOptions{Size: buckettest.Limit, SHA256: [32]byte{1}}); err == nil {
+			t.Errorf("%s: the object was put", c.what)
+		}
+	}
+	u, err := url.Parse(cfg.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	core, err := minio.NewCore(strings.TrimPrefix(u.Query().Get("endpoint"), "http://"), &minio.Options{
+		Creds: credentials.NewStaticV4(string(cfg.AccessKey), string(cfg.SecretKey), ""), Region: "us-east-1", Transport: transport,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	left, err := core.ListMultipartUploads(t.Context(), "parts", "", "", "", "", 100)
+	if err != nil || len(left.Uploads) > 0 {
+		t.Errorf("uploads left: %+v, error %v", left.Uploads, err)
+	}
+}
+
+// ending cancels a context where it is read, and has nothing to give.
+type ending struct{ cancel func() }
+
+// Read implements io.Reader.
+func (e ending) Read([]byte) (int, error) {
+	e.cancel()
+	return 0, io.EOF
+}
