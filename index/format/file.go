@@ -1,6 +1,7 @@
 package format
 
 import (
+	"bytes"
 	"fmt"
 	"hash/crc32"
 	"os"
@@ -17,7 +18,7 @@ type File struct {
 	data     []byte
 	body     []byte // what checksums cover
 	sums     []byte // the checksums
-	toc      []byte // entries of the table of contents
+	toc      []byte // entries of the table of contents; a copy, so that looking at it never faults
 	versions Versions
 	mapped   bool
 
@@ -90,7 +91,7 @@ func (f *File) open() error {
 	f.versions = ft.versions
 	f.body = f.data[:ft.bodyLength]
 	f.sums = f.data[ft.bodyLength:ft.tocOffset]
-	f.toc = f.data[ft.tocOffset:][:ft.tocLength]
+	f.toc = bytes.Clone(f.data[ft.tocOffset:][:ft.tocLength])
 	if err := checkTOC(f.name, &ft, f.toc); err != nil {
 		return err
 	}

@@ -27,18 +27,8 @@ func (f *File) Guard(fn func() error) error {
 			return nil
 		}
 		off := int64(addr - base)
-		return corruptf(f.name, f.faultPart(off), off, cutReason)
+		return corruptf(f.name, f.partAt(off), off, cutReason)
 	})
-}
-
-// faultPart is partAt where the table of contents may be what is gone.
-func (f *File) faultPart(off int64) (part string) {
-	part = partContents
-	_ = guard(func() error {
-		part = f.partAt(off)
-		return nil
-	}, func(uintptr) error { return ErrCorrupt })
-	return part
 }
 
 // guard runs fn; report makes the error of a fault at an address, or nil when
