@@ -92,7 +92,7 @@ func repetitions(tree *syntax.Regexp) int {
 func instructions(tree *syntax.Regexp) int {
 	n := 1
 	for _, sub := range tree.Sub {
-		n += instructions(sub) + 1
+		n += instructions(sub)
 	}
 	switch tree.Op {
 	case syntax.OpLiteral:

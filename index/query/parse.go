@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"regexp/syntax"
+	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -297,7 +299,10 @@ func quote(text string) string {
 	if len(text) > most {
 		text = strings.ToValidUTF8(text[:most], "") + "…"
 	}
-	return fmt.Sprintf("%q", text)
+	if strings.ContainsFunc(text, func(r rune) bool { return r == '"' || !unicode.IsPrint(r) }) {
+		return strconv.Quote(text)
+	}
+	return `"` + text + `"`
 }
 
 // parseRegexp parses the text of a token within the limits.

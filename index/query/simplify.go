@@ -93,15 +93,27 @@ func simplifyAtom(q Q) Q {
 			return &Regexp{Tree: tree, CaseSensitive: n.CaseSensitive, Scope: n.Scope}
 		}
 	case *Regexp:
-		return constIf(n.Tree.Op == syntax.OpEmptyMatch, true, q)
+		return constIf(isEmpty(n.Tree), true, q)
 	case *Repo:
-		return constIf(n.Tree.Op == syntax.OpEmptyMatch, true, q)
+		return constIf(isEmpty(n.Tree), true, q)
 	case *Branch:
 		return constIf(n.Pattern == "" && !n.Exact, true, q)
 	case *RepoSet:
 		return constIf(len(n.Names) == 0, false, q)
 	}
 	return q
+}
+
+// isEmpty tells whether the expression is one for the empty text, which is
+// found everywhere.
+func isEmpty(tree *syntax.Regexp) bool {
+	switch tree.Op {
+	case syntax.OpEmptyMatch:
+		return true
+	case syntax.OpStar, syntax.OpPlus, syntax.OpQuest, syntax.OpRepeat:
+		return isEmpty(tree.Sub[0])
+	}
+	return false
 }
 
 func constIf(is, value bool, q Q) Q {
