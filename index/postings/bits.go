@@ -9,18 +9,18 @@ import (
 type bitWriter struct {
 	dst     []byte
 	pending uint64
-	n       uint // bits in pending, fewer than 8 between calls
+	n       uint // bits in pending, fewer than 32 between calls
 }
 
 // put appends the low width bits of v, whose other bits must be zero; width is at
-// most 56.
+// most 32.
 func (w *bitWriter) put(v uint64, width uint) {
 	w.pending |= v << w.n
 	w.n += width
-	for w.n >= 8 {
-		w.dst = append(w.dst, byte(w.pending))
-		w.pending >>= 8
-		w.n -= 8
+	if w.n >= 32 {
+		w.dst = binary.LittleEndian.AppendUint32(w.dst, uint32(w.pending))
+		w.pending >>= 32
+		w.n -= 32
 	}
 }
 
@@ -34,10 +34,10 @@ func (w *bitWriter) unary(zeros uint64) {
 
 // flush pads to a whole byte with zeros and returns all.
 func (w *bitWriter) flush() []byte {
-	if w.n > 0 {
+	for ; w.n > 0; w.n -= min(w.n, 8) {
 		w.dst = append(w.dst, byte(w.pending))
+		w.pending >>= 8
 	}
-	w.pending, w.n = 0, 0
 	return w.dst
 }
 

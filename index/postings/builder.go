@@ -32,11 +32,11 @@ type Config struct {
 // pool of equal chunks and tables indexed by n-gram, all kept by Reset for the
 // next index. One goroutine at a time.
 type Builder struct {
-	chains    [ngram.Space]chain
-	pool      chunkPool
-	maxChunks uint32
-	next      uint32 // least superblock to come
-	postings  uint64
+	chains   [ngram.Space]chain
+	pool     chunkPool
+	maxUnits uint32
+	next     uint32 // least superblock to come
+	postings uint64
 
 	scratch scratch
 }
@@ -46,7 +46,7 @@ func NewBuilder(cfg Config) *Builder {
 	if cfg.MaxBytes <= 0 {
 		cfg.MaxBytes = DefaultMaxBytes
 	}
-	return &Builder{maxChunks: uint32(min(cfg.MaxBytes/chunkSize, 1<<32-1))}
+	return &Builder{maxUnits: uint32(min(cfg.MaxBytes/unitSize, 1<<32-slabUnits))}
 }
 
 // Add adds the n-grams of one superblock with the masks of the blocks in which they
@@ -71,7 +71,7 @@ func (b *Builder) check(superblock uint32, ids []ngram.ID, masks []uint8) error 
 		return fmt.Errorf("%w: superblock %d is not in [%d, %d)", ErrMisuse, superblock, b.next, MaxSuperblocks)
 	case len(ids) != len(masks):
 		return fmt.Errorf("%w: %d n-grams with %d masks", ErrMisuse, len(ids), len(masks))
-	case uint64(b.pool.used)+uint64(len(ids)) > uint64(b.maxChunks):
+	case !b.fits(len(ids)):
 		return fmt.Errorf("add %d postings to %d: %w", len(ids), b.postings, ErrFull)
 	case slices.Contains(masks, 0):
 		return fmt.Errorf("%w: an empty mask in superblock %d", ErrMisuse, superblock)
@@ -81,11 +81,19 @@ func (b *Builder) check(superblock uint32, ids []ngram.ID, masks []uint8) error 
 	return nil
 }
 
+// fits reports whether there is memory for n postings, even if each takes a large
+// chunk and slabs end with a rest that no chunk fits into.
+func (b *Builder) fits(n int) bool {
+	need := uint64(n) * largeUnits
+	need += (need/slabUnits + 1) * (largeUnits - 1)
+	return uint64(b.pool.used)+need <= uint64(b.maxUnits)
+}
+
 // Postings is the number of postings added since the last Reset.
 func (b *Builder) Postings() uint64 { return b.postings }
 
 // MemoryUsed is the bytes of the pool in use, at most Config.MaxBytes.
-func (b *Builder) MemoryUsed() int64 { return int64(b.pool.used) * chunkSize }
+func (b *Builder) MemoryUsed() int64 { return int64(b.pool.used) * unitSize }
 
 // Reset forgets all postings and keeps the memory.
 func (b *Builder) Reset() {

@@ -7,35 +7,43 @@ import "encoding/binary"
 //	superblock delta (uvarint), mask (u8), …, 0 if room is left, next chunk (u32)
 //
 // The delta is to the n-gram's superblock before, or for the first to -1, so that it
-// is never 0. Chunks are numbered through slabs, which are kept for the next
-// index, so that building neither moves nor frees memory.
+// is never 0. A chain's first chunk is small, since most n-grams are rare; the others
+// are large, so that going over them is not one cache miss after the other. Chunks
+// are numbered in units through slabs, which are kept for the next index, so that
+// building neither moves nor frees memory.
 const (
-	chunkSize    = 64
-	chunkPayload = chunkSize - 4
-	slabChunks   = 1 << 14 // 1 MiB
-	maxPosting   = binary.MaxVarintLen32 + 1
+	unitSize   = 64
+	slabUnits  = 1 << 14 // 1 MiB
+	smallUnits = 1
+	largeUnits = 4
+	linkSize   = 4
+	maxPosting = binary.MaxVarintLen32 + 1
 )
 
-type slab [slabChunks * chunkSize]byte
+type slab [slabUnits * unitSize]byte
 
-// chunkPool hands out chunks by number.
+// chunkPool hands out chunks by the number of their first unit.
 type chunkPool struct {
 	slabs []*slab
 	used  uint32
 }
 
-// take returns a chunk's number; its content is what it was before.
-func (p *chunkPool) take() uint32 {
-	if int(p.used/slabChunks) == len(p.slabs) {
+// take returns the number of a chunk of that many units; its content is what it was
+// before. A chunk stands in one slab.
+func (p *chunkPool) take(units uint32) uint32 {
+	if over := p.used % slabUnits; over+units > slabUnits {
+		p.used += slabUnits - over
+	}
+	if int(p.used/slabUnits) == len(p.slabs) {
 		p.slabs = append(p.slabs, new(slab))
 	}
-	p.used++
-	return p.used - 1
+	p.used += units
+	return p.used - units
 }
 
-func (p *chunkPool) chunk(number uint32) *[chunkSize]byte {
-	at := number % slabChunks * chunkSize
-	return (*[chunkSize]byte)(p.slabs[number/slabChunks][at : at+chunkSize])
+func (p *chunkPool) chunk(number, units uint32) []byte {
+	at := number % slabUnits * unitSize
+	return p.slabs[number/slabUnits][at : at+units*unitSize]
 }
 
 func (p *chunkPool) reset() { p.used = 0 }
@@ -46,20 +54,21 @@ type chain struct {
 	last       uint32 // superblock
 	df         uint32
 	fill       uint8 // bytes used of the tail
+	units      uint8 // of the tail
 }
 
 // add appends a posting; superblock is above last.
 func (c *chain) add(p *chunkPool, superblock uint32, mask uint8) {
 	delta := superblock - c.last
 	if c.df == 0 {
-		c.head = p.take()
+		c.head, c.units = p.take(smallUnits), smallUnits
 		c.tail = c.head
 		delta = superblock + 1
 	}
 	c.last = superblock
 	c.df++
-	chunk := p.chunk(c.tail)
-	if c.fill > chunkPayload-maxPosting {
+	chunk := p.chunk(c.tail, uint32(c.units))
+	if int(c.fill) > len(chunk)-linkSize-maxPosting {
 		chunk = c.extend(p, chunk)
 	}
 	n := int(c.fill)
@@ -72,31 +81,32 @@ func (c *chain) add(p *chunkPool, superblock uint32, mask uint8) {
 }
 
 // extend chains a new chunk after the full one.
-func (c *chain) extend(p *chunkPool, full *[chunkSize]byte) *[chunkSize]byte {
-	if c.fill < chunkPayload {
+func (c *chain) extend(p *chunkPool, full []byte) []byte {
+	link := full[len(full)-linkSize:]
+	if int(c.fill) < len(full)-linkSize {
 		full[c.fill] = 0
 	}
-	c.tail = p.take()
-	c.fill = 0
-	binary.LittleEndian.PutUint32(full[chunkPayload:], c.tail)
-	return p.chunk(c.tail)
+	c.tail, c.units, c.fill = p.take(largeUnits), largeUnits, 0
+	binary.LittleEndian.PutUint32(link, c.tail)
+	return p.chunk(c.tail, largeUnits)
 }
 
 // collect fills superblocks and masks, which have room for df each.
 func (c *chain) collect(p *chunkPool, superblocks []uint32, masks []uint8) {
-	chunk := p.chunk(c.head)
+	chunk := p.chunk(c.head, smallUnits)
 	at, last := 0, ^uint32(0)
 	for i := range superblocks {
-		if at == chunkPayload || chunk[at] == 0 {
-			chunk = p.chunk(binary.LittleEndian.Uint32(chunk[chunkPayload:]))
+		if at == len(chunk)-linkSize || chunk[at] == 0 {
+			chunk = p.chunk(binary.LittleEndian.Uint32(chunk[len(chunk)-linkSize:]), largeUnits)
 			at = 0
 		}
-		delta, shift := uint32(0), 0
-		for ; chunk[at] >= 0x80; shift += 7 {
-			delta |= uint32(chunk[at]&0x7f) << shift
-			at++
+		delta := uint32(chunk[at])
+		if delta >= 0x80 {
+			long, n := binary.Uvarint(chunk[at:])
+			delta = uint32(long)
+			at += n - 1
 		}
-		last += delta | uint32(chunk[at])<<shift
+		last += delta
 		superblocks[i], masks[i] = last, chunk[at+1]
 		at += 2
 	}

@@ -144,7 +144,7 @@ func TestEmptyIndex(t *testing.T) {
 }
 
 func TestBuilderRefusesMisuse(t *testing.T) {
-	b := NewBuilder(Config{MaxBytes: 3 * chunkSize})
+	b := NewBuilder(Config{MaxBytes: 12 * unitSize})
 	one := []ngram.ID{7}
 	if err := b.Add(5, one, []uint8{1}); err != nil {
 		t.Fatal(err)
@@ -169,7 +169,7 @@ func TestBuilderRefusesMisuse(t *testing.T) {
 			t.Errorf("%s: %v, want %v", test.name, err, test.want)
 		}
 	}
-	if b.Postings() != 1 || b.MemoryUsed() != chunkSize {
+	if b.Postings() != 1 || b.MemoryUsed() != unitSize {
 		t.Errorf("%d postings in %d bytes", b.Postings(), b.MemoryUsed())
 	}
 	if err := b.Write(format.NewWriter(&bytes.Buffer{}), ContentTags, 5); !errors.Is(err, ErrMisuse) {

@@ -93,13 +93,15 @@ func (e *maskEncoder) appendBlock(dst []byte, masks []uint8) []byte {
 		length := uint(e.lengths[class][m])
 		pending = pending<<length | uint64(e.codes[class][m])
 		n += length
-		for n >= 8 {
-			n -= 8
-			dst = append(dst, byte(pending>>n))
+		if n >= 32 {
+			n -= 32
+			dst = binary.BigEndian.AppendUint32(dst, uint32(pending>>n))
 		}
 	}
-	if n > 0 {
-		dst = append(dst, byte(pending<<(8-n)))
+	pending <<= 32 - n // the bits left are the highest of the low half
+	for ; n > 0; n -= min(n, 8) {
+		dst = append(dst, byte(pending>>24))
+		pending <<= 8
 	}
 	return dst
 }

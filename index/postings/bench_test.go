@@ -1,0 +1,133 @@
+package postings
+
+import (
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/index/ngram"
+)
+
+// goSource reads part of the Go source tree.
+func goSource(b *testing.B) (blobs [][]byte, size int64) {
+	b.Helper()
+	for _, folder := range []string{"cmd/compile", "net", "runtime", "go"} {
+		root := filepath.Join(runtime.GOROOT(), "src", folder)
+		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") {
+				return err
+			}
+			blob, err := os.ReadFile(path)
+			blobs = append(blobs, blob)
+			size += int64(len(blob))
+			return err
+		})
+		if err != nil {
+			b.Skip(err)
+		}
+	}
+	return blobs, size
+}
+
+func addAll(b *testing.B, builder *Builder, e *ngram.Extractor, blobs [][]byte) (superblocks uint32) {
+	b.Helper()
+	builder.Reset()
+	for _, blob := range blobs {
+		e.Extract(blob, func(superblock uint32, ids []ngram.ID, masks []uint8) {
+			if err := builder.Add(superblocks+superblock, ids, masks); err != nil {
+				b.Fatal(err)
+			}
+		})
+		superblocks += uint32((len(blob) + ngram.SuperblockSize - 1) / ngram.SuperblockSize)
+	}
+	return superblocks
+}
+
+// BenchmarkBuild measures extraction, collecting and writing together.
+func BenchmarkBuild(b *testing.B) {
+	blobs, size := goSource(b)
+	builder, e := NewBuilder(Config{}), ngram.NewExtractor()
+	b.SetBytes(size)
+	b.ReportAllocs()
+	sections := map[format.Tag]int64{}
+	for b.Loop() {
+		superblocks := addAll(b, builder, e, blobs)
+		w := format.NewWriter(io.Discard)
+		if err := builder.Write(w, ContentTags, superblocks); err != nil {
+			b.Fatal(err)
+		}
+		for _, s := range w.Sections() {
+			sections[s.Tag] = s.Length
+		}
+	}
+	for tag, name := range map[format.Tag]string{ContentTags.Ngrams: "table", ContentTags.Postings: "lists", ContentTags.Masks: "masks"} {
+		b.ReportMetric(float64(sections[tag])/float64(size), name+"/source")
+	}
+	b.ReportMetric(float64(builder.Postings())/float64(size), "postings/byte")
+	b.ReportMetric(float64(builder.MemoryUsed())/float64(size), "pool/source")
+}
+
+// BenchmarkAdd measures extraction and collecting.
+func BenchmarkAdd(b *testing.B) {
+	blobs, size := goSource(b)
+	builder, e := NewBuilder(Config{}), ngram.NewExtractor()
+	b.SetBytes(size)
+	for b.Loop() {
+		addAll(b, builder, e, blobs)
+	}
+}
+
+// BenchmarkLiteral walks the candidates of literals sampled from the text, with at most
+// so many lists besides the anchor's.
+func BenchmarkLiteral(b *testing.B) {
+	blobs, _ := goSource(b)
+	builder := NewBuilder(Config{})
+	superblocks := addAll(b, builder, ngram.NewExtractor(), blobs)
+	var t testing.T
+	x := openFile(&t, writeFile(&t, builder, superblocks))
+	for _, length := range []int{5, 8, 14} {
+		for _, followers := range []int{0, 1, 2, 3, 4, 6, 12} {
+			b.Run(name(length, followers), func(b *testing.B) { benchLiteral(b, x, blobs, length, followers) })
+		}
+	}
+}
+
+func name(length, followers int) string {
+	return "length=" + string(rune('0'+length/10)) + string(rune('0'+length%10)) + "/followers=" + string(rune('0'+followers/10)) + string(rune('0'+followers%10))
+}
+
+func benchLiteral(b *testing.B, x *Index, blobs [][]byte, length, followers int) {
+	random := rand.New(rand.NewPCG(3, 4))
+	choose := func(others []planned) []planned { return others[:min(len(others), followers)] }
+	candidates, blocks, leads, n := 0, 0, uint64(0), 0
+	var literals [][]ngram.Window
+	for len(literals) < 200 {
+		blob := blobs[random.IntN(len(blobs))]
+		if start := random.IntN(len(blob)); start+length <= len(blob) {
+			literals = append(literals, ngram.LiteralWindows(string(blob[start:start+length]), false))
+		}
+	}
+	for b.Loop() {
+		c, err := x.literal(literals[n%len(literals)], choose)
+		if err != nil {
+			b.Fatal(err)
+		}
+		n++
+		leads += c.Cost()
+		for _, mask, ok := c.Next(); ok; _, mask, ok = c.Next() {
+			candidates++
+			for ; mask != 0; mask &= mask - 1 {
+				blocks++
+			}
+		}
+	}
+	b.ReportMetric(float64(leads)/float64(n), "lead/query")
+	b.ReportMetric(float64(candidates)/float64(n), "superblocks/query")
+	b.ReportMetric(float64(blocks)/float64(n), "blocks/query")
+}
