@@ -81,7 +81,7 @@ func (b *blobs) died(err error) error {
 func (b *blobs) start() error {
 	ctx, cancel := context.WithCancel(b.ctx)
 	cmd := gitCommand(ctx, b.repo.env, "--git-dir="+b.repo.gitDir, "cat-file", "--batch", "--buffer")
-	cmd.Stdin = &names{listing: b.repo.listing, next: b.todo}
+	cmd.Stdin = &wanted{listing: b.repo.listing, next: b.todo}
 	said := &lineWriter{}
 	cmd.Stderr = said
 	out, err := cmd.StdoutPipe()
@@ -132,15 +132,15 @@ func (b *blobs) close() {
 	b.cmd = nil
 }
 
-// names is what git cat-file reads: the names of the objects wanted.
-type names struct {
+// wanted is what git cat-file reads: the names of the objects wanted.
+type wanted struct {
 	listing *listing
 	next    int
 	buf     []byte
 }
 
 // Read implements io.Reader.
-func (n *names) Read(p []byte) (int, error) {
+func (n *wanted) Read(p []byte) (int, error) {
 	for len(n.buf) < len(p) && n.next < len(n.listing.entries) {
 		if e := &n.listing.entries[n.next]; e.skip == docstore.NotSkipped {
 			n.buf = fmt.Appendf(n.buf, "%x\n", e.oid[:n.listing.oidLen])

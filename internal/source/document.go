@@ -50,8 +50,9 @@ type Document struct {
 	Size uint64
 	// OID is the Git object's name, empty in a plain folder.
 	OID []byte
-	// Branches that have this content at this path, in the source's order.
-	Branches []string
+	// Branches that have this content at this path, as ordinals into those of
+	// the source, ascending.
+	Branches []uint32
 	// Language is linguist's name, "" when unknown.
 	Language string
 	Skip     docstore.SkipReason
@@ -63,7 +64,8 @@ type Source interface {
 	// "HEAD", without a commit.
 	Branches() []docstore.Branch
 	// Documents yields every document once, in the order of their paths' bytes;
-	// one path comes several times when branches differ there. It ends after
+	// one path comes several times when branches differ there, in the order of
+	// the objects' names. It ends after
 	// the first error. What cannot be read by itself is no error but a document
 	// with the reason in Skip.
 	Documents(ctx context.Context) iter.Seq2[*Document, error]

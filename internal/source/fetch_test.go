@@ -49,13 +49,14 @@ func fetchAll(t testing.TB, f *Fetcher, mirror, url string, want ...string) map[
 	if !slices.Equal(branches, fetched) {
 		t.Errorf("asked for %v, fetched %v", branches, fetched)
 	}
-	var names []string
+	var list []string
 	for _, b := range fetched {
-		names = append(names, b.Name)
+		list = append(list, b.Name)
 	}
 	docs := make(map[string]string)
-	for _, d := range collect(t, openRepository(t, mirror, Limits{}, names...)) {
-		docs[string(d.Path)+"@"+strings.Join(d.Branches, ",")] = string(d.Content)
+	repo := openRepository(t, mirror, Limits{}, list...)
+	for _, d := range collect(t, repo) {
+		docs[string(d.Path)+"@"+names(repo, d)] = string(d.Content)
 	}
 	return docs
 }

@@ -56,7 +56,7 @@ func (f *Folder) Close() error { return f.root.Close() }
 func (f *Folder) Documents(ctx context.Context) iter.Seq2[*Document, error] {
 	return func(yield func(*Document, error) bool) {
 		f.omitted, f.seen = 0, 0
-		w := folderWalk{Folder: f, ctx: ctx, yield: yield, branches: []string{folderBranch}}
+		w := folderWalk{Folder: f, ctx: ctx, yield: yield, branches: []uint32{0}}
 		w.dir(f.root, "", 0)
 	}
 }
@@ -66,7 +66,7 @@ type folderWalk struct {
 	*Folder
 	ctx      context.Context
 	yield    func(*Document, error) bool
-	branches []string
+	branches []uint32
 	detector language.Detector
 }
 

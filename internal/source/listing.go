@@ -31,7 +31,7 @@ type listing struct {
 
 // list makes the union: tree after tree is merged into what is there.
 func (r *Repository) list(ctx context.Context) (*listing, error) {
-	l := &listing{sets: newBranchSets(r.branches)}
+	l := &listing{sets: newBranchSets()}
 	var tree []treeEntry
 	for i, b := range r.branches {
 		if i == 0 || b.Commit != r.branches[i-1].Commit {
@@ -129,31 +129,30 @@ func skipByMode(mode string) docstore.SkipReason {
 }
 
 // merge adds the entries of a branch's tree. Documents with the same path stand
-// in the order of the first branch that has them.
+// in the order of their objects' names.
 func (l *listing) merge(tree []treeEntry, branch uint32) {
 	old := l.entries
 	l.entries = make([]entry, 0, max(len(old), len(tree)))
-	for _, t := range tree {
+	before := func(e *entry, t *treeEntry) bool {
+		return e.path < t.path || e.path == t.path && bytes.Compare(e.oid[:], t.oid[:]) < 0
+	}
+	for i := range tree {
+		t := &tree[i]
 		n := 0
-		for n < len(old) && old[n].path < t.path {
+		for n < len(old) && before(&old[n], t) {
 			n++
 		}
 		l.entries = append(l.entries, old[:n]...)
 		old = old[n:]
-		same := 0
-		found := false
-		for ; same < len(old) && old[same].path == t.path; same++ {
-			if e := &old[same]; e.oid == t.oid && e.skip == t.skip {
-				e.set, found = l.sets.with(e.set, branch), true
-			}
-		}
-		l.entries = append(l.entries, old[:same]...)
-		old = old[same:]
-		if !found {
+		if len(old) == 0 || old[0].path != t.path || old[0].oid != t.oid {
 			l.entries = append(l.entries, entry{
 				path: t.path, oid: t.oid, size: -1, set: l.sets.with(0, branch), skip: t.skip,
 			})
+			continue
 		}
+		// One object can be a file here and a symbolic link there: the file counts.
+		old[0].set = l.sets.with(old[0].set, branch)
+		old[0].skip = min(old[0].skip, t.skip)
 	}
 	l.entries = append(l.entries, old...)
 }

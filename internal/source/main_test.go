@@ -102,3 +102,12 @@ func collect(t testing.TB, s Source) []Document {
 	}
 	return docs
 }
+
+// names are the names of a document's branches, with commas between.
+func names(s Source, d Document) string {
+	var list []string
+	for _, ordinal := range d.Branches {
+		list = append(list, s.Branches()[ordinal].Name)
+	}
+	return strings.Join(list, ",")
+}
