@@ -127,9 +127,12 @@ type Root struct {
 	// Request that this generation answers.
 	Epoch uint64 `protobuf:"varint,7,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// Fencing token under which it was published.
-	Fence         int64                  `protobuf:"varint,8,opt,name=fence,proto3" json:"fence,omitempty"`
-	PublishedAt   *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=published_at,json=publishedAt,proto3" json:"published_at,omitempty"`
-	Url           string                 `protobuf:"bytes,10,opt,name=url,proto3" json:"url,omitempty"`
+	Fence       int64                  `protobuf:"varint,8,opt,name=fence,proto3" json:"fence,omitempty"`
+	PublishedAt *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=published_at,json=publishedAt,proto3" json:"published_at,omitempty"`
+	Url         string                 `protobuf:"bytes,10,opt,name=url,proto3" json:"url,omitempty"`
+	// Digest of what the shards depend on beside the commits: facts, URL, limits,
+	// format. A request with the same commits and inputs needs no new build.
+	Inputs        []byte `protobuf:"bytes,11,opt,name=inputs,proto3" json:"inputs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -232,6 +235,13 @@ func (x *Root) GetUrl() string {
 		return x.Url
 	}
 	return ""
+}
+
+func (x *Root) GetInputs() []byte {
+	if x != nil {
+		return x.Inputs
+	}
+	return nil
 }
 
 // Branch is a branch at a commit.
@@ -612,7 +622,7 @@ const file_trawl_catalog_v1_catalog_proto_rawDesc = "" +
 	"\bbranches\x18\x03 \x03(\tR\bbranches\x120\n" +
 	"\x05facts\x18\x04 \x01(\v2\x1a.trawl.ingest.v1.RepoFactsR\x05facts\x12\x14\n" +
 	"\x05epoch\x18\x05 \x01(\x04R\x05epoch\x12=\n" +
-	"\frequested_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\vrequestedAt\"\xed\x02\n" +
+	"\frequested_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\vrequestedAt\"\x85\x03\n" +
 	"\x04Root\x12\x12\n" +
 	"\x04repo\x18\x01 \x01(\tR\x04repo\x12\x1e\n" +
 	"\n" +
@@ -626,7 +636,8 @@ const file_trawl_catalog_v1_catalog_proto_rawDesc = "" +
 	"\x05fence\x18\b \x01(\x03R\x05fence\x12=\n" +
 	"\fpublished_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\vpublishedAt\x12\x10\n" +
 	"\x03url\x18\n" +
-	" \x01(\tR\x03url\"4\n" +
+	" \x01(\tR\x03url\x12\x16\n" +
+	"\x06inputs\x18\v \x01(\fR\x06inputs\"4\n" +
 	"\x06Branch\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06commit\x18\x02 \x01(\tR\x06commit\"\xdb\x01\n" +
