@@ -47,7 +47,8 @@ func (c *Check) That(ok bool, key string, value any, want string) {
 	}
 }
 
-// Nested validates the configuration of a part, whose keys are below key.
+// Nested validates the configuration of a part, whose keys are below key; an
+// empty key is that of an embedded configuration, whose keys are the whole's.
 func (c *Check) Nested(key string, part interface{ Validate() error }) {
 	for _, p := range unjoin(part.Validate()) {
 		var e *Error
@@ -55,7 +56,7 @@ func (c *Check) Nested(key string, part interface{ Validate() error }) {
 			e = &Error{Want: p.Error()}
 		}
 		inner := *e
-		inner.Key = strings.TrimSuffix(key+"."+e.Key, ".")
+		inner.Key = strings.Trim(key+"."+e.Key, ".")
 		c.problems = append(c.problems, &inner)
 	}
 }
