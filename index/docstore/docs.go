@@ -96,14 +96,14 @@ func OpenDocs(f *format.File) (*Docs, error) {
 }
 
 func (d *Docs) openRest(f *format.File) (err error) {
-	for tag, section := range map[format.Tag]*format.Section{
-		format.TagRepos:         &d.repoRecords,
-		format.TagLanguageNames: &d.languageSection,
-		format.TagBranchSets:    &d.branchSets,
-	} {
-		if *section, err = f.Need(tag); err != nil {
-			return err
-		}
+	if d.repoRecords, err = f.Need(format.TagRepos); err != nil {
+		return err
+	}
+	if d.languageSection, err = f.Need(format.TagLanguageNames); err != nil {
+		return err
+	}
+	if d.branchSets, err = f.Need(format.TagBranchSets); err != nil {
+		return err
 	}
 	if err := d.openArrays(f); err != nil {
 		return err

@@ -70,24 +70,18 @@ func (d *Docs) RepoName(i int) (string, error) {
 
 // FindRepo finds a repo by its name.
 func (d *Docs) FindRepo(name string) (i int, ok bool, err error) {
+	var have string
 	i = sort.Search(d.Repos(), func(i int) bool {
-		have, e := d.RepoName(i)
-		err = first(err, e)
+		if err == nil {
+			have, err = d.RepoName(i)
+		}
 		return err != nil || have >= name
 	})
 	if err != nil || i == d.Repos() {
 		return 0, false, err
 	}
-	have, err := d.RepoName(i)
-	return i, have == name, err
-}
-
-// first is the earlier one of two errors.
-func first(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
+	have, err = d.RepoName(i)
+	return i, err == nil && have == name, err
 }
 
 // FindPath finds the first document with a path in repo i. A path may have

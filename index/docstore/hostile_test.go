@@ -1,0 +1,281 @@
+package docstore
+
+import (
+	"bytes"
+	"errors"
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/trawl-search/trawl/index/format"
+)
+
+// isTyped says whether an error is one that hostile bytes may give: nil, a
+// *CorruptError that names file and section, or ErrVersion.
+func isTyped(err error) bool {
+	var c *format.CorruptError
+	if errors.As(err, &c) {
+		return c.File == "test.trawl" && c.Section != "" && c.Reason != ""
+	}
+	return err == nil || errors.Is(err, format.ErrVersion)
+}
+
+// readAll calls everything and returns every error that is not typed.
+func readAll(data []byte) error {
+	c, d, err := open(data)
+	if err != nil {
+		return untyped(err)
+	}
+	return errors.Join(readContent(c), readDocs(d))
+}
+
+func untyped(errs ...error) error {
+	return errors.Join(slices.DeleteFunc(errs, isTyped)...)
+}
+
+func readContent(c *Content) error {
+	r, errs := c.NewReader(), []error(nil)
+	for blob := range min(c.Blobs(), 20) + 1 {
+		_, e1 := c.Len(blob)
+		_, e2 := c.FirstSuperblock(blob)
+		_, e3 := r.Append(nil, blob, 0, 1<<20)
+		_, e4 := r.Append(nil, blob, 100, 5000)
+		_, e5 := r.LinesBefore(blob, 50)
+		_, e6 := r.LinesBefore(blob, 1<<31)
+		errs = append(errs, untyped(e1, e2, e3, e4, e5, e6))
+	}
+	for superblock := range min(c.Superblocks(), 20) + 1 {
+		_, err := c.BlobOf(superblock)
+		errs = append(errs, untyped(err))
+	}
+	return errors.Join(errs...)
+}
+
+func readDocs(d *Docs) error {
+	var errs []error
+	check := func(err error) { errs = append(errs, untyped(err)) }
+	for doc := range min(d.Len(), 20) + 1 {
+		blob, err := d.Blob(doc)
+		check(err)
+		_, err = d.RepoOf(doc)
+		check(err)
+		_, err = d.OID(doc)
+		check(err)
+		_, err = d.Skip(doc)
+		check(err)
+		_, err = d.Size(doc)
+		check(err)
+		_, _, err = d.NextSkipped(doc)
+		check(err)
+		_, _, err = d.Language(doc)
+		check(err)
+		_, err = d.AppendBranches(nil, doc)
+		check(err)
+		_, err = d.AppendBranchSet(nil, doc)
+		check(err)
+		path, err := d.AppendPath(nil, doc)
+		check(err)
+		_, _, err = d.FindPath(int(doc), path)
+		check(err)
+		for _, err := range d.DocsOf(blob) {
+			check(err)
+		}
+	}
+	for i := range min(d.Repos(), 20) + 1 {
+		repo, err := d.Repo(i)
+		check(err)
+		_, _, err = d.FindRepo(repo.Name)
+		check(err)
+	}
+	for off := uint64(0); off <= min(d.NamesLen(), 100); off++ {
+		_, err := d.DocAt(off)
+		check(err)
+		_, err = d.AppendNames(nil, off, 9000)
+		check(err)
+	}
+	return errors.Join(errs...)
+}
+
+func TestEveryFlippedByteIsFound(t *testing.T) {
+	m := small()
+	data := m.write(t)
+	for i := range data {
+		data[i] ^= 1 << (i % 8)
+		c, d, err := open(data)
+		if err == nil {
+			err = errors.Join(checkContent(c, m), checkDocs(d, m))
+		}
+		// Everything was read: what is wrong is an error, never another answer.
+		if err == nil || !isTyped(err) {
+			t.Fatalf("byte %d of %d is flipped: %v", i, len(data), err)
+		}
+		data[i] ^= 1 << (i % 8)
+	}
+}
+
+func TestEveryCutIsFound(t *testing.T) {
+	data := small().write(t)
+	for cut := range data {
+		if _, _, err := open(data[:cut]); !errors.Is(err, format.ErrCorrupt) {
+			t.Fatalf("cut at %d of %d: %v", cut, len(data), err)
+		}
+	}
+}
+
+// sections takes a shard apart; join puts it together with right checksums,
+// so that hostile bytes come as far as the decoders.
+type sections []struct {
+	info format.SectionInfo
+	data []byte
+}
+
+func split(t testingT, data []byte) (parts sections) {
+	f, err := format.NewFile("test.trawl", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, info := range f.Sections() {
+		s, _ := f.Section(info.Tag)
+		b, err := s.All()
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts = append(parts, struct {
+			info format.SectionInfo
+			data []byte
+		}{info, bytes.Clone(b)})
+	}
+	return parts
+}
+
+func (parts sections) join(t testingT) []byte {
+	var buf bytes.Buffer
+	w := format.NewWriter(&buf)
+	for _, p := range parts {
+		_ = w.WriteSection(p.info.Tag, p.info.Flags, p.data) // errors stay
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+// TestHostileSections changes every byte of every section in several ways,
+// and cuts, lengthens and removes each of them, under right checksums.
+func TestHostileSections(t *testing.T) {
+	parts := split(t, small().write(t))
+	check := func(what string, at int) {
+		t.Helper()
+		if err := readAll(parts.join(t)); err != nil {
+			t.Fatalf("%s at %d: %v", what, at, err)
+		}
+	}
+	for s := range parts {
+		tag, good := parts[s].info.Tag.String(), parts[s].data
+		for i := range good {
+			parts[s].data = bytes.Clone(good)
+			for _, flip := range []byte{1, 0x80, 0xff, 1 << (i % 8)} {
+				parts[s].data[i] = good[i] ^ flip
+				check(tag+" changed", i)
+			}
+			if i%16 == 0 || i < 32 {
+				parts[s].data = good[:i]
+				check(tag+" cut", i)
+			}
+		}
+		parts[s].data = append(bytes.Clone(good), 0)
+		check(tag+" longer", len(good))
+		parts[s].data = good
+		all := parts
+		parts = slices.Delete(slices.Clone(parts), s, s+1)
+		check(tag+" missing", 0)
+		if _, _, err := open(parts.join(t)); !errors.Is(err, format.ErrCorrupt) {
+			t.Errorf("without section %s: %v", tag, err)
+		}
+		parts = all
+	}
+}
+
+// TestHostileSizes claims huge numbers of everything; reading must not
+// allocate more than the shard's size allows.
+func TestHostileSizes(t *testing.T) {
+	parts := split(t, small().write(t))
+	for s := range parts {
+		if tag := parts[s].info.Tag; tag != format.TagContentInfo && tag != format.TagDocsInfo && tag != format.TagUnits {
+			continue
+		}
+		good := parts[s].data
+		for i := 0; i+4 <= min(len(good), 40); i += 4 {
+			for _, n := range []uint32{1 << 20, 1<<31 - 2, 1<<32 - 1} {
+				parts[s].data = bytes.Clone(good)
+				le.PutUint32(parts[s].data[i:], n)
+				data := parts.join(t)
+				before := allocated()
+				if err := readAll(data); err != nil {
+					t.Fatal(err)
+				}
+				if used := allocated() - before; used > 300*uint64(len(data))+8<<20 {
+					t.Errorf("%d at byte %d of section %s: %d bytes allocated", n, i, parts[s].info.Tag, used)
+				}
+			}
+		}
+		parts[s].data = good
+	}
+}
+
+func allocated() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.TotalAlloc
+}
+
+func TestUnknownCodec(t *testing.T) {
+	parts := split(t, small().write(t))
+	for s := range parts {
+		if tag := parts[s].info.Tag; tag == format.TagUnits || tag == format.TagNames {
+			parts[s].data[0]++
+			if _, _, err := open(parts.join(t)); !errors.Is(err, format.ErrVersion) {
+				t.Errorf("section %s: %v", tag, err)
+			}
+			parts[s].data[0]--
+		}
+	}
+	if _, err := NewContentWriter(format.NewWriter(&bytes.Buffer{}), 77); !errors.Is(err, format.ErrVersion) {
+		t.Errorf("NewContentWriter: %v", err)
+	}
+}
+
+// FuzzSections puts hostile bytes into one or two sections of a sound shard.
+func FuzzSections(f *testing.F) {
+	parts := split(f, small().write(f))
+	for i, p := range parts {
+		f.Add(uint8(i), p.data, uint8(0), parts[0].data)
+	}
+	f.Fuzz(func(t *testing.T, a uint8, dataA []byte, b uint8, dataB []byte) {
+		parts := slices.Clone(parts)
+		parts[int(a)%len(parts)].data = dataA
+		if b != 0 {
+			parts[int(b)%len(parts)].data = dataB
+		}
+		if err := readAll(parts.join(t)); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func FuzzDecodeUnit(f *testing.F) {
+	var e encoder
+	for _, unit := range [][]byte{[]byte("x"), bytes.Repeat([]byte("text "), 800), small().blobs[1][:SuperblockSize]} {
+		f.Add(bytes.Clone(e.encode(unit)), uint16(len(unit)))
+	}
+	f.Fuzz(func(t *testing.T, encoded []byte, n uint16) {
+		dst := bytes.Repeat([]byte{0xaa}, int(n%SuperblockSize)+1+32)
+		size := len(dst) - 32
+		_ = decodeUnit(dst[:size:size], encoded) // an error or some bytes
+		for _, b := range dst[size:] {
+			if b != 0xaa {
+				t.Fatal("bytes behind the unit are written")
+			}
+		}
+	})
+}
