@@ -82,8 +82,15 @@ func acquire(t *testing.T, s *catalog.Store, repo string) *catalog.Lease {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = lease.Release(context.Background()) })
+	t.Cleanup(func() { release(t, lease) })
 	return lease
+}
+
+// release gives a lease back; etcd may be gone already.
+func release(t *testing.T, lease *catalog.Lease) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Second)
+	defer cancel()
+	_ = lease.Release(ctx)
 }
 
 // nextRoot is what an honest job publishes under a lease.

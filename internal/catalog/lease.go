@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -27,9 +28,10 @@ type Lease struct {
 	life   int64 // create revision of the desired record: another one after delete and put
 	before *repoState
 
-	cancel context.CancelFunc
-	lost   chan struct{}
-	ended  sync.WaitGroup
+	cancel   context.CancelFunc
+	lost     chan struct{}
+	ended    sync.WaitGroup
+	released atomic.Bool
 }
 
 // AcquireLease takes the repo's lease for as long as it is kept alive; ttl is how
@@ -151,13 +153,17 @@ func (l *Lease) Fence() int64 { return l.fence }
 func (l *Lease) Lost() <-chan struct{} { return l.lost }
 
 // Release gives the lease back, so that another job need not wait for the ttl.
-// After an error the lease ends with its ttl. It may be called again.
+// After an error it may be called again; else the lease ends with its ttl.
 func (l *Lease) Release(ctx context.Context) error {
 	l.cancel()
 	l.ended.Wait()
+	if l.released.Load() {
+		return nil
+	}
 	if _, err := l.store.client.Revoke(ctx, l.id); err != nil && !isLeaseGone(err) {
 		return fmt.Errorf("release lease of %q: %w", l.repo, err)
 	}
+	l.released.Store(true)
 	return nil
 }
 

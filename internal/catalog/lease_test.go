@@ -76,7 +76,7 @@ func TestLeaseOutlivesItsTTLWhileKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer lease.Release(context.Background())
+	defer release(t, lease)
 	// etcd's clock cannot be faked: this is the ttl and half of it again.
 	time.Sleep(1500 * time.Millisecond)
 	if _, err := s.Publish(t.Context(), lease, nil, nextRoot(lease)); err != nil {
@@ -128,7 +128,7 @@ func TestCutOffHolderIsFenced(t *testing.T) {
 	g.shut()
 	for {
 		if other, err := s.AcquireLease(t.Context(), "repo", time.Second); err == nil {
-			defer other.Release(context.Background())
+			defer release(t, other)
 			break
 		} else if !errors.Is(err, catalog.ErrLeased) {
 			t.Fatal(err)

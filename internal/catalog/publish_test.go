@@ -166,16 +166,19 @@ func TestRootNeverGoesBack(t *testing.T) {
 // was served must be one generation after the other, each of a newer lease.
 func TestRacingJobsPublishOneChain(t *testing.T) {
 	s := newStore(t)
-	putDesired(t, s, "repo")
-	const jobs = 6
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	_, begin, err := s.PutDesired(t.Context(), &catalogv1.Desired{Name: "repo"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const jobs, attempts = 6, 150
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	history := shared.Client().Watch(t.Context(), "/"+t.Name()+"/roots/", clientv3.WithPrefix(), clientv3.WithRev(1))
+	history := shared.Client().Watch(ctx, "/"+t.Name()+"/roots/", clientv3.WithPrefix(), clientv3.WithRev(begin))
 	var wg sync.WaitGroup
 	var published sync.Map // fence → revision
 	for range jobs {
 		wg.Go(func() {
-			for range 30 {
+			for range attempts {
 				race(ctx, s, &published)
 			}
 		})

@@ -1,0 +1,311 @@
+package catalog_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/embedded"
+)
+
+func newView(t *testing.T, s *catalog.Store) *catalog.View {
+	t.Helper()
+	v := catalog.NewView(t.Context(), s, quiet())
+	t.Cleanup(v.Close)
+	return v
+}
+
+// sameAsStore compares a snapshot with what the store lists.
+func sameAsStore(t *testing.T, s *catalog.Store, snapshot *catalog.Snapshot) {
+	t.Helper()
+	want := map[string]int64{}
+	for root, err := range s.ListRoots(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		want[root.Record.Repo] = root.Revision
+	}
+	got := map[string]int64{}
+	for _, root := range snapshot.Roots() {
+		got[root.Record.Repo] = root.Revision
+		if found, ok := snapshot.Root(root.Record.Repo); !ok || found.Revision != root.Revision {
+			t.Errorf("Root(%q) = %v, %v", root.Record.Repo, found, ok)
+		}
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("view has %v, store %v", got, want)
+	}
+	if !slices.IsSortedFunc(snapshot.Roots(), func(a, b catalog.Root) int {
+		return slices.Compare([]byte(a.Record.Repo), []byte(b.Record.Repo))
+	}) {
+		t.Error("roots are not in order")
+	}
+}
+
+func current(t *testing.T, v *catalog.View) *catalog.Snapshot {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	snapshot, err := v.Current(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return snapshot
+}
+
+func TestViewFollows(t *testing.T) {
+	s := newStore(t)
+	v := newView(t, s)
+	if snapshot := current(t, v); len(snapshot.Roots()) != 0 || snapshot.Revision == 0 {
+		t.Errorf("empty catalog: %d roots at %d", len(snapshot.Roots()), snapshot.Revision)
+	}
+	for _, repo := range []string{"b", "a", "c", "a"} {
+		putDesired(t, s, repo)
+		revision := publish(t, s, repo)
+		snapshot, err := v.WaitFor(t.Context(), revision)
+		if err != nil {
+			t.Fatal(err)
+		}
+		root, ok := snapshot.Root(repo)
+		if !ok || root.Revision != revision {
+			t.Errorf("after revision %d: %v, %v", revision, root, ok)
+		}
+		sameAsStore(t, s, snapshot)
+	}
+	revision, err := s.DeleteRepo(t.Context(), "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	snapshot, err := v.WaitFor(t.Context(), revision)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := snapshot.Root("b"); ok {
+		t.Error("a deleted repo is still in the view")
+	}
+	sameAsStore(t, s, snapshot)
+}
+
+func TestSnapshotsDoNotChange(t *testing.T) {
+	s := newStore(t)
+	v := newView(t, s)
+	putDesired(t, s, "repo")
+	revision := publish(t, s, "repo")
+	old, err := v.WaitFor(t.Context(), revision)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := publish(t, s, "repo")
+	<-old.Changed()
+	if _, err := v.WaitFor(t.Context(), next); err != nil {
+		t.Fatal(err)
+	}
+	if root, _ := old.Root("repo"); root.Revision != revision {
+		t.Error("an old snapshot changed")
+	}
+}
+
+func TestWaitForEndsWithItsContext(t *testing.T) {
+	v := newView(t, newStore(t))
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(10*time.Millisecond, cancel)
+	if _, err := v.WaitFor(ctx, 1<<60); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// Writers acknowledge changes while readers ask for the current state: no reader
+// may miss what was acknowledged before it asked.
+func TestCurrentIsLinearizable(t *testing.T) {
+	s := newStore(t)
+	const writers, readers, rounds = 3, 6, 25
+	views := []*catalog.View{newView(t, s), newView(t, s)}
+	var acknowledged [writers]atomic.Uint64 // generation of each writer's repo; 0 after a delete
+	var writing, reading sync.WaitGroup
+	done := make(chan struct{})
+	for w := range writers {
+		repo := fmt.Sprintf("repo%d", w)
+		writing.Go(func() {
+			for range rounds {
+				putDesired(t, s, repo)
+				lease := acquire(t, s, repo)
+				next := nextRoot(lease)
+				if _, err := s.Publish(t.Context(), lease, lease.Root(), next); err != nil {
+					t.Error(err)
+				}
+				_ = lease.Release(t.Context())
+				acknowledged[w].Store(next.Generation)
+			}
+		})
+	}
+	for r := range readers {
+		reading.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				w := rand.IntN(writers)
+				known := acknowledged[w].Load()
+				snapshot := current(t, views[r%len(views)])
+				root, _ := snapshot.Root(fmt.Sprintf("repo%d", w))
+				if root.Record.GetGeneration() < known {
+					t.Errorf("generation %d was acknowledged, read %d", known, root.Record.GetGeneration())
+				}
+			}
+		})
+	}
+	writing.Wait()
+	close(done)
+	reading.Wait()
+}
+
+// The view is cut off while repos change and etcd forgets the history: it must
+// list anew, and lose what was deleted meanwhile.
+func TestViewCatchesUpAfterCompaction(t *testing.T) {
+	s := newStore(t)
+	for _, repo := range []string{"stays", "changes", "goes"} {
+		putDesired(t, s, repo)
+		publish(t, s, repo)
+	}
+	g := newGate(t, shared.Endpoint())
+	v := newView(t, catalog.New(connect(t, g.endpoint()), "/"+t.Name()+"/"))
+	before := current(t, v)
+	g.shut()
+	publish(t, s, "changes")
+	putDesired(t, s, "comes")
+	publish(t, s, "comes")
+	revision, err := s.DeleteRepo(t.Context(), "goes")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := shared.Client().Compact(t.Context(), revision); err != nil {
+		t.Fatal(err)
+	}
+	if now := v.Snapshot(); now.Revision != before.Revision || len(now.Roots()) != 3 {
+		t.Errorf("a view that is cut off must keep what it has: %v", now.Roots())
+	}
+	g.open(t)
+	snapshot := current(t, v)
+	sameAsStore(t, s, snapshot)
+	if _, ok := snapshot.Root("goes"); ok {
+		t.Error("a repo that was deleted while the view was away is still there")
+	}
+	// And it follows on from there.
+	again := publish(t, s, "stays")
+	if snapshot, err = v.WaitFor(t.Context(), again); err != nil {
+		t.Fatal(err)
+	}
+	sameAsStore(t, s, snapshot)
+}
+
+func TestViewCatchesUpAfterRestart(t *testing.T) {
+	dir := t.TempDir()
+	etcd, err := embedded.StartEtcd(t.Context(), etcdConfig(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	endpoint := etcd.Endpoint()
+	s := catalog.New(connect(t, endpoint), "")
+	v := newView(t, s)
+	putDesired(t, s, "repo")
+	publish(t, s, "repo")
+	if n := len(current(t, v).Roots()); n != 1 {
+		t.Fatalf("%d roots", n)
+	}
+	for range 2 {
+		if err := etcd.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(v.Snapshot().Roots()); n != 1 {
+			t.Errorf("%d roots while etcd is away, want the 1 there was", n)
+		}
+		if etcd, err = embedded.StartEtcd(t.Context(), etcdConfig(dir)); err != nil {
+			t.Fatal(err)
+		}
+		revision := publish(t, s, "repo")
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		snapshot, err := v.WaitFor(ctx, revision)
+		cancel()
+		if err != nil {
+			t.Fatal(err)
+		}
+		sameAsStore(t, s, snapshot)
+	}
+	v.Close()
+	if err := etcd.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestViewStartsBeforeEtcd(t *testing.T) {
+	s := newStore(t)
+	putDesired(t, s, "repo")
+	publish(t, s, "repo")
+	g := newGate(t, shared.Endpoint())
+	g.shut()
+	v := newView(t, catalog.New(connect(t, g.endpoint()), "/"+t.Name()+"/"))
+	if v.Snapshot().Revision != 0 {
+		t.Error("snapshot before etcd was reached")
+	}
+	g.open(t)
+	sameAsStore(t, s, current(t, v))
+}
+
+func TestWithinAsksOnlyWhenNeeded(t *testing.T) {
+	g := newGate(t, shared.Endpoint())
+	v := newView(t, catalog.New(connect(t, g.endpoint()), "/"+t.Name()+"/"))
+	if _, err := v.Within(t.Context(), time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	g.shut()
+	if _, err := v.Within(t.Context(), time.Hour); err != nil {
+		t.Errorf("asked etcd although the view was current within the hour: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := v.Within(ctx, 0); err == nil {
+		t.Error("answered without etcd although nothing but now was allowed")
+	}
+	g.open(t)
+}
+
+// One root that cannot be decoded must not take the others away.
+func TestBrokenRootIsLeftOut(t *testing.T) {
+	s := newStore(t)
+	for key, value := range map[string]string{"roots/broken": "\xff", "roots/misplaced": "\x0a\x01x"} {
+		if _, err := shared.Client().Put(t.Context(), "/"+t.Name()+"/"+key, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	putDesired(t, s, "whole")
+	publish(t, s, "whole")
+	roots := current(t, newView(t, s)).Roots()
+	if len(roots) != 1 || roots[0].Record.Repo != "whole" {
+		t.Errorf("roots: %v", roots)
+	}
+}
+
+func TestListRootsNamesTheBrokenOne(t *testing.T) {
+	s := newStore(t)
+	if _, err := shared.Client().Put(t.Context(), "/"+t.Name()+"/roots/broken", "\xff"); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range s.ListRoots(t.Context()) {
+		if err == nil {
+			t.Error("listed a record that cannot be decoded")
+		}
+	}
+	if _, err := s.GetRoot(t.Context(), "broken"); err == nil || errors.Is(err, catalog.ErrNotFound) {
+		t.Errorf("read a record that cannot be decoded: %v", err)
+	}
+}
