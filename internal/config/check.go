@@ -89,16 +89,20 @@ func (c *Check) Address(key, value string) {
 	c.That(err == nil, key, value, "HOST:PORT with a port from 0 to 65535")
 }
 
-// unjoin lists the parts of a joined error; nil has none.
+// unjoin lists the parts of a joined error, and the parts of those; nil has none.
 func unjoin(err error) []error {
 	if err == nil {
 		return nil
 	}
 	var many interface{ Unwrap() []error }
-	if errors.As(err, &many) {
-		return slices.Clone(many.Unwrap())
+	if !errors.As(err, &many) {
+		return []error{err}
 	}
-	return []error{err}
+	var parts []error
+	for _, part := range many.Unwrap() {
+		parts = append(parts, unjoin(part)...)
+	}
+	return parts
 }
 
 // distance is the Levenshtein distance of two keys: how many characters to
