@@ -129,11 +129,15 @@ func (l *rawList) span(b int) (from, to uint32) {
 // decode fills values with block b and returns its part of values.
 func (l *rawList) decode(b int, values *[blockSize]uint32) ([]uint32, error) {
 	from, to := l.span(b)
-	if from > to || uint64(to) > uint64(len(l.body)) {
+	last := l.lastOf(b)
+	switch {
+	case from > to || uint64(to) > uint64(len(l.body)):
 		return nil, errBlockEnds
+	case last > l.last:
+		return nil, errBlockOrder
 	}
 	block := values[:l.blockLen(b)]
-	block[len(block)-1] = l.lastOf(b)
+	block[len(block)-1] = last
 	if err := decodeBlock(l.body[from:to], l.firstOf(b), block); err != nil {
 		return nil, err
 	}

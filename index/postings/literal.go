@@ -18,7 +18,7 @@ var ErrNoWindows = errors.New("a literal without n-grams has no candidates")
 // A window that does not occur at all gives Candidates without any; no window at all
 // is ErrNoWindows.
 func (x *Index) Literal(windows []ngram.Window) (*Candidates, error) {
-	return x.literal(windows, choose)
+	return x.literal(windows, maxFollowers)
 }
 
 // planned is one n-gram of a literal with the windows that have it.
@@ -27,7 +27,7 @@ type planned struct {
 	windows []ngram.Window
 }
 
-func (x *Index) literal(windows []ngram.Window, choose func([]planned) []planned) (*Candidates, error) {
+func (x *Index) literal(windows []ngram.Window, followers int) (*Candidates, error) {
 	if len(windows) == 0 {
 		return nil, ErrNoWindows
 	}
@@ -38,7 +38,7 @@ func (x *Index) literal(windows []ngram.Window, choose func([]planned) []planned
 	if !found {
 		return &Candidates{done: true}, nil
 	}
-	return newCandidates(plan[0], choose(plan[1:])), nil
+	return newCandidates(plan[0], plan[1:min(len(plan), followers+1)]), nil
 }
 
 // plan looks up the n-grams, each once, and puts the rarest first. It reports false
@@ -78,24 +78,20 @@ func (p *planned) relate(anchor ngram.Window) (related relation) {
 	return related
 }
 
-// maxFollowers bounds the lists read besides the anchor's.
-const maxFollowers = 12
-
-// choose takes the rarest n-grams.
-func choose(others []planned) []planned {
-	return others[:min(len(others), maxFollowers)]
-}
+// maxFollowers bounds the lists read besides the anchor's: the next rarest ones.
+const maxFollowers = 8
 
 // Candidates walks the superblocks in which a literal may be found. It allocates
 // nothing. One goroutine at a time.
 type Candidates struct {
-	anchor    ngram.Window
-	lead      Iterator
-	followers []follower
-	started   bool
-	done      bool
-	blocks    uint8
-	err       error
+	anchor     ngram.Window
+	lead       Iterator
+	followers  []follower
+	exhaustive bool // uses every list to the end, worth it or not
+	started    bool
+	done       bool
+	blocks     uint8
+	err        error
 }
 
 func newCandidates(lead planned, others []planned) *Candidates {
@@ -112,7 +108,7 @@ func newCandidates(lead planned, others []planned) *Candidates {
 // candidates that there may be. It is 0 when there is none.
 func (c *Candidates) Cost() uint64 { return uint64(c.lead.list.raw.df) }
 
-// Lists is the number of posting lists that are read.
+// Lists is the number of posting lists that are looked into.
 func (c *Candidates) Lists() int {
 	if c.Cost() == 0 {
 		return 0
@@ -176,7 +172,12 @@ func (c *Candidates) settle(at bool) (superblock uint32, blocks uint8, ok bool) 
 func (c *Candidates) meet() (next uint32, more bool) {
 	superblock := c.lead.value()
 	for i := range c.followers {
-		if ok, next, more := c.followers[i].meet(superblock); !ok {
+		f := &c.followers[i]
+		if f.idle {
+			continue
+		}
+		if ok, next, more := f.meet(superblock); !ok {
+			c.judge(f, true)
 			return next, more
 		}
 	}
@@ -187,13 +188,25 @@ func (c *Candidates) meet() (next uint32, more bool) {
 func (c *Candidates) match() uint8 {
 	blocks, err := c.lead.Mask()
 	for i := 0; err == nil && blocks != 0 && i < len(c.followers); i++ {
-		blocks, err = c.followers[i].allow(blocks)
+		f := &c.followers[i]
+		if f.idle {
+			continue
+		}
+		blocks, err = f.allow(blocks)
+		c.judge(f, blocks == 0)
 	}
 	if err != nil {
 		c.err = err
 		return 0
 	}
 	return blocks
+}
+
+// judge counts whether a follower refused the lead's superblock.
+func (c *Candidates) judge(f *follower, refused bool) {
+	if !c.exhaustive {
+		f.worth.judge(refused)
+	}
 }
 
 // finish ends the walk and keeps the first error of a list.
