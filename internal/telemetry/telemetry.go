@@ -38,8 +38,10 @@ type Identity struct {
 // Telemetry is what components log, trace and count with. It is safe for
 // concurrent use.
 type Telemetry struct {
+	root       *slog.Logger // without a component
 	logger     *slog.Logger
 	provider   *sdktrace.TracerProvider
+	exporter   sdktrace.SpanExporter // nil where spans go nowhere
 	registerer prometheus.Registerer
 	registry   *prometheus.Registry
 }
@@ -68,7 +70,7 @@ func Start(ctx context.Context, cfg Config, id Identity, opts ...Option) (*Telem
 	}
 	id = id.complete()
 	logger := newLogger(o.logs, cfg)
-	provider, err := newProvider(ctx, cfg, id, o.exporter)
+	provider, exporter, err := newProvider(ctx, cfg, id, o.exporter)
 	if err != nil {
 		return nil, fmt.Errorf("start tracing: %w", err)
 	}
@@ -79,25 +81,32 @@ func Start(ctx context.Context, cfg Config, id Identity, opts ...Option) (*Telem
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
 		logger.Warn("telemetry lost", "error", err)
 	}))
-	return &Telemetry{logger: logger, provider: provider, registerer: registry, registry: registry}, nil
+	t := &Telemetry{root: logger, provider: provider, exporter: exporter, registry: registry}
+	return t.For(id.Service), nil
 }
 
-// Shutdown sends the spans that are still here, until ctx ends, and stops.
+// Shutdown sends the spans that are still here, until ctx ends, and stops. What
+// could not be sent by then is lost, and that is the error.
 func (t *Telemetry) Shutdown(ctx context.Context) error {
-	if err := t.provider.Shutdown(ctx); err != nil {
-		return fmt.Errorf("stop tracing: %w", err)
+	err := t.provider.Shutdown(ctx)
+	if err == nil {
+		return nil
 	}
-	return nil
+	if t.exporter != nil {
+		// The provider has left its exporter to go on trying.
+		err = errors.Join(err, t.exporter.Shutdown(ctx))
+	}
+	return fmt.Errorf("stop tracing: %w", err)
 }
 
 // For returns the telemetry of one component of the process: its log records
-// have the attribute component, its metrics the label component. Each component
-// may then register the same metric. It shares everything else with t; only t
-// is shut down.
+// have the attribute component, its metrics the label component; before For,
+// that is the service's name. Each component may register the same metric. All
+// else is shared, and only one of them is shut down.
 func (t *Telemetry) For(component string) *Telemetry {
 	own := *t
-	own.logger = t.logger.With("component", component)
-	own.registerer = prometheus.WrapRegistererWith(prometheus.Labels{"component": component}, t.registerer)
+	own.logger = t.root.With("component", component)
+	own.registerer = prometheus.WrapRegistererWith(prometheus.Labels{"component": component}, t.registry)
 	return &own
 }
 

@@ -10,8 +10,9 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// newProvider makes spans and, if there is somewhere to send them, sends them.
-func newProvider(ctx context.Context, cfg Config, id Identity, exporter sdktrace.SpanExporter) (*sdktrace.TracerProvider, error) {
+// newProvider makes spans and, if there is somewhere to send them, sends them:
+// by the exporter given, or to the collector of the configuration.
+func newProvider(ctx context.Context, cfg Config, id Identity, exporter sdktrace.SpanExporter) (*sdktrace.TracerProvider, sdktrace.SpanExporter, error) {
 	opts := []sdktrace.TracerProviderOption{
 		sdktrace.WithResource(resource.NewSchemaless(
 			attribute.String("service.name", id.Service),
@@ -26,9 +27,10 @@ func newProvider(ctx context.Context, cfg Config, id Identity, exporter sdktrace
 	case cfg.OTLPEndpoint != "":
 		collector, err := otlptracegrpc.New(ctx, otlptracegrpc.WithEndpointURL(cfg.OTLPEndpoint))
 		if err != nil {
-			return nil, fmt.Errorf("collector %s: %w", cfg.OTLPEndpoint, err)
+			return nil, nil, fmt.Errorf("collector %s: %w", cfg.OTLPEndpoint, err)
 		}
+		exporter = collector
 		opts = append(opts, sdktrace.WithBatcher(collector))
 	}
-	return sdktrace.NewTracerProvider(opts...), nil
+	return sdktrace.NewTracerProvider(opts...), exporter, nil
 }

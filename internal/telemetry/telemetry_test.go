@@ -1,0 +1,220 @@
+package telemetry_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/propagation"
+	collectorv1 "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+
+	"github.com/trawl-search/trawl/internal/telemetry"
+	"github.com/trawl-search/trawl/internal/telemetry/telemetrytest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// start starts telemetry that logs to a buffer.
+func start(t *testing.T, change func(*telemetry.Config)) (*telemetry.Telemetry, *bytes.Buffer) {
+	t.Helper()
+	var cfg telemetry.Config
+	cfg.SetDefaults()
+	change(&cfg)
+	if err := cfg.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	var logs bytes.Buffer
+	tel, err := telemetry.Start(t.Context(), cfg, telemetry.Identity{Service: "trawl-test", Version: "v1", Instance: "one"}, telemetry.WithLogs(&logs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tel, &logs
+}
+
+func shutdown(t *testing.T, tel *telemetry.Telemetry) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := tel.Shutdown(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLogsCarryTheTrace(t *testing.T) {
+	tel, logs := start(t, func(*telemetry.Config) {})
+	defer shutdown(t, tel)
+	ctx, span := tel.Tracer("test").Start(t.Context(), "work")
+	tel.For("searcher").Logger().With("a", 1).InfoContext(ctx, "inside")
+	span.End()
+	tel.Logger().Info("outside")
+	tel.Logger().Debug("too little to be logged")
+
+	var inside, outside map[string]any
+	lines := strings.Split(strings.TrimSpace(logs.String()), "\n")
+	if len(lines) != 2 || json.Unmarshal([]byte(lines[0]), &inside) != nil || json.Unmarshal([]byte(lines[1]), &outside) != nil {
+		t.Fatalf("want two lines of JSON, have %q", lines)
+	}
+	if want := span.SpanContext().TraceID().String(); inside["trace_id"] != want || inside["span_id"] != span.SpanContext().SpanID().String() {
+		t.Errorf("%v lacks the trace id %s or the span id", inside, want)
+	}
+	if inside["component"] != "searcher" || inside["a"] != 1.0 || !strings.HasSuffix(inside["time"].(string), "Z") {
+		t.Errorf("%v lacks an attribute, or its time is not in UTC", inside)
+	}
+	if _, has := outside["trace_id"]; has {
+		t.Errorf("%v has a trace id", outside)
+	}
+}
+
+func TestTextLogs(t *testing.T) {
+	tel, logs := start(t, func(c *telemetry.Config) { c.LogFormat, c.LogLevel = "text", "warn" })
+	defer shutdown(t, tel)
+	tel.Logger().Info("left out")
+	tel.Logger().Warn("kept")
+	if got := logs.String(); !strings.Contains(got, "level=WARN msg=kept") || strings.Contains(got, "left out") {
+		t.Errorf("logged %q", got)
+	}
+}
+
+func TestComponentsShareARegistry(t *testing.T) {
+	tel, _ := start(t, func(*telemetry.Config) {})
+	defer shutdown(t, tel)
+	for _, tel := range []*telemetry.Telemetry{tel, tel.For("router"), tel.For("router").For("searcher")} {
+		c := prometheus.NewCounter(prometheus.CounterOpts{Name: "trawl_things_total", Help: "Things."})
+		if err := tel.Metrics().Register(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	families, err := tel.Gatherer().Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]string{}
+	for _, f := range families {
+		found[f.GetName()] = f.String()
+	}
+	things := found["trawl_things_total"]
+	for _, component := range []string{"trawl-test", "router", "searcher"} {
+		if !strings.Contains(things, `value:"`+component+`"`) {
+			t.Errorf("the counter of %s is not among %s", component, things)
+		}
+	}
+	if build := found["trawl_build_info"]; !strings.Contains(build, `value:"v1"`) || found["go_goroutines"] == "" {
+		t.Errorf("the process says of itself: %s", build)
+	}
+}
+
+// collector is an OpenTelemetry collector that keeps what it is sent.
+type collector struct {
+	collectorv1.UnimplementedTraceServiceServer
+	mu    sync.Mutex
+	names []string
+	from  []string
+}
+
+// Export implements the collector's service.
+func (c *collector) Export(_ context.Context, req *collectorv1.ExportTraceServiceRequest) (*collectorv1.ExportTraceServiceResponse, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, resource := range req.GetResourceSpans() {
+		for _, attr := range resource.GetResource().GetAttributes() {
+			c.from = append(c.from, attr.GetKey()+"="+attr.GetValue().GetStringValue())
+		}
+		for _, scope := range resource.GetScopeSpans() {
+			for _, span := range scope.GetSpans() {
+				c.names = append(c.names, span.GetName())
+			}
+		}
+	}
+	return &collectorv1.ExportTraceServiceResponse{}, nil
+}
+
+func TestSpansReachTheCollector(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, kept := grpc.NewServer(), &collector{}
+	collectorv1.RegisterTraceServiceServer(server, kept)
+	served := make(chan error)
+	go func() { served <- server.Serve(ln) }()
+
+	tel, _ := start(t, func(c *telemetry.Config) { c.OTLPEndpoint = "http://" + ln.Addr().String() })
+	_, span := tel.Tracer("test").Start(t.Context(), "work")
+	span.End()
+	shutdown(t, tel)
+	server.Stop()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	if len(kept.names) != 1 || kept.names[0] != "work" {
+		t.Errorf("the collector has the spans %q", kept.names)
+	}
+	if got := strings.Join(kept.from, " "); got != "service.instance.id=one service.name=trawl-test service.version=v1" {
+		t.Errorf("they are from %s", got)
+	}
+}
+
+func TestACollectorThatIsAwayStopsNothing(t *testing.T) {
+	tel, _ := start(t, func(c *telemetry.Config) { c.OTLPEndpoint = "http://127.0.0.1:1" })
+	_, span := tel.Tracer("test").Start(t.Context(), "work")
+	span.End()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	if err := tel.Shutdown(ctx); err == nil {
+		t.Error("the spans went where nobody listens")
+	}
+}
+
+func TestSampling(t *testing.T) {
+	tel, _ := start(t, func(c *telemetry.Config) { c.TraceSampling = 0 })
+	defer shutdown(t, tel)
+	_, span := tel.Tracer("test").Start(t.Context(), "work")
+	if c := span.SpanContext(); !c.IsValid() || c.IsSampled() {
+		t.Errorf("span context %+v, want a trace id that is not sampled", c)
+	}
+	// The caller's decision counts.
+	carrier := propagation.MapCarrier{"traceparent": "00-0123456789abcdef0123456789abcdef-0123456789abcdef-01"}
+	_, span = tel.Tracer("test").Start(tel.Propagator().Extract(t.Context(), carrier), "work")
+	if c := span.SpanContext(); !c.IsSampled() || c.TraceID().String() != "0123456789abcdef0123456789abcdef" {
+		t.Errorf("span context %+v, want the caller's trace, sampled", c)
+	}
+}
+
+func TestConfigMistakes(t *testing.T) {
+	for key, change := range map[string]func(*telemetry.Config){
+		"log-level":      func(c *telemetry.Config) { c.LogLevel = "loud" },
+		"log-format":     func(c *telemetry.Config) { c.LogFormat = "xml" },
+		"trace-sampling": func(c *telemetry.Config) { c.TraceSampling = 1.5 },
+		"otlp-endpoint":  func(c *telemetry.Config) { c.OTLPEndpoint = "collector:4317" },
+	} {
+		var cfg telemetry.Config
+		cfg.SetDefaults()
+		change(&cfg)
+		if err := cfg.Validate(); err == nil || !strings.HasPrefix(err.Error(), key+" = ") {
+			t.Errorf("%s: error %v", key, err)
+		}
+	}
+	for _, endpoint := range []string{"http://user:hunter2@host:1", "https://host:1?key=hunter2", "http://hunter2:%zz"} {
+		cfg := telemetry.Config{LogLevel: "info", LogFormat: "json", OTLPEndpoint: endpoint}
+		if err := cfg.Validate(); err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: error %v", endpoint, err)
+		}
+	}
+}
+
+func TestForTests(t *testing.T) {
+	tel, spans := telemetrytest.New(t)
+	_, span := tel.Tracer("test").Start(t.Context(), "work")
+	span.End()
+	if got := spans.GetSpans(); len(got) != 1 || got[0].Name != "work" {
+		t.Errorf("spans %v", got)
+	}
+}
