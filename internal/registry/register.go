@@ -144,7 +144,6 @@ func (r *Registration) setStored(stored *catalogv1.Searcher) {
 func (r *Registration) keep(ctx context.Context) {
 	for backoff := minBackoff; ctx.Err() == nil; backoff = min(2*backoff, maxBackoff) {
 		registered, err := r.hold(ctx)
-		r.setStored(nil)
 		if ctx.Err() != nil {
 			return
 		}
@@ -168,6 +167,7 @@ func (r *Registration) hold(ctx context.Context) (registered bool, err error) {
 		return false, err
 	}
 	defer r.leave(ctx, lease)
+	defer r.setStored(nil)
 	beats, err := r.client.KeepAlive(ctx, lease)
 	if err != nil {
 		return false, fmt.Errorf("keep lease alive: %w", err)

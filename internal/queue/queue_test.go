@@ -1,0 +1,503 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"go.uber.org/goleak"
+
+	"github.com/trawl-search/trawl/internal/embedded"
+	"github.com/trawl-search/trawl/internal/queue"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// limit is how long a test waits for what must come; far above what it takes.
+const limit = 30 * time.Second
+
+func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
+
+// brisk is a configuration whose waits suit tests.
+func brisk() queue.Config {
+	return queue.Config{
+		AckWait: 300 * time.Millisecond, MaxDeliver: 3,
+		RetryMin: 10 * time.Millisecond, RetryMax: 40 * time.Millisecond, Logger: quiet(),
+	}
+}
+
+func startNATS(t *testing.T, dir, listen string) *embedded.NATS {
+	t.Helper()
+	n, err := embedded.StartNATS(t.Context(), embedded.Config{Dir: dir, NATSListen: listen, Logger: quiet()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = n.Close() })
+	return n
+}
+
+func newQueue(t *testing.T, nc *nats.Conn, cfg queue.Config) *queue.Queue {
+	t.Helper()
+	q, err := queue.New(nc, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q
+}
+
+// fresh is a queue on a server of its own.
+func fresh(t *testing.T) (*queue.Queue, *nats.Conn) {
+	t.Helper()
+	nc := startNATS(t, t.TempDir(), "").Conn()
+	q := newQueue(t, nc, brisk())
+	if err := q.Ensure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return q, nc
+}
+
+func publish(t *testing.T, q *queue.Queue, jobs ...queue.Job) {
+	t.Helper()
+	for _, job := range jobs {
+		if err := q.Publish(t.Context(), job); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// consume runs Consume until the test ends or stop is called, which waits for it.
+func consume(t *testing.T, q *queue.Queue, workers int, handle queue.Handler) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := q.Consume(ctx, workers, handle); err != nil {
+			t.Errorf("consume: %v", err)
+		}
+	})
+	stop = func() { cancel(); wg.Wait() }
+	t.Cleanup(stop)
+	return stop
+}
+
+func receive[T any](t *testing.T, from <-chan T, what string) T {
+	t.Helper()
+	select {
+	case v := <-from:
+		return v
+	case <-time.After(limit):
+		t.Fatalf("waited in vain for %s", what)
+		panic("unreachable")
+	}
+}
+
+// eventually waits for a condition that other goroutines bring about.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(limit); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited in vain: %s", what)
+		}
+	}
+}
+
+// left counts the messages in a stream.
+func left(t *testing.T, nc *nats.Conn, stream string) uint64 {
+	t.Helper()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := js.Stream(t.Context(), stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.CachedInfo().State.Msgs
+}
+
+func letters(t *testing.T, q *queue.Queue) []queue.DeadLetter {
+	t.Helper()
+	var all []queue.DeadLetter
+	for letter, err := range q.DeadLetters(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, letter)
+	}
+	return all
+}
+
+func TestEveryJobIsDoneOnce(t *testing.T) {
+	q, nc := fresh(t)
+	var mu sync.Mutex
+	done := map[queue.Job]int{}
+	consume(t, q, 4, func(_ context.Context, d *queue.Delivery) error {
+		mu.Lock()
+		defer mu.Unlock()
+		done[d.Job]++
+		return nil
+	})
+	for i := range 50 {
+		// Names need not fit into a header or a subject.
+		publish(t, q, queue.Job{Repo: fmt.Sprintf("host/ö\r\n *>%d", i%10), Epoch: uint64(i / 10)})
+	}
+	eventually(t, "all jobs settled", func() bool { return left(t, nc, queue.JobStream) == 0 })
+	mu.Lock()
+	defer mu.Unlock()
+	if len(done) != 50 {
+		t.Errorf("%d different jobs, want 50", len(done))
+	}
+	for job, n := range done {
+		if n != 1 {
+			t.Errorf("%v done %d times", job, n)
+		}
+	}
+}
+
+func TestDuplicatesAreDropped(t *testing.T) {
+	q, nc := fresh(t)
+	publish(t, q, queue.Job{Repo: "a", Epoch: 1}, queue.Job{Repo: "a", Epoch: 1})
+	if n := left(t, nc, queue.JobStream); n != 1 {
+		t.Errorf("%d messages for one job", n)
+	}
+	publish(t, q, queue.Job{Repo: "a", Epoch: 2}, queue.Job{Repo: "a", Epoch: 1, Attempt: 1}, queue.Job{Repo: "b", Epoch: 1})
+	if n := left(t, nc, queue.JobStream); n != 4 {
+		t.Errorf("%d messages for four jobs", n)
+	}
+}
+
+func TestJobComesAgainAfterCrash(t *testing.T) {
+	q, nc := fresh(t)
+	publish(t, q, queue.Job{Repo: "a", Epoch: 1})
+	// A worker that takes the message and dies never says anything about it.
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	consumer, err := js.Consumer(t.Context(), queue.JobStream, "indexers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := consumer.Next(jetstream.FetchMaxWait(limit)); err != nil {
+		t.Fatal(err)
+	}
+	again := make(chan queue.Delivery, 1)
+	consume(t, q, 1, func(_ context.Context, d *queue.Delivery) error { again <- *d; return nil })
+	if d := receive(t, again, "redelivery"); d.Repo != "a" || d.NumDelivered != 2 {
+		t.Errorf("redelivered %+v", d)
+	}
+}
+
+func TestHeartbeatKeepsSlowJob(t *testing.T) {
+	q, nc := fresh(t)
+	var started atomic.Int32
+	consume(t, q, 2, func(context.Context, *queue.Delivery) error {
+		started.Add(1)
+		time.Sleep(4 * brisk().AckWait) // the server's clock cannot be faked
+		return nil
+	})
+	publish(t, q, queue.Job{Repo: "slow"})
+	eventually(t, "job settled", func() bool { return left(t, nc, queue.JobStream) == 0 })
+	if n := started.Load(); n != 1 {
+		t.Errorf("slow job was started %d times", n)
+	}
+}
+
+func TestTransientErrorIsTriedAgainAndThenGivenUp(t *testing.T) {
+	q, nc := fresh(t)
+	var tries atomic.Int32
+	consume(t, q, 1, func(_ context.Context, d *queue.Delivery) error {
+		if n := int(tries.Add(1)); d.NumDelivered != n {
+			t.Errorf("delivery %d says it is number %d", n, d.NumDelivered)
+		}
+		return fmt.Errorf("try %d: no route", d.NumDelivered)
+	})
+	publish(t, q, queue.Job{Repo: "a", Epoch: 7})
+	eventually(t, "dead letter", func() bool { return len(letters(t, q)) == 1 })
+	letter := letters(t, q)[0]
+	if letter.Job != (queue.Job{Repo: "a", Epoch: 7}) || letter.NumDelivered != 3 || !strings.Contains(letter.Reason, "try 3: no route") || letter.Time.IsZero() {
+		t.Errorf("letter %+v", letter)
+	}
+	eventually(t, "job gone", func() bool { return left(t, nc, queue.JobStream) == 0 })
+	if tries.Load() != 3 {
+		t.Errorf("%d tries", tries.Load())
+	}
+}
+
+func TestPermanentErrorIsGivenUpAtOnce(t *testing.T) {
+	q, nc := fresh(t)
+	var tries atomic.Int32
+	consume(t, q, 1, func(_ context.Context, d *queue.Delivery) error {
+		tries.Add(1)
+		return fmt.Errorf("job: %w", queue.Permanent(errors.New(strings.Repeat("ö", 4000))))
+	})
+	publish(t, q, queue.Job{Repo: "a", Epoch: 1})
+	eventually(t, "job gone", func() bool { return left(t, nc, queue.JobStream) == 0 })
+	publish(t, q, queue.Job{Repo: "a", Epoch: 2}, queue.Job{Repo: "b", Epoch: 1})
+	eventually(t, "jobs gone", func() bool { return left(t, nc, queue.JobStream) == 0 })
+	got := letters(t, q)
+	if len(got) != 2 || got[0].Repo != "a" || got[0].Epoch != 2 || got[1].Repo != "b" || tries.Load() != 3 {
+		t.Errorf("%d tries; want the newest letter of each repo, got %+v", tries.Load(), got)
+	}
+	if n := len(got[0].Reason); n > 4096 || n < 4000 {
+		t.Errorf("reason of %d bytes", n)
+	}
+	if err := q.Forget(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	if got := letters(t, q); len(got) != 1 || got[0].Repo != "b" {
+		t.Errorf("after forgetting a: %+v", got)
+	}
+	if err := q.Forget(t.Context(), "never heard of"); err != nil {
+		t.Error(err)
+	}
+}
+
+// A job that has to wait for another is not to blame, however often.
+func TestLaterIsNeverGivenUp(t *testing.T) {
+	q, nc := fresh(t)
+	var tries atomic.Int32
+	consume(t, q, 1, func(context.Context, *queue.Delivery) error {
+		if tries.Add(1) <= 10 {
+			return queue.Later(errors.New("leased"), time.Millisecond)
+		}
+		return nil
+	})
+	publish(t, q, queue.Job{Repo: "a"})
+	eventually(t, "job settled", func() bool { return left(t, nc, queue.JobStream) == 0 })
+	if n := tries.Load(); n != 11 {
+		t.Errorf("%d tries, want 11", n)
+	}
+	if got := letters(t, q); len(got) != 0 {
+		t.Errorf("given up: %+v", got)
+	}
+}
+
+func TestPanicIsAFailure(t *testing.T) {
+	q, _ := fresh(t)
+	consume(t, q, 1, func(context.Context, *queue.Delivery) error { panic("out of cheese") })
+	publish(t, q, queue.Job{Repo: "a"})
+	eventually(t, "dead letter", func() bool { return len(letters(t, q)) == 1 })
+	if letter := letters(t, q)[0]; !strings.Contains(letter.Reason, "out of cheese") {
+		t.Errorf("%+v", letter)
+	}
+}
+
+// Workers that die on a job leave no outcome; the job must still come to an end.
+func TestJobThatKillsWorkersIsGivenUp(t *testing.T) {
+	q, nc := fresh(t)
+	publish(t, q, queue.Job{Repo: "killer", Epoch: 3})
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	consumer, err := js.Consumer(t.Context(), queue.JobStream, "indexers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range brisk().MaxDeliver {
+		if _, err := consumer.Next(jetstream.FetchMaxWait(limit)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	consume(t, q, 1, func(_ context.Context, d *queue.Delivery) error {
+		t.Errorf("handed out again: %+v", d)
+		return nil
+	})
+	eventually(t, "dead letter", func() bool { return len(letters(t, q)) == 1 })
+	if letter := letters(t, q)[0]; letter.Epoch != 3 || !strings.Contains(letter.Reason, "3 times") {
+		t.Errorf("%+v", letter)
+	}
+}
+
+func TestGarbageIsGivenUp(t *testing.T) {
+	q, nc := fresh(t)
+	if _, err := nc.Request("trawl.jobs", []byte("not a job"), limit); err != nil {
+		t.Fatal(err)
+	}
+	consume(t, q, 1, func(_ context.Context, d *queue.Delivery) error {
+		t.Errorf("handed out: %+v", d)
+		return nil
+	})
+	eventually(t, "dead letter", func() bool { return len(letters(t, q)) == 1 })
+}
+
+// A worker that is told to stop gives its job back at once and uncounted.
+func TestStoppedWorkerGivesItsJobBack(t *testing.T) {
+	nc := startNATS(t, t.TempDir(), "").Conn()
+	cfg := brisk()
+	cfg.AckWait = time.Hour // only giving it back can bring it again
+	q := newQueue(t, nc, cfg)
+	publish(t, q, queue.Job{Repo: "a"})
+	for range 2 * cfg.MaxDeliver {
+		begun := make(chan bool, 1)
+		stop := consume(t, q, 1, func(ctx context.Context, _ *queue.Delivery) error {
+			begun <- true
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		receive(t, begun, "job")
+		stop()
+	}
+	done := make(chan bool, 1)
+	consume(t, q, 1, func(context.Context, *queue.Delivery) error { done <- true; return nil })
+	receive(t, done, "job after the stops")
+	if got := letters(t, q); len(got) != 0 {
+		t.Errorf("given up: %+v", got)
+	}
+}
+
+// What was finished while stopping is settled, not done again.
+func TestFinishedJobIsSettledWhileStopping(t *testing.T) {
+	q, nc := fresh(t)
+	begun := make(chan bool, 1)
+	stop := consume(t, q, 1, func(ctx context.Context, _ *queue.Delivery) error {
+		begun <- true
+		<-ctx.Done()
+		return nil
+	})
+	publish(t, q, queue.Job{Repo: "a"})
+	receive(t, begun, "job")
+	stop()
+	if n := left(t, nc, queue.JobStream); n != 0 {
+		t.Errorf("%d messages left", n)
+	}
+}
+
+func TestMessagesSurviveRestart(t *testing.T) {
+	dir := t.TempDir()
+	n := startNATS(t, dir, "")
+	q := newQueue(t, n.Conn(), brisk())
+	stop := consume(t, q, 1, func(_ context.Context, d *queue.Delivery) error {
+		return queue.Permanent(errors.New("reason"))
+	})
+	publish(t, q, queue.Job{Repo: "dead"})
+	eventually(t, "dead letter", func() bool { return left(t, n.Conn(), queue.JobStream) == 0 })
+	stop()
+	publish(t, q, queue.Job{Repo: "waiting"})
+	if err := n.Close(); err != nil {
+		t.Fatal(err)
+	}
+	n = startNATS(t, dir, "")
+	q = newQueue(t, n.Conn(), brisk())
+	if got := letters(t, q); len(got) != 1 || got[0].Repo != "dead" || !strings.Contains(got[0].Reason, "reason") {
+		t.Errorf("letters after restart: %+v", got)
+	}
+	got := make(chan string, 10)
+	consume(t, q, 1, func(_ context.Context, d *queue.Delivery) error { got <- d.Repo; return nil })
+	if repo := receive(t, got, "job after restart"); repo != "waiting" {
+		t.Errorf("got %s", repo)
+	}
+}
+
+// The server goes away under a running Consume, twice: once with its data, and
+// once it comes back with nothing.
+func TestConsumeSurvivesServerRestart(t *testing.T) {
+	dir := t.TempDir()
+	n := startNATS(t, dir, "127.0.0.1:0")
+	url := n.URL()
+	address := strings.TrimPrefix(url, "nats://")
+	nc, err := queue.Connect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	q := newQueue(t, nc, brisk())
+	got := make(chan string, 100)
+	stop := consume(t, q, 2, func(_ context.Context, d *queue.Delivery) error { got <- d.Repo; return nil })
+	defer stop()
+	for i, next := range []string{dir, t.TempDir()} {
+		repo := fmt.Sprintf("before %d", i)
+		eventually(t, "publication", func() bool { return q.Publish(t.Context(), queue.Job{Repo: repo}) == nil })
+		for receive(t, got, repo) != repo {
+		}
+		if err := n.Close(); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		if err := q.Publish(ctx, queue.Job{Repo: "nobody there"}); err == nil {
+			t.Error("published without a server")
+		}
+		cancel()
+		n = startNATS(t, next, address)
+		repo = fmt.Sprintf("after %d", i)
+		eventually(t, "publication", func() bool { return q.Publish(t.Context(), queue.Job{Repo: repo}) == nil })
+		for receive(t, got, repo) != repo {
+		}
+	}
+}
+
+func TestStartsBeforeTheServer(t *testing.T) {
+	dir := t.TempDir()
+	n := startNATS(t, dir, "127.0.0.1:0")
+	url := n.URL()
+	if err := n.Close(); err != nil {
+		t.Fatal(err)
+	}
+	nc, err := queue.Connect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	q := newQueue(t, nc, brisk())
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	if err := q.Ensure(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("ensured without a server: %v", err)
+	}
+	if err := q.Check(ctx); err == nil {
+		t.Error("ready without a server")
+	}
+	cancel()
+	startNATS(t, dir, strings.TrimPrefix(url, "nats://"))
+	if err := q.Ensure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := q.Check(t.Context()); err != nil {
+		t.Errorf("not ready: %v", err)
+	}
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	nc := startNATS(t, t.TempDir(), "").Conn()
+	bad := []queue.Config{
+		{AckWait: 1}, {MaxDeliver: -1}, {RetryMin: time.Hour, RetryMax: time.Minute}, {Duplicates: 1}, {Replicas: 6},
+	}
+	for _, cfg := range bad {
+		if _, err := queue.New(nc, cfg); err == nil {
+			t.Errorf("%+v was taken", cfg)
+		}
+	}
+	if err := newQueue(t, nc, brisk()).Consume(t.Context(), 0, nil); err == nil {
+		t.Error("consumed with no workers")
+	}
+	if err := newQueue(t, nc, brisk()).Publish(t.Context(), queue.Job{Repo: strings.Repeat("r", 1<<17)}); err == nil {
+		t.Error("published a job over the limit")
+	}
+	if got := letters(t, newQueue(t, nc, brisk())); len(got) != 0 {
+		t.Errorf("letters before there is a stream: %+v", got)
+	}
+}
+
+func TestMarksKeepTheCause(t *testing.T) {
+	cause := errors.New("cause")
+	for _, err := range []error{queue.Permanent(cause), queue.Later(cause, 1)} {
+		if !errors.Is(err, cause) || err.Error() != "cause" {
+			t.Errorf("%v", err)
+		}
+	}
+	if queue.Permanent(nil) != nil || queue.Later(nil, 1) != nil {
+		t.Error("a mark made an error of nil")
+	}
+	if !queue.IsPermanent(fmt.Errorf("x: %w", queue.Permanent(cause))) || queue.IsPermanent(cause) {
+		t.Error("IsPermanent")
+	}
+}

@@ -1,0 +1,262 @@
+package registry_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/goleak"
+
+	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/embedded"
+	"github.com/trawl-search/trawl/internal/registry"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+)
+
+// shared is the etcd of all tests that do not stop it; each has its own prefix.
+var shared *embedded.Etcd
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "registry")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	if shared, err = embedded.StartEtcd(context.Background(), etcdConfig(dir)); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	if err := shared.Close(); err != nil {
+		panic(err)
+	}
+	if err := goleak.Find(); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	return code
+}
+
+func etcdConfig(dir string) embedded.Config {
+	return embedded.Config{
+		Dir: dir, Heartbeat: 10 * time.Millisecond, Election: 100 * time.Millisecond, Logger: quiet(),
+	}
+}
+
+func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
+
+func prefix(t *testing.T) string { return "/" + t.Name() + "/" }
+
+func follow(t *testing.T, client *clientv3.Client) *registry.Members {
+	t.Helper()
+	m := registry.NewMembers(t.Context(), client, prefix(t), quiet())
+	t.Cleanup(m.Close)
+	return m
+}
+
+func register(t *testing.T, client *clientv3.Client, id string) *registry.Registration {
+	t.Helper()
+	searcher := &catalogv1.Searcher{Id: id, Address: id + ":1"}
+	r := registry.Register(t.Context(), client, prefix(t), searcher, time.Second, quiet())
+	t.Cleanup(func() {
+		if err := r.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// names are the ids in a snapshot, a draining one with a minus sign.
+func names(s *registry.MemberSnapshot) string {
+	var ids []string
+	for _, m := range s.Searchers {
+		id := m.Id
+		if m.Draining {
+			id = "-" + id
+		}
+		ids = append(ids, id)
+	}
+	return strings.Join(ids, " ")
+}
+
+// waitMembers waits until the members are those, and says what they were.
+func waitMembers(t *testing.T, m *registry.Members, want string) {
+	t.Helper()
+	end := time.After(30 * time.Second)
+	for {
+		s := m.Snapshot()
+		if names(s) == want {
+			return
+		}
+		select {
+		case <-s.Changed():
+		case <-end:
+			t.Fatalf("members are %q, want %q", names(s), want)
+		}
+	}
+}
+
+func TestMembersComeAndGo(t *testing.T) {
+	m := follow(t, shared.Client())
+	if s, err := m.WaitListed(t.Context()); err != nil || len(s.Searchers) != 0 {
+		t.Fatalf("%v, %v", s, err)
+	}
+	b := register(t, shared.Client(), "b")
+	waitMembers(t, m, "b")
+	register(t, shared.Client(), "a")
+	waitMembers(t, m, "a b")
+	late := follow(t, shared.Client())
+	waitMembers(t, late, "a b")
+	if err := b.SetDraining(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	waitMembers(t, m, "a -b")
+	if ids := m.Snapshot().Placeable(); !slices.Equal(ids, []registry.ID{"a"}) {
+		t.Errorf("placeable: %q", ids)
+	}
+	if err := b.SetDraining(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	waitMembers(t, m, "a b")
+	if err := b.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	waitMembers(t, m, "a")
+	if b.Registered() {
+		t.Error("registered after the end")
+	}
+	if err := b.SetDraining(t.Context(), true); err == nil {
+		t.Error("draining set after the end")
+	}
+}
+
+// A searcher that dies cannot say goodbye: etcd takes it away with its lease.
+func TestExpiryRemoves(t *testing.T) {
+	m := follow(t, shared.Client())
+	client, err := catalog.Connect(catalog.Options{Endpoints: []string{shared.Endpoint()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := register(t, client, "dies")
+	register(t, shared.Client(), "lives")
+	waitMembers(t, m, "dies lives")
+	client.Close() // from here on nothing keeps it alive, and nothing can be said
+	waitMembers(t, m, "lives")
+	for end := time.Now().Add(30 * time.Second); r.Registered(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("still believes that it is registered")
+		}
+	}
+}
+
+// leaseOf returns the lease of a searcher's record.
+func leaseOf(t *testing.T, id string) clientv3.LeaseID {
+	t.Helper()
+	resp, err := shared.Client().Get(t.Context(), prefix(t)+"searchers/"+id)
+	if err != nil || len(resp.Kvs) != 1 {
+		t.Fatal(resp, err)
+	}
+	return clientv3.LeaseID(resp.Kvs[0].Lease)
+}
+
+func TestRegistersAgainAfterLoss(t *testing.T) {
+	m := follow(t, shared.Client())
+	r := register(t, shared.Client(), "a")
+	waitMembers(t, m, "a")
+	if err := r.SetDraining(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		waitMembers(t, m, "-a") // what it wanted to be is not forgotten
+		lost := leaseOf(t, "a")
+		if _, err := shared.Client().Revoke(t.Context(), lost); err != nil {
+			t.Fatal(err)
+		}
+		waitMembers(t, m, "")
+		waitMembers(t, m, "-a")
+		if leaseOf(t, "a") == lost {
+			t.Error("registered under the lost lease")
+		}
+	}
+}
+
+func TestSurvivesRestartOfEtcd(t *testing.T) {
+	dir := t.TempDir()
+	etcd, err := embedded.StartEtcd(t.Context(), etcdConfig(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := catalog.Connect(catalog.Options{Endpoints: []string{etcd.Endpoint()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	m := registry.NewMembers(t.Context(), client, "", quiet())
+	defer m.Close()
+	searcher := &catalogv1.Searcher{Id: "a"}
+	r := registry.Register(t.Context(), client, "", searcher, time.Second, quiet())
+	waitMembers(t, m, "a")
+	if err := etcd.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	if err := r.SetDraining(ctx, true); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("draining stored without etcd: %v", err)
+	}
+	cancel()
+	if names(m.Snapshot()) != "a" {
+		t.Error("members forgotten while etcd is away")
+	}
+	if etcd, err = embedded.StartEtcd(t.Context(), etcdConfig(dir)); err != nil {
+		t.Fatal(err)
+	}
+	// The change that could not be made then is made now.
+	waitMembers(t, m, "-a")
+	if err := r.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	waitMembers(t, m, "")
+	m.Close()
+	if err := etcd.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestEndsWithItsContext(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	ctx, cancel := context.WithCancel(t.Context())
+	m := registry.NewMembers(ctx, shared.Client(), prefix(t), quiet())
+	r := registry.Register(ctx, shared.Client(), prefix(t), &catalogv1.Searcher{Id: "a"}, time.Second, quiet())
+	waitMembers(t, m, "a")
+	cancel()
+	m.Close()
+	if err := r.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	resp, err := shared.Client().Get(t.Context(), prefix(t), clientv3.WithPrefix())
+	if err != nil || len(resp.Kvs) != 0 {
+		t.Errorf("record left behind: %v, %v", resp.Kvs, err)
+	}
+	never, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := m.WaitListed(never); err != nil {
+		t.Errorf("the list that is there: %v", err)
+	}
+}
+
+func TestBrokenRecordIsLeftOut(t *testing.T) {
+	if _, err := shared.Client().Put(t.Context(), prefix(t)+"searchers/broken", "\xff"); err != nil {
+		t.Fatal(err)
+	}
+	register(t, shared.Client(), "whole")
+	waitMembers(t, follow(t, shared.Client()), "whole")
+}
