@@ -56,9 +56,11 @@ type Fetcher struct {
 const trustAll = "[safe]\n\tdirectory = *\n"
 
 // NewFetcher prepares a fetcher, which must be closed. It reads credentials
-// anew at every fetch.
-func NewFetcher(cfg FetchConfig) (*Fetcher, error) {
-	dir, err := os.MkdirTemp("", "trawl-git-")
+// anew at every fetch. Its helper program for them is put below dir, which must
+// be on a file system that allows programs; empty means the system's folder for
+// temporary files.
+func NewFetcher(dir string, cfg FetchConfig) (*Fetcher, error) {
+	dir, err := os.MkdirTemp(dir, "trawl-git-")
 	if err != nil {
 		return nil, fmt.Errorf("making a folder for the credentials helper: %w", err)
 	}

@@ -22,7 +22,7 @@ func newFetcher(t testing.TB, change func(*FetchConfig)) *Fetcher {
 	if err := cfg.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	f, err := NewFetcher(cfg)
+	f, err := NewFetcher(t.TempDir(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

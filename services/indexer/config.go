@@ -1,0 +1,79 @@
+package indexer
+
+import (
+	"errors"
+	"time"
+
+	"github.com/trawl-search/trawl/index/build"
+	"github.com/trawl-search/trawl/internal/config"
+	"github.com/trawl-search/trawl/internal/server"
+	"github.com/trawl-search/trawl/internal/source"
+)
+
+// Config is the settings of an indexer.
+type Config struct {
+	server.Config
+	Source source.FetchConfig `config:"source"`
+
+	CacheDir  string       `config:"cache-dir" doc:"folder for copies of repositories and for shards before their upload; for one indexer alone"`
+	CacheSize config.Bytes `config:"cache-size" doc:"disk space for copies of repositories; those in use may pass it"`
+
+	Workers    int           `config:"workers" doc:"repos indexed at once"`
+	JobTimeout time.Duration `config:"job-timeout" doc:"longest time for one repo, fetch included"`
+	Attempts   int           `config:"attempts" doc:"tries before a failure that might pass becomes final"`
+	LeaseTTL   time.Duration `config:"lease-ttl" doc:"how long a repo waits for an indexer that died"`
+
+	ReconcileEvery time.Duration `config:"reconcile-every" doc:"time between two looks for requests that the queue has lost"`
+	RetryFailed    time.Duration `config:"retry-failed" doc:"time after which a failed request is tried again"`
+
+	ShardBytes   config.Bytes `config:"shard-bytes" doc:"content after which another shard is begun"`
+	MaxFileBytes config.Bytes `config:"max-file-bytes" doc:"largest file that is searched by content; larger ones are found by name"`
+	MaxNgrams    int          `config:"max-ngrams" doc:"most distinct n-grams of a file above 20,000 bytes that is searched by content"`
+	MaxFiles     int          `config:"max-files" doc:"most files in all branches of one repo"`
+	MaxDepth     int          `config:"max-depth" doc:"most components of the path of a file that is searched by content"`
+}
+
+// SetDefaults implements config.Settings.
+func (c *Config) SetDefaults() {
+	*c = Config{
+		CacheDir: "/var/cache/trawl/indexer", CacheSize: 50 * config.GiB,
+		Workers: 2, JobTimeout: 2 * time.Hour, Attempts: maxAttempts, LeaseTTL: 15 * time.Second,
+		ReconcileEvery: 2 * time.Minute, RetryFailed: time.Hour,
+		ShardBytes: build.DefaultMaxSourceBytes, MaxFileBytes: build.DefaultMaxFileSize, MaxNgrams: build.DefaultMaxNgrams,
+		MaxFiles: 4_000_000, MaxDepth: 128,
+	}
+	c.Config.SetDefaults()
+	c.Source.SetDefaults()
+}
+
+// maxAttempts is the number of deliveries after which the queue itself gives a
+// job up.
+const maxAttempts = 5
+
+// Validate implements config.Settings.
+func (c *Config) Validate() error {
+	var check config.Check
+	check.NotEmpty("cache-dir", c.CacheDir)
+	check.That(c.CacheSize >= 0, "cache-size", c.CacheSize, "0 or more")
+	config.Between(&check, "workers", c.Workers, 1, 256)
+	config.Between(&check, "job-timeout", c.JobTimeout, time.Second, 7*24*time.Hour)
+	config.Between(&check, "attempts", c.Attempts, 1, maxAttempts)
+	config.Between(&check, "lease-ttl", c.LeaseTTL, time.Second, time.Hour)
+	config.Between(&check, "reconcile-every", c.ReconcileEvery, time.Second, 24*time.Hour)
+	config.Between(&check, "retry-failed", c.RetryFailed, time.Second, 365*24*time.Hour)
+	config.Between(&check, "shard-bytes", c.ShardBytes, config.KiB, config.GiB)
+	config.Between(&check, "max-file-bytes", c.MaxFileBytes, 1, 256*config.MiB)
+	config.Between(&check, "max-ngrams", c.MaxNgrams, 1, 1<<30)
+	config.Between(&check, "max-files", c.MaxFiles, 1, 1<<27)
+	config.Between(&check, "max-depth", c.MaxDepth, 1, 4096)
+	check.Nested("source", &c.Source)
+	return errors.Join(c.Config.Validate(), check.Err())
+}
+
+func (c *Config) limits() source.Limits {
+	return source.Limits{MaxFileSize: int64(c.MaxFileBytes), MaxDepth: c.MaxDepth, MaxDocuments: c.MaxFiles}
+}
+
+func (c *Config) build() build.Options {
+	return build.Options{MaxFileSize: int(c.MaxFileBytes), MaxNgrams: c.MaxNgrams, MaxSourceBytes: int64(c.ShardBytes)}
+}

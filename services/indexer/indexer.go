@@ -1,0 +1,128 @@
+// Package indexer is the role that turns repos into shards: it takes jobs from
+// the queue, fetches with git, builds, uploads to the bucket and publishes in
+// etcd. Any number of indexers can run; each repo is worked on by one at a time.
+package indexer
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"runtime/debug"
+	"sync"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/trawl-search/trawl/internal/bucket"
+	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/queue"
+	"github.com/trawl-search/trawl/internal/server"
+	"github.com/trawl-search/trawl/internal/telemetry"
+	"github.com/trawl-search/trawl/services/indexer/internal/job"
+	"github.com/trawl-search/trawl/services/indexer/internal/reconcile"
+)
+
+// component names the role in logs, metrics and traces.
+const component = "indexer"
+
+// Deps is what an indexer works with. Who made it closes it, after Run.
+type Deps struct {
+	Etcd      *clientv3.Client
+	Queue     *queue.Queue
+	Bucket    bucket.Bucket
+	Telemetry *telemetry.Telemetry
+}
+
+// Indexer is one indexer.
+type Indexer struct {
+	cfg     Config
+	deps    Deps
+	tel     *telemetry.Telemetry
+	server  *server.Server
+	metrics *job.Metrics
+}
+
+// New makes an indexer. It neither listens nor talks to anything yet.
+func New(cfg Config, deps Deps) (*Indexer, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("configure indexer: %w", err)
+	}
+	x := &Indexer{cfg: cfg, deps: deps, tel: deps.Telemetry.For(component)}
+	var err error
+	if x.metrics, err = job.NewMetrics(x.tel.Metrics()); err != nil {
+		return nil, err
+	}
+	if x.server, err = server.New(cfg.Config, x.tel); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// Listen binds the addresses, so that they are known before Run.
+func (x *Indexer) Listen(ctx context.Context) error { return x.server.Listen(ctx) }
+
+// GRPCAddr is the address that gRPC is bound to, or nil before Listen.
+func (x *Indexer) GRPCAddr() net.Addr { return x.server.GRPCAddr() }
+
+// HTTPAddr is the address that HTTP is bound to, or nil before Listen.
+func (x *Indexer) HTTPAddr() net.Addr { return x.server.HTTPAddr() }
+
+// Run works until ctx ends. Jobs under way are stopped then and given back to
+// the queue, so that another indexer has them at once. It does not fail while
+// etcd, the queue, the bucket or the disk is away: readiness tells, and it goes
+// on when they are back. An indexer runs once.
+func (x *Indexer) Run(ctx context.Context) error {
+	store := catalog.New(x.deps.Etcd, "")
+	probes := x.newProbes(store)
+	group, running := errgroup.WithContext(ctx)
+	group.Go(func() error { return x.server.Run(running) })
+	group.Go(func() error { probes.run(running); return nil })
+	group.Go(func() error {
+		tools, err := x.openTools(running, probes.cache)
+		if err != nil {
+			return nil // the end of the context
+		}
+		x.work(running, store, tools, probes.cache)
+		return tools.close()
+	})
+	if err := group.Wait(); err != nil && ctx.Err() == nil {
+		return err
+	}
+	return nil
+}
+
+// work does jobs until ctx ends.
+func (x *Indexer) work(ctx context.Context, store *catalog.Store, tools tools, room *server.Condition) {
+	worker := x.worker(store, tools)
+	reconciler := reconcile.Reconciler{
+		Store: store, Queue: x.deps.Queue, Every: x.cfg.ReconcileEvery, RetryFailed: x.cfg.RetryFailed, Log: x.tel.Logger(),
+	}
+	var running sync.WaitGroup
+	running.Go(func() { watchRoom(ctx, room, tools.cache.TempDir()) })
+	running.Go(func() { reconciler.Run(ctx) })
+	running.Go(func() {
+		if x.deps.Queue.Ensure(ctx) == nil {
+			_ = x.deps.Queue.Consume(ctx, x.cfg.Workers, worker.Handle) // workers are 1 or more
+		}
+	})
+	running.Wait()
+}
+
+func (x *Indexer) worker(store *catalog.Store, tools tools) *job.Worker {
+	return &job.Worker{
+		Config: job.Config{
+			Timeout: x.cfg.JobTimeout, LeaseTTL: x.cfg.LeaseTTL, Attempts: x.cfg.Attempts,
+			Limits: x.cfg.limits(), Build: x.cfg.build(), Version: version(),
+		},
+		Store: store, Queue: x.deps.Queue, Bucket: x.deps.Bucket, Fetcher: tools.fetcher, Mirrors: tools.cache,
+		Log: x.tel.Logger(), Tracer: x.tel.Tracer("github.com/trawl-search/trawl/services/indexer"), Metrics: x.metrics,
+	}
+}
+
+// version is what the Go build recorded of this program.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return info.Main.Version
+	}
+	return "unknown"
+}

@@ -1,0 +1,96 @@
+package job
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/internal/source"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
+	"github.com/trawl-search/trawl/services/indexer/internal/shards"
+)
+
+// build makes and uploads the shards and the manifest of the next generation,
+// and returns the root that is to be published.
+func (t *task) build(ctx context.Context, dir string, branches []docstore.Branch) (*catalogv1.Root, error) {
+	ctx, span := t.Tracer.Start(ctx, "build")
+	defer span.End()
+	t.status.set(ingestv1.State_STATE_BUILDING, nil)
+	built, err := t.shards(ctx, dir, branches)
+	if err != nil {
+		return nil, dropDamaged(err, dir)
+	}
+	t.Metrics.built(built)
+	root := &catalogv1.Root{
+		Repo: t.desired.GetName(), Generation: t.lease.NextGeneration(), Shards: built.Shards,
+		Epoch: t.desired.GetEpoch(), PublishedAt: timestamppb.Now(), Url: t.desired.GetUrl(), Inputs: t.inputs(),
+	}
+	for _, b := range branches {
+		root.Branches = append(root.Branches, &catalogv1.Branch{Name: b.Name, Commit: b.Commit})
+	}
+	return root, shards.PutManifest(ctx, t.Bucket, root, built.Skipped, t.Version)
+}
+
+func (t *task) shards(ctx context.Context, dir string, branches []docstore.Branch) (shards.Result, error) {
+	var names []string
+	for _, b := range branches {
+		names = append(names, b.Name)
+	}
+	src, err := source.OpenRepository(ctx, dir, names, t.Limits)
+	if err != nil {
+		return shards.Result{}, err
+	}
+	defer src.Close()
+	total := uint64(src.Total())
+	builder := shards.Builder{
+		Bucket: t.Bucket, TempDir: t.Mirrors.TempDir(), Options: t.Build,
+		Progress: func(done uint64) {
+			if done%256 == 0 || done == total {
+				t.status.set(ingestv1.State_STATE_BUILDING, &ingestv1.Progress{Done: done, Total: total, Unit: "documents"})
+			}
+		},
+	}
+	return builder.Build(ctx, t.repo(src.Branches()), src)
+}
+
+// repo is what the shards know of the repo.
+func (t *task) repo(branches []docstore.Branch) docstore.Repo {
+	facts := t.desired.GetFacts()
+	return docstore.Repo{
+		Name: t.desired.GetName(), URL: t.desired.GetUrl(), Branches: branches,
+		Archived: facts.GetArchived(), Fork: facts.GetFork(), Public: facts.GetPublic(), Meta: facts.GetMeta(),
+		Generation: t.lease.NextGeneration(),
+	}
+}
+
+// inputs is a digest of what the shards depend on beside the commits.
+func (t *task) inputs() []byte {
+	var facts []byte
+	if f := t.desired.GetFacts(); f != nil {
+		// A record that was decoded can be encoded.
+		facts, _ = proto.MarshalOptions{Deterministic: true}.Marshal(f)
+	}
+	h := sha256.New()
+	fmt.Fprintf(h, "%d %q %q %+v %+v %x", format.WriterVersion, t.desired.GetUrl(),
+		strings.Join(t.desired.GetBranches(), "\x00"), t.Limits, t.Build, facts)
+	return h.Sum(nil)
+}
+
+// dropDamaged removes a mirror that cannot be read, so that the next try
+// fetches it anew.
+func dropDamaged(err error, dir string) error {
+	var fail *source.Failure
+	if errors.As(err, &fail) && (fail.Kind == source.Damaged || fail.Kind == source.Unknown) {
+		return errors.Join(err, os.RemoveAll(dir))
+	}
+	return err
+}

@@ -1,0 +1,103 @@
+package mirrors
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func open(t *testing.T, dir string, budget int64) *Cache {
+	t.Helper()
+	c, err := Open(dir, budget)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func fill(t *testing.T, dir string, size int) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "pack"), make([]byte, size), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func there(dir string) bool {
+	_, err := os.Stat(dir)
+	return err == nil
+}
+
+func TestBudget(t *testing.T) {
+	c := open(t, t.TempDir(), 250)
+	a, releaseA := c.Use("a", "u")
+	fill(t, a, 100)
+	b, releaseB := c.Use("b", "u")
+	fill(t, b, 100)
+	releaseA()
+	releaseB()
+	if !there(a) || !there(b) {
+		t.Fatal("removed within the budget")
+	}
+	again, releaseA := c.Use("a", "u")
+	if again != a {
+		t.Errorf("another folder: %s, %s", again, a)
+	}
+	other, releaseOther := c.Use("a", "other")
+	if other == a {
+		t.Error("two URLs share a mirror")
+	}
+	fill(t, other, 100)
+	releaseOther()
+	if there(b) || !there(a) || !there(other) {
+		t.Errorf("a %v, b %v, other %v: want b gone, which is unused for longest", there(a), there(b), there(other))
+	}
+	fill(t, a, 1000)
+	releaseA()
+	releaseA() // once more counts once
+	if there(a) || there(other) {
+		t.Errorf("a %v, other %v: want both gone, a alone is over the budget", there(a), there(other))
+	}
+}
+
+func TestMirrorsInUseStay(t *testing.T) {
+	c := open(t, t.TempDir(), 10)
+	a, releaseA := c.Use("a", "u")
+	fill(t, a, 100)
+	b, releaseB := c.Use("b", "u")
+	fill(t, b, 100)
+	releaseB()
+	if !there(a) || there(b) {
+		t.Errorf("a %v, b %v: want a, in use, to stay", there(a), there(b))
+	}
+	releaseA()
+}
+
+func TestOpen(t *testing.T) {
+	dir := t.TempDir()
+	c := open(t, dir, 1000)
+	a, release := c.Use("a", "u")
+	fill(t, a, 100)
+	release()
+	left := filepath.Join(c.TempDir(), "left")
+	if err := os.WriteFile(left, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(dir, 1000); !errors.Is(err, ErrInUse) {
+		t.Errorf("a second process: %v", err)
+	}
+	c.Close()
+	c = open(t, dir, 50)
+	if there(left) {
+		t.Error("temporary files stay")
+	}
+	_, release = c.Use("b", "u")
+	release()
+	if there(a) {
+		t.Error("mirrors of an earlier process do not count")
+	}
+}

@@ -1,0 +1,103 @@
+package indexer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/trawl-search/trawl/internal/bucket"
+	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/server"
+	"github.com/trawl-search/trawl/internal/source"
+)
+
+const (
+	// probeEvery is the time between two looks at what the indexer needs, and
+	// probeTimeout the longest time for one.
+	probeEvery   = 5 * time.Second
+	probeTimeout = 5 * time.Second
+	// probeKey is looked for in the bucket; that it is not there is an answer.
+	probeKey = "probe"
+	// probeBytes are written to the cache folder to see that there is room.
+	probeBytes = 1 << 20
+)
+
+// probes keep the conditions of readiness current.
+type probes struct {
+	etcd, queue, bucket, cache, git *server.Condition
+
+	store *catalog.Store
+	deps  Deps
+}
+
+func (x *Indexer) newProbes(store *catalog.Store) *probes {
+	r := x.server.Readiness()
+	return &probes{
+		etcd: r.Condition("etcd"), queue: r.Condition("queue"), bucket: r.Condition("bucket"),
+		cache: r.Condition("cache"), git: r.Condition("git"), store: store, deps: x.deps,
+	}
+}
+
+// run probes what is elsewhere until ctx ends.
+func (p *probes) run(ctx context.Context) {
+	every(ctx, func() {
+		check(ctx, p.etcd, func(ctx context.Context) error {
+			_, err := p.store.CurrentRevision(ctx)
+			return err
+		})
+		check(ctx, p.queue, p.deps.Queue.Check)
+		check(ctx, p.bucket, p.probeBucket)
+		check(ctx, p.git, func(ctx context.Context) error {
+			_, err := source.GitVersion(ctx)
+			return err
+		})
+	})
+}
+
+// watchRoom probes the disk until ctx ends.
+func watchRoom(ctx context.Context, cond *server.Condition, dir string) {
+	every(ctx, func() { check(ctx, cond, func(context.Context) error { return probeDisk(dir) }) })
+}
+
+func every(ctx context.Context, probe func()) {
+	for ctx.Err() == nil {
+		probe()
+		select {
+		case <-ctx.Done():
+		case <-time.After(probeEvery):
+		}
+	}
+}
+
+func check(ctx context.Context, cond *server.Condition, probe func(context.Context) error) {
+	limited, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	err := probe(limited)
+	switch {
+	case ctx.Err() != nil: // shutting down says nothing about it
+	case err != nil:
+		cond.Unmet(err.Error())
+	default:
+		cond.Met()
+	}
+}
+
+func (p *probes) probeBucket(ctx context.Context) error {
+	_, err := p.deps.Bucket.Stat(ctx, probeKey)
+	if errors.Is(err, bucket.ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// probeDisk sees whether a file can be written.
+func probeDisk(dir string) error {
+	file, err := os.CreateTemp(dir, "probe-")
+	if err != nil {
+		return fmt.Errorf("making a file: %w", err)
+	}
+	_, err = file.Write(make([]byte, probeBytes))
+	return errors.Join(err, file.Close(), os.Remove(file.Name()))
+}
