@@ -131,9 +131,8 @@ func (n Literal) then(o Literal) Literal {
 	case o.Text == "":
 		return n
 	}
-	both := n.CaseSensitive && o.CaseSensitive
 	if n.CaseSensitive == o.CaseSensitive {
-		return Literal{n.Text + o.Text, both}
+		return Literal{n.Text + o.Text, n.CaseSensitive}
 	}
 	return Literal{n.folded() + o.folded(), false}
 }

@@ -41,7 +41,7 @@ func seesBefore(tree *syntax.Regexp) bool {
 
 // library is the standard library as a Matcher. It cannot begin within a text
 // and still see what is before, so that next, which is nil where that does not
-// matter, takes the rune before along.
+// matter, takes what is before along.
 type library struct{ first, next *regexp.Regexp }
 
 func (m *library) Find(text []byte, from int) (start, end int, ok bool) {
@@ -56,8 +56,7 @@ func (m *library) Find(text []byte, from int) (start, end int, ok bool) {
 		}
 		return from + loc[0], from + loc[1], true
 	}
-	_, before := utf8.DecodeLastRune(text[:from])
-	base := from - before
+	base := from - 1 // one byte of the rune is enough: ^ and \b ask for ASCII only
 	loc := m.next.FindIndex(text[base:])
 	if loc == nil {
 		return 0, 0, false
