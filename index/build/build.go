@@ -1,0 +1,269 @@
+// Package build writes shards.
+//
+// A Builder takes repos in order of name and, for each, its documents in order
+// of path, and streams the shard out in one pass: content units leave as
+// documents come in; what stays in memory until Close are the posting lists'
+// accumulators, the paths and a table of the blobs seen, all bounded by
+// Options.MaxSourceBytes.
+package build
+
+import (
+	"bytes"
+	"crypto/sha1" //nolint:gosec // Git names blobs by SHA-1; nothing is secured by it here.
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"sync"
+
+	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/index/ngram"
+	"github.com/trawl-search/trawl/index/postings"
+)
+
+// ErrOrder is the error of a document that does not come in order.
+var ErrOrder = errors.New("documents are not in order of path and object id")
+
+// Options bound what is indexed. The zero value means the defaults.
+type Options struct {
+	// MaxFileSize in bytes: larger documents are found by name only. Default 2 MiB.
+	MaxFileSize int
+	// MaxNgrams is the most distinct n-grams of a document of more than
+	// 20,000 bytes; with more it is found by name only. Default 20,000.
+	MaxNgrams int
+	// MaxSourceBytes of content after which Full says so. Default 256 MiB.
+	MaxSourceBytes int64
+}
+
+// Defaults of Options. The limits of a file are zoekt's (its build options).
+const (
+	DefaultMaxFileSize    = 2 << 20
+	DefaultMaxNgrams      = 20_000
+	DefaultMaxSourceBytes = 256 << 20
+
+	// smallFile is the size up to which MaxNgrams is not asked.
+	smallFile = 20_000
+)
+
+func (o *Options) setDefaults() {
+	if o.MaxFileSize <= 0 {
+		o.MaxFileSize = DefaultMaxFileSize
+	}
+	if o.MaxNgrams <= 0 {
+		o.MaxNgrams = DefaultMaxNgrams
+	}
+	if o.MaxSourceBytes <= 0 {
+		o.MaxSourceBytes = DefaultMaxSourceBytes
+	}
+}
+
+// Document is one path of the repo added last.
+type Document struct {
+	Path []byte
+	// Content is ignored when Skip is set. It may be reused once Add returned.
+	Content []byte
+	// Branches of the repo that hold the document, as ordinals, ascending.
+	Branches []uint32
+	// Language by its linguist name; empty when unknown.
+	Language string
+	// OID is the Git object id; when nil it is computed from Content.
+	OID []byte
+	// Skip says why the content must not be indexed.
+	Skip docstore.SkipReason
+	// Size of the original in bytes; len(Content) when 0.
+	Size uint64
+}
+
+// Result describes a finished shard.
+type Result struct {
+	// Size of the shard in bytes, and its SHA-256.
+	Size   int64
+	SHA256 [32]byte
+	// Documents counts all documents, Skipped those found by name only.
+	Documents, Skipped uint64
+	// Blobs counts distinct contents, ContentBytes their bytes.
+	Blobs        uint64
+	ContentBytes uint64
+	// Languages of searchable documents, ascending.
+	Languages []string
+}
+
+// lastDocument is what the next document of the repo must come after.
+type lastDocument struct{ path, oid []byte }
+
+// follow checks that a document comes after the last one, and makes it the last.
+func (l *lastDocument) follow(path, oid []byte) error {
+	if c := bytes.Compare(path, l.path); c < 0 || c == 0 && bytes.Compare(oid, l.oid) <= 0 {
+		return ErrOrder
+	}
+	l.path, l.oid = append(l.path[:0], path...), append(l.oid[:0], oid...)
+	return nil
+}
+
+// workspace is memory that builders hand on: the n-gram tables are large.
+type workspace struct {
+	extract *ngram.Extractor
+	text    *postings.Builder
+	pairs   pairs
+}
+
+var workspaces = sync.Pool{New: func() any {
+	return &workspace{extract: ngram.NewExtractor(), text: postings.NewBuilder(postings.Config{})}
+}}
+
+// Builder writes one shard. It is not safe for concurrent use. Close must be
+// called, also after an error.
+type Builder struct {
+	opts    Options
+	w       *format.Writer
+	content *docstore.ContentWriter
+	docs    *docstore.DocsWriter
+	*workspace
+	names  []byte // all paths so far
+	last   lastDocument
+	blobs  map[string]uint32 // by object id
+	result Result
+	langs  map[string]bool
+	err    error
+}
+
+// NewBuilder starts a shard on w. The caller closes w after Close.
+func NewBuilder(w io.Writer, opts Options) (*Builder, error) {
+	opts.setDefaults()
+	b := &Builder{
+		opts:  opts,
+		w:     format.NewWriter(w),
+		docs:  docstore.NewDocsWriter(),
+		blobs: map[string]uint32{},
+		langs: map[string]bool{},
+	}
+	var err error
+	if b.content, err = docstore.NewContentWriter(b.w, docstore.LZ4); err != nil {
+		return nil, fmt.Errorf("begin shard: %w", err)
+	}
+	b.workspace = workspaces.Get().(*workspace)
+	return b, nil
+}
+
+// AddRepo begins a repo; repos come in ascending order of name.
+func (b *Builder) AddRepo(r docstore.Repo) error {
+	if b.err != nil {
+		return b.err
+	}
+	if err := b.docs.AddRepo(r); err != nil {
+		return b.fail(fmt.Errorf("add repo %s: %w", r.Name, err))
+	}
+	b.last = lastDocument{}
+	return nil
+}
+
+// fail makes the builder's further calls return err too.
+func (b *Builder) fail(err error) error {
+	b.err = err
+	return err
+}
+
+// Full reports whether the shard holds as much content as it should.
+func (b *Builder) Full() bool { return b.result.ContentBytes >= uint64(b.opts.MaxSourceBytes) }
+
+// SourceBytes is the content added so far, identical blobs counted once.
+func (b *Builder) SourceBytes() int64 { return int64(b.result.ContentBytes) }
+
+// Add adds a document of the repo added last; documents come in ascending
+// order of path, and of object id where one path has several.
+func (b *Builder) Add(d Document) error {
+	if b.err != nil {
+		return b.err
+	}
+	if err := b.add(d); err != nil {
+		return b.fail(fmt.Errorf("add document %q: %w", d.Path, err))
+	}
+	return nil
+}
+
+func (b *Builder) add(d Document) error {
+	if d.Size == 0 {
+		d.Size = uint64(len(d.Content))
+	}
+	if d.OID == nil {
+		d.OID = blobID(d.Content)
+	}
+	if err := b.last.follow(d.Path, d.OID); err != nil {
+		return err
+	}
+	if d.Skip == docstore.NotSkipped {
+		d.Skip = b.refuse(d.Content)
+	}
+	blob, skip, err := b.blob(d)
+	if err != nil {
+		return err
+	}
+	b.result.Documents++
+	if skip != docstore.NotSkipped {
+		b.result.Skipped++
+	} else if d.Language != "" {
+		b.langs[d.Language] = true
+	}
+	b.names = append(b.names, d.Path...)
+	return b.docs.AddDocument(docstore.Document{
+		Path: d.Path, Blob: blob, Branches: d.Branches, Language: d.Language, Skip: skip, Size: d.Size, OID: d.OID,
+	})
+}
+
+// refuse returns why content cannot be indexed, as far as a look at it tells.
+func (b *Builder) refuse(content []byte) docstore.SkipReason {
+	switch {
+	case len(content) > b.opts.MaxFileSize:
+		return docstore.TooLarge
+	case bytes.IndexByte(content, 0) >= 0:
+		return docstore.Binary
+	}
+	return docstore.NotSkipped
+}
+
+// blob returns the number of the document's blob, adding it when it is new. A
+// skipped document has an empty blob of its own.
+func (b *Builder) blob(d Document) (blob uint32, skip docstore.SkipReason, err error) {
+	if d.Skip != docstore.NotSkipped {
+		blob, err = b.store(nil)
+		return blob, d.Skip, err
+	}
+	if blob, ok := b.blobs[string(d.OID)]; ok {
+		return blob, docstore.NotSkipped, nil
+	}
+	b.pairs.extract(b.extract, d.Content)
+	if len(d.Content) > smallFile && b.extract.Distinct() > b.opts.MaxNgrams {
+		blob, err = b.store(nil)
+		return blob, docstore.TooManyNgrams, err
+	}
+	if blob, err = b.store(d.Content); err != nil {
+		return 0, 0, err
+	}
+	b.blobs[string(d.OID)] = blob
+	b.result.Blobs++
+	b.result.ContentBytes += uint64(len(d.Content))
+	return blob, docstore.NotSkipped, nil
+}
+
+// store writes a blob, whose n-grams, unless it is empty, are in pairs.
+func (b *Builder) store(content []byte) (blob uint32, err error) {
+	first, err := b.content.Add(content)
+	if err != nil {
+		return 0, err
+	}
+	if len(content) > 0 {
+		if err := b.pairs.addTo(b.text, first); err != nil {
+			return 0, err
+		}
+	}
+	return b.content.Blobs() - 1, nil
+}
+
+// blobID is the object id that Git gives to content.
+func blobID(content []byte) []byte {
+	h := sha1.New() //nolint:gosec // as Git does
+	h.Write([]byte("blob " + strconv.Itoa(len(content)) + "\x00"))
+	h.Write(content)
+	return h.Sum(nil)
+}

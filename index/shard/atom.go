@@ -1,0 +1,124 @@
+package shard
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/trawl-search/trawl/index/query"
+)
+
+// atomNode is a Substring or Regexp of the query: a text to be found in the
+// content, the path, or either.
+type atomNode struct {
+	content *contentAtom // nil with scope FileName
+	name    *nameAtom    // nil with scope Content
+}
+
+func (n *atomNode) plan() (plan, error) {
+	switch {
+	case n.name == nil:
+		return n.content.plan()
+	case n.content == nil:
+		return n.name.plan()
+	}
+	p, err := n.content.plan()
+	if err != nil || !p.narrow() {
+		return plan{}, err
+	}
+	q, err := n.name.plan()
+	if err != nil || !q.narrow() {
+		return plan{}, err
+	}
+	return plan{
+		estimate: p.estimate + q.estimate,
+		open:     func() (blobs, error) { return openAny([]plan{p, q}) },
+	}, nil
+}
+
+func (n *atomNode) matches(d *document) (bool, error) {
+	if n.name != nil {
+		if ok, err := n.name.matches(d); ok || err != nil {
+			return ok, err
+		}
+	}
+	if n.content != nil {
+		return n.content.matches(d)
+	}
+	return false, nil
+}
+
+func (n *atomNode) collect(d *document, g *gathered) error {
+	g.atoms++
+	content, names := len(g.content), len(g.name)
+	if n.content != nil && !g.namesOnly {
+		if _, err := n.content.matches(d); err != nil {
+			return err
+		}
+		g.content = append(g.content, n.content.spans...)
+	}
+	if n.name != nil {
+		spans, err := n.name.spans(d)
+		if err != nil {
+			return err
+		}
+		g.name = append(g.name, spans...)
+	}
+	if len(g.content) > content || len(g.name) > names {
+		g.atomsMatched++
+	}
+	return nil
+}
+
+func (n *atomNode) cost() uint64 {
+	var sum uint64
+	if n.name != nil {
+		sum += costPath
+	}
+	if n.content != nil {
+		sum += n.content.cost()
+	}
+	return sum
+}
+
+// gathered are the ranges of one document.
+type gathered struct {
+	content, name []span
+	// namesOnly leaves content ranges out.
+	namesOnly bool
+	// atoms counts the atoms asked, atomsMatched those with a range.
+	atoms, atomsMatched int
+}
+
+func (g *gathered) reset() {
+	*g = gathered{content: g.content[:0], name: g.name[:0]}
+}
+
+// settle puts spans in order and drops those that overlap one already kept:
+// earlier ones win, then longer ones.
+func settle(spans []span) []span {
+	slices.SortFunc(spans, func(a, b span) int {
+		if a.start != b.start {
+			return int(a.start) - int(b.start)
+		}
+		return int(b.end) - int(a.end)
+	})
+	kept, end := spans[:0], uint32(0)
+	for _, s := range spans {
+		if s.start >= end {
+			kept, end = append(kept, s), s.end
+		}
+	}
+	return kept
+}
+
+// branchMatches reports whether the query names the branch with this name and
+// place in its repo.
+func branchMatches(q *query.Branch, name string, ordinal int) bool {
+	switch {
+	case q.Pattern == "HEAD":
+		return ordinal == 0
+	case q.Exact:
+		return name == q.Pattern
+	}
+	return strings.Contains(name, q.Pattern)
+}

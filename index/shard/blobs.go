@@ -1,0 +1,106 @@
+package shard
+
+import (
+	"slices"
+
+	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/index/postings"
+)
+
+// blobs iterates over candidate blobs in ascending order. A candidate may turn
+// out not to match, but what matches is always a candidate.
+type blobs interface {
+	// seek returns the first candidate at or after min. Calls ascend.
+	seek(min uint32) (blob uint32, ok bool, err error)
+}
+
+// everyBlob has all blobs below its value as candidates.
+type everyBlob uint32
+
+func (n everyBlob) seek(min uint32) (uint32, bool, error) { return min, min < uint32(n), nil }
+
+// blobList has the listed blobs, which ascend, as candidates.
+type blobList struct{ rest []uint32 }
+
+func (l *blobList) seek(min uint32) (uint32, bool, error) {
+	i, _ := slices.BinarySearch(l.rest, min)
+	l.rest = l.rest[i:]
+	if len(l.rest) == 0 {
+		return 0, false, nil
+	}
+	return l.rest[0], true, nil
+}
+
+// allOf has the common candidates of its parts, rarest first.
+type allOf []blobs
+
+func (a allOf) seek(min uint32) (uint32, bool, error) {
+	agreed := 0
+	for i := 0; agreed < len(a); i = (i + 1) % len(a) {
+		b, ok, err := a[i].seek(min)
+		if !ok || err != nil {
+			return 0, false, err
+		}
+		if b > min {
+			min, agreed = b, 0
+		}
+		agreed++
+	}
+	return min, true, nil
+}
+
+// anyOf has the candidates of each of its parts.
+type anyOf []blobs
+
+func (a anyOf) seek(min uint32) (best uint32, found bool, err error) {
+	for _, part := range a {
+		b, ok, err := part.seek(min)
+		if err != nil {
+			return 0, false, err
+		}
+		if ok && (!found || b < best) {
+			best, found = b, true
+		}
+	}
+	return best, found, nil
+}
+
+// literalBlobs has as candidates the blobs with a superblock in which a
+// literal may have its rarest n-gram. Its cursor is shared with the
+// verification of the same literal: both only move forward.
+type literalBlobs struct {
+	content *docstore.Content
+	cand    *postings.Candidates
+
+	started bool
+	done    bool
+	at      uint32 // superblock of the cursor
+	blocks  uint8  // its candidate blocks
+}
+
+func (l *literalBlobs) seek(min uint32) (uint32, bool, error) {
+	if min >= l.content.Blobs() {
+		return 0, false, nil
+	}
+	first, err := l.content.FirstSuperblock(min)
+	if err != nil {
+		return 0, false, err
+	}
+	if !l.seekSuperblock(first) {
+		return 0, false, l.cand.Err()
+	}
+	blob, err := l.content.BlobOf(l.at)
+	return blob, err == nil, err
+}
+
+// seekSuperblock moves the cursor to the first candidate at or after sb.
+func (l *literalBlobs) seekSuperblock(sb uint32) bool {
+	if l.done || l.started && l.at >= sb {
+		return !l.done
+	}
+	l.started = true
+	var ok bool
+	l.at, l.blocks, ok = l.cand.SeekGE(sb)
+	l.done = !ok
+	return ok
+}

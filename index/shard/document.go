@@ -1,0 +1,77 @@
+package shard
+
+import (
+	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/index/rank"
+)
+
+// span is a match in a text, [start, end), with how well it sits there.
+type span struct {
+	start, end uint32
+	quality    rank.Quality
+}
+
+// document is what is known of the document that is being decided. One is
+// reused for all documents of a search.
+type document struct {
+	s    *search
+	id   uint32
+	blob uint32 // docstore.NoBlob when the content is not searchable
+	repo int
+
+	path     []byte // valid when hasPath
+	hasPath  bool
+	branches []uint32 // valid when hasBranches
+	hasBr    bool
+}
+
+func (d *document) reset(id, blob uint32, repo int) {
+	d.id, d.blob, d.repo = id, blob, repo
+	d.hasPath, d.hasBr = false, false
+}
+
+// loadPath returns the document's path, valid until the next document.
+func (d *document) loadPath() (path []byte, err error) {
+	if !d.hasPath {
+		if d.path, err = d.s.docs.AppendPath(d.path[:0], d.id); err != nil {
+			return nil, err
+		}
+		d.hasPath = true
+	}
+	return d.path, nil
+}
+
+// loadBranches returns ordinals of the document's branches, valid until the next document.
+func (d *document) loadBranches() (branches []uint32, err error) {
+	if !d.hasBr {
+		if d.branches, err = d.s.docs.AppendBranches(d.branches[:0], d.id); err != nil {
+			return nil, err
+		}
+		d.hasBr = true
+	}
+	return d.branches, nil
+}
+
+// blobText is the whole content of one blob, kept while it is decided.
+type blobText struct {
+	reader *docstore.Reader
+	blob   uint32
+	text   []byte
+	valid  bool
+}
+
+func (t *blobText) load(c *docstore.Content, blob uint32) ([]byte, error) {
+	if t.valid && t.blob == blob {
+		return t.text, nil
+	}
+	n, err := c.Len(blob)
+	if err != nil {
+		return nil, err
+	}
+	t.valid = false
+	if t.text, err = t.reader.Append(t.text[:0], blob, 0, n); err != nil {
+		return nil, err
+	}
+	t.blob, t.valid = blob, true
+	return t.text, nil
+}

@@ -1,0 +1,82 @@
+package shard
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/trawl-search/trawl/index/docstore"
+)
+
+// File is a document as indexed.
+type File struct {
+	// Content is empty when Skip says that it was not indexed.
+	Content          []byte
+	Language, Commit string
+	Branches         []string
+	Blob             []byte
+	Skip             docstore.SkipReason
+}
+
+// File returns the document of a repo at a path on a branch; an empty branch
+// is the repo's first. What is not there is ErrNoFile.
+func (s *Shard) File(ctx context.Context, repo string, path []byte, branch string) (f *File, err error) {
+	err = s.with(ctx, Options{}, func(run *search) error {
+		f, err = run.getFile(repo, path, branch)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("get %s of %s from shard %s: %w", path, repo, s.Name(), err)
+	}
+	return f, nil
+}
+
+func (s *search) getFile(repo string, path []byte, branch string) (*File, error) {
+	i, ok, err := s.docs.FindRepo(repo)
+	if err != nil || !ok || len(s.repos[i].Branches) == 0 {
+		return nil, cmp.Or(err, ErrNoFile)
+	}
+	if branch == "" {
+		branch = s.repos[i].Branches[0].Name
+	}
+	doc, ok, err := s.docs.FindPath(i, path)
+	if err != nil || !ok {
+		return nil, cmp.Or(err, ErrNoFile)
+	}
+	for end := s.repos[i].FirstDoc + s.repos[i].Docs; doc < end; doc++ {
+		s.doc.reset(doc, 0, i)
+		got, err := s.doc.loadPath()
+		if err != nil {
+			return nil, err
+		}
+		if !bytes.Equal(got, path) {
+			break
+		}
+		names, commit, err := s.branches()
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(names, branch) {
+			return s.readFile(doc, names, commit)
+		}
+	}
+	return nil, ErrNoFile
+}
+
+func (s *search) readFile(doc uint32, branches []string, commit string) (f *File, err error) {
+	f = &File{Branches: branches, Commit: commit}
+	blob, blobErr := s.docs.Blob(doc)
+	size, sizeErr := s.content.Len(blob)
+	oid, oidErr := s.docs.OID(doc)
+	skip, skipErr := s.docs.Skip(doc)
+	language, _, langErr := s.docs.Language(doc)
+	if err := errors.Join(blobErr, sizeErr, oidErr, skipErr, langErr); err != nil {
+		return nil, err
+	}
+	f.Blob, f.Skip, f.Language = bytes.Clone(oid), skip, language
+	f.Content, err = s.reader.Append(nil, blob, 0, size)
+	return f, err
+}

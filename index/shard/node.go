@@ -1,0 +1,295 @@
+package shard
+
+import (
+	"slices"
+
+	"github.com/trawl-search/trawl/index/query"
+)
+
+// node is a query tree made ready for one shard. matches and collect see each
+// document after plan's candidates reached its blob, blobs ascending.
+type node interface {
+	// plan narrows the blobs that can match; see plan.
+	plan() (plan, error)
+	// matches decides the document.
+	matches(d *document) (bool, error)
+	// collect adds the ranges of a document that matches.
+	collect(d *document, g *gathered) error
+	// cost orders children: what is cheap to decide comes first.
+	cost() uint64
+}
+
+// plan is a way to enumerate a superset of the matching blobs.
+type plan struct {
+	// blobs is nil when every blob is a candidate.
+	blobs blobs
+	// estimate of how many candidates there are.
+	estimate uint64
+	// open, when set, makes blobs at a cost of about estimate; it is called
+	// only when the plan is used.
+	open func() (blobs, error)
+}
+
+func (p plan) narrow() bool { return p.blobs != nil || p.open != nil }
+
+// iterator makes the plan's blobs.
+func (p plan) iterator() (blobs, error) {
+	if p.open != nil {
+		return p.open()
+	}
+	return p.blobs, nil
+}
+
+// Costs of nodes, in units of about a nanosecond for each document.
+const (
+	costConst   = 1
+	costColumn  = 20
+	costPath    = 200
+	costContent = 10_000
+	costScan    = 1_000_000
+)
+
+type andNode struct{ children []node }
+
+// newAnd is false when a child is; what is true anyway is left out.
+func newAnd(children []node) node {
+	if slices.Contains(children, node(constNode(false))) {
+		return constNode(false)
+	}
+	children = slices.DeleteFunc(children, func(n node) bool { return n == constNode(true) })
+	slices.SortStableFunc(children, func(a, b node) int {
+		return int(min(a.cost(), costScan)) - int(min(b.cost(), costScan))
+	})
+	return &andNode{children}
+}
+
+// plan intersects the parts that come with an iterator; a part that would have
+// to be enumerated first is used only when it is the smallest.
+func (n *andNode) plan() (plan, error) {
+	var parts []plan
+	for _, c := range n.children {
+		p, err := c.plan()
+		if err != nil {
+			return plan{}, err
+		}
+		if p.narrow() {
+			parts = append(parts, p)
+		}
+	}
+	if len(parts) == 0 {
+		return plan{}, nil
+	}
+	slices.SortStableFunc(parts, func(a, b plan) int { return int(min(a.estimate, 1<<31)) - int(min(b.estimate, 1<<31)) })
+	return plan{estimate: parts[0].estimate, open: func() (blobs, error) { return openAll(parts) }}, nil
+}
+
+func openAll(parts []plan) (blobs, error) {
+	var all allOf
+	for i, p := range parts {
+		if p.open != nil && i > 0 {
+			continue
+		}
+		it, err := p.iterator()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, it)
+	}
+	return all, nil
+}
+
+func (n *andNode) matches(d *document) (bool, error) {
+	for _, c := range n.children {
+		if ok, err := c.matches(d); !ok || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+func (n *andNode) collect(d *document, g *gathered) error {
+	for _, c := range n.children {
+		if err := c.collect(d, g); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n *andNode) cost() (sum uint64) {
+	for _, c := range n.children {
+		sum += c.cost()
+	}
+	return sum
+}
+
+// orNode may hold what is true anyway: the ranges of the others are shown all the same.
+type orNode struct{ children []node }
+
+func newOr(children []node) node {
+	children = slices.DeleteFunc(children, func(n node) bool { return n == constNode(false) })
+	if len(children) == 0 {
+		return constNode(false)
+	}
+	return &orNode{children}
+}
+
+func (n *orNode) plan() (plan, error) {
+	var parts []plan
+	var sum uint64
+	for _, c := range n.children {
+		p, err := c.plan()
+		if err != nil || !p.narrow() {
+			return plan{}, err
+		}
+		parts = append(parts, p)
+		sum += p.estimate
+	}
+	return plan{estimate: sum, open: func() (blobs, error) { return openAny(parts) }}, nil
+}
+
+func openAny(parts []plan) (blobs, error) {
+	var some anyOf
+	for _, p := range parts {
+		it, err := p.iterator()
+		if err != nil {
+			return nil, err
+		}
+		some = append(some, it)
+	}
+	return some, nil
+}
+
+func (n *orNode) matches(d *document) (bool, error) {
+	for _, c := range n.children {
+		if ok, err := c.matches(d); ok || err != nil {
+			return ok, err
+		}
+	}
+	return false, nil
+}
+
+// collect asks every child again: matches stopped at the first.
+func (n *orNode) collect(d *document, g *gathered) error {
+	for _, c := range n.children {
+		ok, err := c.matches(d)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue
+		}
+		if err := c.collect(d, g); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n *orNode) cost() (sum uint64) {
+	for _, c := range n.children {
+		sum += c.cost()
+	}
+	return sum
+}
+
+type notNode struct{ child node }
+
+func (n *notNode) plan() (plan, error) { return plan{}, nil }
+
+func (n *notNode) matches(d *document) (bool, error) {
+	ok, err := n.child.matches(d)
+	return !ok && err == nil, err
+}
+
+func (n *notNode) collect(*document, *gathered) error { return nil }
+
+func (n *notNode) cost() uint64 { return n.child.cost() }
+
+// fileNameNode is type:filename: ranges in the content are not shown.
+type fileNameNode struct{ child node }
+
+func (n *fileNameNode) plan() (plan, error)               { return n.child.plan() }
+func (n *fileNameNode) matches(d *document) (bool, error) { return n.child.matches(d) }
+func (n *fileNameNode) cost() uint64                      { return n.child.cost() }
+
+func (n *fileNameNode) collect(d *document, g *gathered) error {
+	outer := g.namesOnly
+	g.namesOnly = true
+	err := n.child.collect(d, g)
+	g.namesOnly = outer
+	return err
+}
+
+type constNode bool
+
+func (n constNode) plan() (plan, error) {
+	if n {
+		return plan{}, nil
+	}
+	return plan{blobs: &blobList{}}, nil
+}
+
+func (n constNode) matches(*document) (bool, error)    { return bool(n), nil }
+func (n constNode) collect(*document, *gathered) error { return nil }
+func (n constNode) cost() uint64                       { return costConst }
+
+// repoNode matches documents of the repos set in it.
+type repoNode []bool
+
+func (n repoNode) plan() (plan, error)                { return plan{}, nil }
+func (n repoNode) matches(d *document) (bool, error)  { return n[d.repo], nil }
+func (n repoNode) collect(*document, *gathered) error { return nil }
+func (n repoNode) cost() uint64                       { return costConst }
+
+// languageNode matches documents in the language with this number in the shard.
+type languageNode uint16
+
+func (n languageNode) plan() (plan, error) { return plan{}, nil }
+
+func (n languageNode) matches(d *document) (bool, error) {
+	_, id, err := d.s.docs.Language(d.id)
+	return languageNode(id) == n, err
+}
+
+func (n languageNode) collect(*document, *gathered) error { return nil }
+func (n languageNode) cost() uint64                       { return costColumn }
+
+// branchNode matches documents on a branch that the query names.
+type branchNode struct {
+	q *query.Branch
+	// wanted has, for each branch of repo, whether it is named.
+	wanted []bool
+	repo   int
+	valid  bool
+}
+
+func (n *branchNode) plan() (plan, error)                { return plan{}, nil }
+func (n *branchNode) collect(*document, *gathered) error { return nil }
+func (n *branchNode) cost() uint64                       { return costColumn }
+
+func (n *branchNode) matches(d *document) (bool, error) {
+	if !n.valid || n.repo != d.repo {
+		if err := n.load(d); err != nil {
+			return false, err
+		}
+	}
+	branches, err := d.loadBranches()
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(branches, func(b uint32) bool { return int(b) < len(n.wanted) && n.wanted[b] }), nil
+}
+
+func (n *branchNode) load(d *document) error {
+	repo, err := d.s.docs.Repo(d.repo)
+	if err != nil {
+		return err
+	}
+	n.wanted = n.wanted[:0]
+	for i, b := range repo.Branches {
+		n.wanted = append(n.wanted, branchMatches(n.q, b.Name, i))
+	}
+	n.repo, n.valid = d.repo, true
+	return nil
+}

@@ -1,0 +1,179 @@
+package shard_test
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha1"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/trawl-search/trawl/index/build"
+	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/index/indextest"
+	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/index/shard"
+)
+
+// fataler is what both testing.TB and rapid.T are.
+type fataler interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+// buildShard builds a shard of a whole corpus in memory.
+func buildShard(t fataler, c *indextest.Corpus) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	b, err := build.NewBuilder(&buf, build.Options{MaxNgrams: 1 << 20})
+	if err != nil {
+		t.Fatalf("new builder: %v", err)
+	}
+	for _, r := range c.Repos {
+		addRepo(t, b, r)
+	}
+	res, err := b.Close()
+	if err != nil {
+		t.Fatalf("close builder: %v", err)
+	}
+	if res.Size != int64(buf.Len()) {
+		t.Fatalf("builder says %d bytes, wrote %d", res.Size, buf.Len())
+	}
+	return buf.Bytes()
+}
+
+func addRepo(t fataler, b *build.Builder, r indextest.Repo) {
+	t.Helper()
+	repo := docstore.Repo{Name: r.Name, Archived: r.Archived, Fork: r.Fork, Public: r.Public, Meta: r.Meta}
+	for _, name := range r.Branches {
+		repo.Branches = append(repo.Branches, docstore.Branch{Name: name, Commit: "c0ffee"})
+	}
+	if err := b.AddRepo(repo); err != nil {
+		t.Fatalf("%v", err)
+	}
+	var docs []build.Document
+	for i, d := range r.Documents {
+		doc := build.Document{Path: []byte(d.Path), Content: d.Content, Language: d.Language, OID: gitID(d.Content)}
+		for _, name := range d.Branches {
+			doc.Branches = append(doc.Branches, uint32(slices.Index(r.Branches, name)))
+		}
+		slices.Sort(doc.Branches)
+		if d.Skipped {
+			doc.Skip, doc.Size, doc.OID = docstore.Binary, 1, gitID([]byte{0, byte(i), byte(i >> 8)})
+		}
+		docs = append(docs, doc)
+	}
+	slices.SortFunc(docs, func(a, b build.Document) int {
+		return cmp.Or(bytes.Compare(a.Path, b.Path), bytes.Compare(a.OID, b.OID))
+	})
+	for _, doc := range docs {
+		if err := b.Add(doc); err != nil {
+			t.Fatalf("%v", err)
+		}
+	}
+}
+
+func gitID(content []byte) []byte {
+	id := sha1.Sum(fmt.Appendf(nil, "blob %d\x00%s", len(content), content))
+	return id[:]
+}
+
+func openShard(t fataler, data []byte) *shard.Shard {
+	t.Helper()
+	f, err := format.NewFile("test.trawl", data)
+	if err != nil {
+		t.Fatalf("open: %v", err)
+	}
+	s, err := shard.OpenFile(f)
+	if err != nil {
+		t.Fatalf("open: %v", err)
+	}
+	return s
+}
+
+// engine answers as the oracle does, by a search of the shard.
+func engine(s *shard.Shard) func(query.Q) ([]indextest.Result, error) {
+	return func(q query.Q) ([]indextest.Result, error) {
+		res, err := s.Search(context.Background(), q, shard.Options{MaxFiles: 1 << 20, MaxMatchesPerFile: 1 << 30, ContextLines: 1})
+		if err != nil {
+			return nil, err
+		}
+		return toResults(res), res.Incomplete
+	}
+}
+
+func toResults(res *shard.Result) []indextest.Result {
+	var out []indextest.Result
+	for _, f := range res.Files {
+		r := indextest.Result{Repo: f.Repo, Path: string(f.Path), Branches: f.Branches}
+		for _, c := range f.Chunks {
+			for _, m := range c.Ranges {
+				span := indextest.Range{Start: int(m.Start.Offset), End: int(m.End.Offset)}
+				if c.FileName {
+					r.Name = append(r.Name, span)
+				} else {
+					r.Content = append(r.Content, span)
+				}
+			}
+		}
+		out = append(out, r)
+	}
+	slices.SortFunc(out, func(a, b indextest.Result) int {
+		return cmp.Or(cmp.Compare(a.Repo, b.Repo), cmp.Compare(a.Path, b.Path), slices.Compare(a.Branches, b.Branches))
+	})
+	return out
+}
+
+// TestRandomCorpora compares the engine with brute force on corpora that are
+// hard on an index, with queries of every kind.
+func TestRandomCorpora(t *testing.T) {
+	for seed := range uint64(40) {
+		c := indextest.Random(seed)
+		s := openShard(t, buildShard(t, c))
+		if err := s.Verify(context.Background()); err != nil {
+			t.Fatalf("corpus %s: %v", c.Name, err)
+		}
+		indextest.Check(t, c, indextest.Queries(c, seed, 120), engine(s))
+	}
+}
+
+// TestDrawnCorpora lets rapid look for a corpus and a query that differ.
+func TestDrawnCorpora(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := indextest.Random(rapid.Uint64().Draw(t, "corpus"))
+		s := openShard(t, buildShard(t, c))
+		for _, q := range indextest.Queries(c, rapid.Uint64().Draw(t, "queries"), 8) {
+			if diff := indextest.Compare(c, q.Text, engine(s)); diff != "" {
+				t.Fatalf("corpus %s, query %s: %s\n%s", c.Name, q.Kind, q.Text, diff)
+			}
+		}
+	})
+}
+
+// TestRealTree compares the engine with brute force on real code: the Go
+// standard library.
+func TestRealTree(t *testing.T) {
+	if testing.Short() {
+		t.Skip("brute force over a real tree takes long")
+	}
+	dir := filepath.Join(runtime.GOROOT(), "src")
+	if _, err := os.Stat(dir); err != nil {
+		t.Fatalf("the source of the Go toolchain is the corpus of this test: %v", err)
+	}
+	c, err := indextest.FromFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := openShard(t, buildShard(t, c))
+	const seed = 1
+	queries := indextest.Queries(c, seed, 320)
+	t.Logf("%d queries with seed %d over %d documents, %d bytes", len(queries), seed, s.Documents(), s.ContentBytes())
+	indextest.Check(t, c, queries, engine(s))
+}

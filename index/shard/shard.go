@@ -1,0 +1,81 @@
+// Package shard opens and searches shards.
+//
+// A Shard is a memory-mapped file: opening one reads its footer and table of
+// contents, and searching one decodes the posting lists and the content units
+// that the query needs. Nothing per document or per n-gram is kept on the heap.
+package shard
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/index/postings"
+)
+
+// ErrNoFile is the error of File for a document that the shard does not hold.
+var ErrNoFile = errors.New("no such file")
+
+// Shard is an open shard. It is safe for concurrent use, but not after Close.
+type Shard struct {
+	file    *format.File
+	docs    *docstore.Docs
+	content *docstore.Content
+	text    *postings.Index // of the content
+	names   *postings.Index // of the concatenated paths
+}
+
+// Open maps the shard file at path. A file that is not an intact shard gives
+// an error that is format.ErrCorrupt or format.ErrVersion; damage further
+// inside is found when it is read, or by Verify.
+func Open(path string) (*Shard, error) {
+	f, err := format.OpenFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("open shard: %w", err)
+	}
+	s, err := OpenFile(f)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return s, nil
+}
+
+// OpenFile opens the shard in f, which Close will close.
+func OpenFile(f *format.File) (*Shard, error) {
+	s := &Shard{file: f}
+	err := f.Guard(func() error { return s.open(f) })
+	if err != nil {
+		return nil, fmt.Errorf("open shard: %w", err)
+	}
+	return s, nil
+}
+
+func (s *Shard) open(f *format.File) (err error) {
+	if s.docs, err = docstore.OpenDocs(f); err != nil {
+		return err
+	}
+	if s.content, err = docstore.OpenContent(f); err != nil {
+		return err
+	}
+	if s.text, err = postings.Open(f, postings.ContentTags); err != nil {
+		return err
+	}
+	s.names, err = postings.Open(f, postings.NameTags)
+	return err
+}
+
+// Close unmaps the file. No search may be running.
+func (s *Shard) Close() error { return s.file.Close() }
+
+// Name is the name of the shard's file.
+func (s *Shard) Name() string { return s.file.Name() }
+
+// Size is the size of the shard's file in bytes.
+func (s *Shard) Size() int64 { return s.file.Size() }
+
+// Documents is the number of documents.
+func (s *Shard) Documents() int { return int(s.docs.Len()) }
+
+// ContentBytes is the size of the searchable content, identical blobs counted once.
+func (s *Shard) ContentBytes() uint64 { return s.content.Bytes() }

@@ -1,0 +1,180 @@
+package shard
+
+import (
+	"bytes"
+	"unicode/utf8"
+)
+
+// files makes the best hits ready to be shown.
+func (s *search) files() ([]FileMatch, error) {
+	hits := s.best.sorted()
+	files := make([]FileMatch, 0, len(hits))
+	budget := s.opts.MaxBytes
+	for _, h := range hits {
+		f, err := s.file(h)
+		if err != nil {
+			return nil, err
+		}
+		if s.opts.MaxBytes > 0 {
+			f.Chunks, budget = within(f.Chunks, budget)
+		}
+		files = append(files, f)
+	}
+	return files, nil
+}
+
+// within returns the first chunks that fit into budget bytes, and what is left of it.
+func within(chunks []Chunk, budget int64) ([]Chunk, int64) {
+	for i, c := range chunks {
+		if budget -= int64(len(c.Content)); budget < 0 {
+			return chunks[:i], 0
+		}
+	}
+	return chunks, budget
+}
+
+func (s *search) file(h hit) (f FileMatch, err error) {
+	s.doc.reset(h.doc, h.blob, h.repo)
+	path, err := s.doc.loadPath()
+	if err != nil {
+		return f, err
+	}
+	repo := s.repos[h.repo]
+	f = FileMatch{Repo: repo.Name, Path: bytes.Clone(path), Score: h.score, MatchCount: h.matches}
+	if f.Branches, f.Commit, err = s.branches(); err != nil {
+		return f, err
+	}
+	if f.Language, _, err = s.docs.Language(h.doc); err != nil {
+		return f, err
+	}
+	oid, err := s.docs.OID(h.doc)
+	if err != nil {
+		return f, err
+	}
+	f.Blob = bytes.Clone(oid)
+	if f.Skip, err = s.docs.Skip(h.doc); err != nil {
+		return f, err
+	}
+	if s.opts.Explain {
+		f.Explanation = h.features.Explain()
+	}
+	f.Chunks, err = s.chunks(h)
+	return f, err
+}
+
+// branches returns the names of the document's branches and the commit of the first.
+func (s *search) branches() (names []string, commit string, err error) {
+	ordinals, err := s.doc.loadBranches()
+	if err != nil {
+		return nil, "", err
+	}
+	repo := s.repos[s.doc.repo]
+	for _, o := range ordinals {
+		if int(o) >= len(repo.Branches) {
+			continue
+		}
+		if b := repo.Branches[o]; len(names) == 0 {
+			names, commit = append(names, b.Name), b.Commit
+		} else {
+			names = append(names, b.Name)
+		}
+	}
+	return names, commit, nil
+}
+
+func (s *search) chunks(h hit) ([]Chunk, error) {
+	if len(h.spans) == 0 {
+		return nil, nil
+	}
+	if h.onPath {
+		return []Chunk{pathChunk(s.doc.path, h.spans)}, nil
+	}
+	text, err := s.text.load(s.content, h.blob)
+	if err != nil {
+		return nil, err
+	}
+	return cutChunks(text, h.spans, s.opts.ContextLines), nil
+}
+
+func pathChunk(path []byte, spans []span) Chunk {
+	c := Chunk{Content: bytes.Clone(path), Start: Location{Line: 1, Column: 1}, FileName: true}
+	at := func(off uint32) Location {
+		return Location{Offset: off, Line: 1, Column: uint32(utf8.RuneCount(path[:off])) + 1}
+	}
+	for _, sp := range spans {
+		c.Ranges = append(c.Ranges, Range{at(sp.start), at(sp.end)})
+	}
+	return c
+}
+
+// cutChunks cuts out the lines that hold spans, with context lines around
+// them. Spans ascend; those that share a line share a chunk.
+func cutChunks(text []byte, spans []span, context int) []Chunk {
+	var chunks []Chunk
+	pos := cursor{text: text, line: 1}
+	for i := 0; i < len(spans); {
+		lo, hi := linesAround(text, spans[i], context)
+		j := i + 1
+		for ; j < len(spans); j++ {
+			l, h := linesAround(text, spans[j], context)
+			if l > hi {
+				break
+			}
+			hi = max(hi, h)
+		}
+		c := Chunk{Content: bytes.Clone(text[lo:hi]), Start: pos.locate(lo)}
+		for _, sp := range spans[i:j] {
+			c.Ranges = append(c.Ranges, Range{pos.locate(int(sp.start)), pos.locate(int(sp.end))})
+		}
+		chunks = append(chunks, c)
+		i = j
+	}
+	return chunks
+}
+
+// linesAround returns the bounds of the lines that sp covers and of context
+// lines before and after them, without the last newline unless sp covers it.
+func linesAround(text []byte, sp span, context int) (lo, hi int) {
+	lo = bytes.LastIndexByte(text[:sp.start], '\n') + 1
+	for range context {
+		if lo == 0 {
+			break
+		}
+		lo = bytes.LastIndexByte(text[:lo-1], '\n') + 1
+	}
+	hi = lineEnd(text, int(sp.end)-1) // the line of the last byte, which may be its newline
+	for range context {
+		if hi >= len(text) {
+			break
+		}
+		hi = lineEnd(text, hi+1)
+	}
+	return lo, max(hi, int(sp.end))
+}
+
+func lineEnd(text []byte, from int) int {
+	if i := bytes.IndexByte(text[from:], '\n'); i >= 0 {
+		return from + i
+	}
+	return len(text)
+}
+
+// cursor finds the locations of ascending offsets.
+type cursor struct {
+	text      []byte
+	at        int // offset up to which lines are counted
+	line      uint32
+	lineStart int
+}
+
+func (c *cursor) locate(off int) Location {
+	if off > c.at {
+		passed := c.text[c.at:off]
+		if n := bytes.Count(passed, []byte{'\n'}); n > 0 {
+			c.line += uint32(n)
+			c.lineStart = c.at + bytes.LastIndexByte(passed, '\n') + 1
+		}
+		c.at = off
+	}
+	return Location{Offset: uint32(off), Line: c.line, Column: uint32(utf8.RuneCount(c.text[c.lineStart:off])) + 1}
+}

@@ -1,0 +1,118 @@
+package shard
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha1" //nolint:gosec // Git names blobs by SHA-1; nothing is secured by it here.
+	"crypto/sha256"
+	"fmt"
+	"hash"
+	"strconv"
+
+	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/index/format"
+)
+
+// Verify reads the whole shard: every checksum, every posting list, every
+// document in order, and every content against its Git object id. It returns
+// the first thing wrong, which is format.ErrCorrupt, or the context's error.
+func (s *Shard) Verify(ctx context.Context) error {
+	if err := s.file.Verify(ctx); err != nil {
+		return fmt.Errorf("verify shard: %w", err)
+	}
+	err := s.with(ctx, Options{}, func(run *search) error {
+		if err := run.verifyDocuments(); err != nil {
+			return err
+		}
+		return run.verifyPostings()
+	})
+	if err != nil {
+		return fmt.Errorf("verify shard %s: %w", s.Name(), err)
+	}
+	return nil
+}
+
+// verifyDocuments checks that repos and documents are in order and whole.
+func (s *search) verifyDocuments() error {
+	next := uint32(0)
+	for i, repo := range s.repos {
+		if repo.FirstDoc != next || i > 0 && repo.Name <= s.repos[i-1].Name {
+			return s.corrupt("repo %s is out of order", repo.Name)
+		}
+		var last []byte
+		for doc := repo.FirstDoc; doc < repo.FirstDoc+repo.Docs; doc++ {
+			if err := s.tick(); err != nil {
+				return err
+			}
+			path, err := s.docs.AppendPath(nil, doc)
+			if err != nil {
+				return err
+			}
+			if bytes.Compare(path, last) < 0 {
+				return s.corrupt("document %d of repo %s is out of order", doc, repo.Name)
+			}
+			last = path
+			if err := s.verifyDocument(doc, i); err != nil {
+				return err
+			}
+		}
+		next = repo.FirstDoc + repo.Docs
+	}
+	if next != s.docs.Len() {
+		return s.corrupt("repos hold %d of %d documents", next, s.docs.Len())
+	}
+	return nil
+}
+
+func (s *search) verifyDocument(doc uint32, repo int) error {
+	f, err := s.verifyColumns(doc, repo)
+	if err != nil || f.Skip != docstore.NotSkipped {
+		return err
+	}
+	if sum := objectID(f.Content, len(f.Blob)); sum != nil && !bytes.Equal(sum, f.Blob) {
+		return s.corrupt("content of document %d has object id %x, not %x", doc, sum, f.Blob)
+	}
+	return nil
+}
+
+// verifyColumns reads all there is of a document.
+func (s *search) verifyColumns(doc uint32, repo int) (*File, error) {
+	if got, err := s.docs.RepoOf(doc); err != nil || got != repo {
+		if err == nil {
+			err = s.corrupt("document %d is said to be of repo %d, not %d", doc, got, repo)
+		}
+		return nil, err
+	}
+	s.doc.reset(doc, 0, repo)
+	ordinals, err := s.doc.loadBranches()
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range ordinals {
+		if int(o) >= len(s.repos[repo].Branches) {
+			return nil, s.corrupt("document %d is on branch %d of %d", doc, o, len(s.repos[repo].Branches))
+		}
+	}
+	return s.readFile(doc, nil, "")
+}
+
+func (s *search) corrupt(reason string, args ...any) error {
+	return &format.CorruptError{File: s.fileName, Section: "documents", Reason: fmt.Sprintf(reason, args...)}
+}
+
+// objectID is the id that Git gives to content, in an id space of size bytes;
+// nil when there is no such space.
+func objectID(content []byte, size int) []byte {
+	var h hash.Hash
+	switch size {
+	case sha1.Size:
+		h = sha1.New() //nolint:gosec // as Git does
+	case sha256.Size:
+		h = sha256.New()
+	default:
+		return nil
+	}
+	h.Write([]byte("blob " + strconv.Itoa(len(content)) + "\x00"))
+	h.Write(content)
+	return h.Sum(nil)
+}

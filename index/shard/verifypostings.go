@@ -1,0 +1,99 @@
+package shard
+
+import (
+	"math/bits"
+
+	"github.com/trawl-search/trawl/index/ngram"
+	"github.com/trawl-search/trawl/index/postings"
+)
+
+// verifyPostings extracts all n-grams anew and compares them with those in the
+// posting lists: as sums over a hash of each posting, since lists and text are
+// in different orders.
+func (s *search) verifyPostings() error {
+	want, err := s.contentSum()
+	if err != nil {
+		return err
+	}
+	got, err := s.listSum(s.shardText)
+	if err != nil {
+		return err
+	}
+	if got != want {
+		return s.corrupt("posting lists do not belong to the content")
+	}
+	names, err := s.docs.AppendNames(nil, 0, uint32(s.docs.NamesLen()))
+	if err != nil {
+		return err
+	}
+	if got, err = s.listSum(s.names); err != nil {
+		return err
+	}
+	if got != textSum(ngram.NewExtractor(), names, 0) {
+		return s.corrupt("posting lists of names do not belong to the paths")
+	}
+	return nil
+}
+
+func (s *search) contentSum() (sum uint64, err error) {
+	extract := ngram.NewExtractor()
+	for blob := range s.content.Blobs() {
+		if err := s.tick(); err != nil {
+			return 0, err
+		}
+		first, err := s.content.FirstSuperblock(blob)
+		if err != nil {
+			return 0, err
+		}
+		text, err := s.text.load(s.content, blob)
+		if err != nil {
+			return 0, err
+		}
+		sum += textSum(extract, text, first)
+	}
+	return sum, nil
+}
+
+func textSum(e *ngram.Extractor, text []byte, first uint32) (sum uint64) {
+	e.Extract(text, func(superblock uint32, ids []ngram.ID, masks []uint8) {
+		for i, id := range ids {
+			sum += postingHash(id, first+superblock, masks[i])
+		}
+	})
+	return sum
+}
+
+func (s *search) listSum(x *postings.Index) (sum uint64, err error) {
+	var it *postings.Iterator
+	for id := range ngram.ID(ngram.Space) {
+		list, ok, err := x.Lookup(id)
+		if err != nil {
+			return 0, err
+		}
+		if !ok {
+			continue
+		}
+		if err := s.tick(); err != nil {
+			return 0, err
+		}
+		it = list.Iterator(it)
+		for sb, ok := it.Next(); ok; sb, ok = it.Next() {
+			mask, err := it.Mask()
+			if err != nil {
+				return 0, err
+			}
+			sum += postingHash(id, sb, mask)
+		}
+		if err := it.Err(); err != nil {
+			return 0, err
+		}
+	}
+	return sum, nil
+}
+
+// postingHash mixes a posting by two folded multiplications.
+func postingHash(id ngram.ID, superblock uint32, mask uint8) uint64 {
+	hi, lo := bits.Mul64(uint64(id)<<8|uint64(mask)|1<<40, 0x9e3779b97f4a7c15^uint64(superblock)<<17)
+	hi, lo = bits.Mul64(hi^lo, 0xd1342543de82ef95)
+	return hi ^ lo
+}
