@@ -24,7 +24,7 @@ func (w *bitWriter) put(v uint64, width uint) {
 	}
 }
 
-// unary appends zeros zeros and a one.
+// unary appends as many zeros as it is told, and a one.
 func (w *bitWriter) unary(zeros uint64) {
 	for ; zeros >= 32; zeros -= 32 {
 		w.put(0, 32)

@@ -70,7 +70,7 @@ func readAll(t failer, file []byte, ids []ngram.ID) error {
 		if err != nil {
 			continue
 		}
-		for n := 0; n < 5000; n++ {
+		for range 5000 {
 			if _, _, ok := c.Next(); !ok {
 				break
 			}

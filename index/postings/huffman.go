@@ -17,7 +17,7 @@ func codeLengths(counts *[256]uint64) (lengths [256]uint8) {
 		if fits := huffman(&weights, &lengths); fits {
 			return lengths
 		}
-		for symbol, weight := range weights {
+		for symbol, weight := range &weights {
 			if weight > 0 {
 				weights[symbol] = 1 + weight/2
 			}

@@ -22,7 +22,9 @@ func walk(t failer, c *Candidates, random *rand.Rand) map[uint32]uint8 {
 	found := map[uint32]uint8{}
 	last := int64(-1)
 	for {
-		superblock, blocks, ok := uint32(0), uint8(0), false
+		var superblock uint32
+		var blocks uint8
+		var ok bool
 		if random.IntN(2) == 0 {
 			superblock, blocks, ok = c.Next()
 		} else {

@@ -2,6 +2,7 @@ package postings
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -41,9 +42,9 @@ func TestMasksRoundTrip(t *testing.T) {
 			if err := b.reset(&tables, e.append(nil, want)); err != nil {
 				t.Fatal(err)
 			}
-			for i := len(want) - 1; i >= 0; i-- {
-				if got, err := b.at(i); err != nil || got != want[i] {
-					t.Fatalf("mask %d is %08b, %v, want %08b", i, got, err, want[i])
+			for i, mask := range slices.Backward(want) {
+				if got, err := b.at(i); err != nil || got != mask {
+					t.Fatalf("mask %d is %08b, %v, want %08b", i, got, err, mask)
 				}
 			}
 		}

@@ -116,7 +116,8 @@ func (b *Builder) writeMasks(w *format.Writer, tag format.Tag) error {
 
 func (b *Builder) writeTable(w *format.Writer, tag format.Tag, superblocks uint32) error {
 	s := &b.scratch
-	data := append(s.piece[:0], layoutVersion)
+	data := s.piece[:0]
+	data = append(data, layoutVersion)
 	data = binary.LittleEndian.AppendUint32(data, superblocks)
 	data = binary.LittleEndian.AppendUint64(data, b.postings)
 	var err error
