@@ -105,20 +105,7 @@ func (p *parser) list() (Q, error) {
 	if err != nil {
 		return nil, err
 	}
-	mode, kind := "", (*Kind)(nil)
-	var operands []item
-	for _, it := range items {
-		switch {
-		case it.caseMode != "":
-			mode = it.caseMode
-		case it.kind != nil:
-			if kind == nil || *it.kind < *kind {
-				kind = it.kind
-			}
-		default:
-			operands = append(operands, it)
-		}
-	}
+	operands, mode, kind := directives(items)
 	if mode != "" {
 		for _, atom := range p.uncased {
 			setCase(atom, mode)
@@ -131,6 +118,24 @@ func (p *parser) list() (Q, error) {
 		q = &Type{Kind: *kind, Child: q}
 	}
 	return q, err
+}
+
+// directives takes the settings out of a list: the last case: and the first of
+// the kinds count.
+func directives(items []item) (operands []item, mode string, kind *Kind) {
+	for _, it := range items {
+		switch {
+		case it.caseMode != "":
+			mode = it.caseMode
+		case it.kind != nil:
+			if kind == nil || *it.kind < *kind {
+				kind = it.kind
+			}
+		default:
+			operands = append(operands, it)
+		}
+	}
+	return operands, mode, kind
 }
 
 func (p *parser) items() ([]item, error) {
