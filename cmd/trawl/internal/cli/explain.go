@@ -27,10 +27,6 @@ func (e *callError) Unwrap() error { return e.err }
 
 // explain says what went wrong in words for the person at the terminal.
 func explain(err error) string {
-	call, ok := errors.AsType[*callError](err)
-	if !ok {
-		return err.Error()
-	}
 	coded, ok := errors.AsType[interface {
 		error
 		GRPCStatus() *status.Status
@@ -39,7 +35,7 @@ func explain(err error) string {
 		return err.Error()
 	}
 	s := coded.GRPCStatus()
-	if s.Code() == codes.Unavailable {
+	if call, ok := errors.AsType[*callError](err); ok && s.Code() == codes.Unavailable {
 		return fmt.Sprintf("cannot reach Trawl at %s (%s); is `trawl up` running there?", call.addr, render.Safe([]byte(s.Message())))
 	}
 	var b strings.Builder

@@ -75,7 +75,8 @@ Search it:                          trawl search 'func main lang:go'`,
 		}
 	}
 	add(use, newSearch(p), newIndex(p), newRepos(p), newDelete(p))
-	add(tools, newVersion(p))
+	add(serve, newUp(p), newIndexer(p), newSearcher(p), newRouter(p))
+	add(tools, newShard(p), newVersion(p))
 	return root
 }
 

@@ -22,18 +22,20 @@ type printer interface {
 
 // outputFlags say how an answer is shown.
 type outputFlags struct {
-	json     bool
-	color    string
-	maxFiles uint32
-	context  uint32
-	topK     bool
-	explain  bool
+	json       bool
+	color      string
+	maxFiles   uint32
+	maxMatches uint32
+	context    uint32
+	topK       bool
+	explain    bool
 }
 
 func (o *outputFlags) declare(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.json, "json", false, "print one JSON object a line: the files, then a summary")
 	flags.StringVar(&o.color, "color", "auto", "auto, always or never")
 	flags.Uint32VarP(&o.maxFiles, "max-files", "n", 20, "most files shown")
+	flags.Uint32VarP(&o.maxMatches, "max-matches", "m", 10, "most matches shown of one file")
 	flags.Uint32VarP(&o.context, "context", "C", 0, "lines shown around each match")
 	flags.BoolVar(&o.topK, "top", false, "only the best files, faster; counts become lower bounds")
 	flags.BoolVar(&o.explain, "explain", false, "say why each file has its score")
@@ -44,7 +46,7 @@ func (o *outputFlags) options() *searchv1.SearchOptions {
 	if o.topK {
 		mode = searchv1.Mode_MODE_TOP_K
 	}
-	return &searchv1.SearchOptions{Mode: mode, MaxFiles: o.maxFiles, ContextLines: o.context, Explain: o.explain}
+	return &searchv1.SearchOptions{Mode: mode, MaxFiles: o.maxFiles, MaxMatchesPerFile: o.maxMatches, ContextLines: o.context, Explain: o.explain}
 }
 
 func (o *outputFlags) printer(p Process) (printer, error) {
@@ -55,7 +57,7 @@ func (o *outputFlags) printer(p Process) (printer, error) {
 	if o.json {
 		return render.NewJSON(p.Out), nil
 	}
-	return render.NewText(p.Out, color), nil
+	return render.NewText(p.Out, color, o.context > 0), nil
 }
 
 // show prints an answer and complains where it is not whole.
@@ -87,7 +89,8 @@ func newSearch(p Process) *cobra.Command {
   trawl search 'func main'              two words in one file
   trawl search '"func main"'            the words with one space between them
   trawl search 'lang:go f:_test\.go$ t\.Fatal'
-  trawl search 'r:kubernetes (foo or bar) -f:vendor/'`,
+  trawl search 'r:kubernetes (foo or bar) -f:vendor/'
+  trawl search -- '-lang:go main'       a query that begins with a dash stands after --`,
 		Args: usageArgs(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			out, err := output.printer(p)

@@ -39,7 +39,7 @@ func example() *searchv1.FileMatch {
 
 func TestTextWithoutColor(t *testing.T) {
 	var out bytes.Buffer
-	if err := NewText(&out, false).File(example()); err != nil {
+	if err := NewText(&out, false, true).File(example()); err != nil {
 		t.Fatal(err)
 	}
 	want := `example.org/r a/needle.go (main, old)
@@ -56,7 +56,7 @@ func TestTextWithoutColor(t *testing.T) {
 
 func TestTextHighlights(t *testing.T) {
 	var out bytes.Buffer
-	if err := NewText(&out, true).File(example()); err != nil {
+	if err := NewText(&out, true, false).File(example()); err != nil {
 		t.Fatal(err)
 	}
 	if got := strings.Count(out.String(), string(styleMatch)+"needle"+reset); got != 4 {
@@ -69,7 +69,7 @@ func TestMatchOverTwoLinesIsHighlightedOnBoth(t *testing.T) {
 		Content: []byte("one\ntwo\n"), ContentStart: location(0, 1), Ranges: []*searchv1.Range{match(1, 6)},
 	}}}
 	var out bytes.Buffer
-	if err := NewText(&out, true).File(f); err != nil {
+	if err := NewText(&out, true, false).File(f); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{string(styleMatch) + "ne" + reset, string(styleMatch) + "tw" + reset + "o"} {
@@ -85,7 +85,7 @@ func TestLongLineIsCutAroundTheMatch(t *testing.T) {
 		Content: []byte(line), ContentStart: location(0, 1), Ranges: []*searchv1.Range{match(10000, 10006)},
 	}}}
 	var out bytes.Buffer
-	if err := NewText(&out, false).File(f); err != nil {
+	if err := NewText(&out, false, false).File(f); err != nil {
 		t.Fatal(err)
 	}
 	if got := out.String(); !strings.Contains(got, "éneedlez") || len(got) > maxLine+100 || strings.Contains(got, `\x`) {
@@ -109,7 +109,7 @@ func TestNothingFoundReachesTheTerminal(t *testing.T) {
 			}},
 		}
 		var out bytes.Buffer
-		if err := NewText(&out, false).File(f); err != nil {
+		if err := NewText(&out, false, false).File(f); err != nil {
 			t.Fatal(err)
 		}
 		for _, r := range out.String() {
@@ -126,7 +126,7 @@ func TestSummaryNamesWhatWasNotSearched(t *testing.T) {
 		Digest: []byte{1, 2, 3, 4, 5, 6, 7, 8}, Repos: []string{"r"}, Reason: searchv1.UncoveredReason_UNCOVERED_REASON_CORRUPT, Message: "bad sum",
 	}}}
 	var out bytes.Buffer
-	if err := NewText(&out, false).Summary(stats, coverage, 1234*time.Microsecond, true); err != nil {
+	if err := NewText(&out, false, false).Summary(stats, coverage, 1234*time.Microsecond, true); err != nil {
 		t.Fatal(err)
 	}
 	want := "3 matches in 1 file, 2 of 3 shards searched, 1.23ms; more with a larger --max-files\n" +

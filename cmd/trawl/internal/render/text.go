@@ -15,12 +15,15 @@ import (
 type Text struct {
 	w     io.Writer
 	color bool
+	gaps  bool
 	files int
 }
 
-// NewText returns a printer to w, with SGR colours if color is set.
-func NewText(w io.Writer, color bool) *Text {
-	return &Text{w: w, color: color}
+// NewText returns a printer to w, with SGR colours if color is set. With gaps
+// it marks where lines of a file are left out, which reads well when matches
+// are shown with lines around them.
+func NewText(w io.Writer, color, gaps bool) *Text {
+	return &Text{w: w, color: color, gaps: gaps}
 }
 
 // File prints one file: a heading, then its lines with line numbers and
@@ -36,7 +39,7 @@ func (t *Text) File(f *searchv1.FileMatch) error {
 		if c.GetFileName() {
 			continue
 		}
-		if start := c.GetContentStart().GetLineNumber(); last != 0 && start > last+1 {
+		if start := c.GetContentStart().GetLineNumber(); t.gaps && last != 0 && start > last+1 {
 			paint(&b, t.color, styleNote, []byte("   ⋮"))
 			b.WriteByte('\n')
 		}

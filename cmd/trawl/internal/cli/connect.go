@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/trawl-search/trawl/internal/bucket"
+	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/config"
+	"github.com/trawl-search/trawl/internal/queue"
+	"github.com/trawl-search/trawl/internal/telemetry"
+)
+
+// logging embeds the settings of logs and traces under a name of its own, so
+// that a role's Config can be embedded beside it.
+type logging struct{ telemetry.Config }
+
+// etcdConfig says where etcd is.
+type etcdConfig struct {
+	Endpoints []string `config:"endpoints" doc:"endpoints of etcd, such as http://etcd:2379"`
+}
+
+// SetDefaults implements config.Settings.
+func (c *etcdConfig) SetDefaults() { c.Endpoints = []string{"http://127.0.0.1:2379"} }
+
+// Validate implements config.Settings.
+func (c *etcdConfig) Validate() error {
+	var check config.Check
+	check.That(len(c.Endpoints) > 0, "endpoints", c.Endpoints, "at least one endpoint")
+	return check.Err()
+}
+
+// natsConfig says where NATS is.
+type natsConfig struct {
+	URL      string `config:"url" doc:"URL of NATS, such as nats://nats:4222; several are separated by commas"`
+	Replicas int    `config:"replicas" doc:"replicas of the streams, in a cluster of NATS servers"`
+}
+
+// SetDefaults implements config.Settings.
+func (c *natsConfig) SetDefaults() { *c = natsConfig{URL: nats.DefaultURL, Replicas: 1} }
+
+// Validate implements config.Settings.
+func (c *natsConfig) Validate() error {
+	var check config.Check
+	check.NotEmpty("url", c.URL)
+	config.Between(&check, "replicas", c.Replicas, 1, 5)
+	return check.Err()
+}
+
+// shared is what a role has in common with all others.
+type shared struct {
+	telemetry *telemetry.Telemetry
+	etcd      *clientv3.Client
+	queue     *queue.Queue
+	bucket    bucket.Bucket
+	closers   []func() error
+}
+
+// close lets go of everything, in the reverse order of its opening.
+func (s *shared) close() error {
+	var errs []error
+	for i := len(s.closers) - 1; i >= 0; i-- {
+		errs = append(errs, s.closers[i]())
+	}
+	return errors.Join(errs...)
+}
+
+// startTelemetry gives the role its logs, to the process's error output.
+func (s *shared) startTelemetry(ctx context.Context, p Process, cfg telemetry.Config, role string) error {
+	tel, err := telemetry.Start(ctx, cfg, telemetry.Identity{Service: "trawl-" + role, Version: Version()}, telemetry.WithLogs(p.Err))
+	if err != nil {
+		return fmt.Errorf("starting logs and traces: %w", err)
+	}
+	s.telemetry = tel
+	s.closers = append(s.closers, func() error { return tel.Shutdown(context.WithoutCancel(ctx)) })
+	return nil
+}
+
+// connectEtcd makes the etcd client; it does not wait for etcd.
+func (s *shared) connectEtcd(cfg etcdConfig) error {
+	client, err := catalog.Connect(catalog.Options{Endpoints: cfg.Endpoints})
+	if err != nil {
+		return err
+	}
+	s.etcd = client
+	s.closers = append(s.closers, client.Close)
+	return nil
+}
+
+// connectNATS makes the queue; it does not wait for NATS.
+func (s *shared) connectNATS(cfg natsConfig) error {
+	conn, err := queue.Connect(cfg.URL)
+	if err != nil {
+		return fmt.Errorf("connecting to NATS: %w", err)
+	}
+	s.closers = append(s.closers, func() error { conn.Close(); return nil })
+	return s.useNATS(conn, cfg.Replicas)
+}
+
+// useNATS makes the queue on a connection that stays the caller's.
+func (s *shared) useNATS(conn *nats.Conn, replicas int) error {
+	q, err := queue.New(conn, queue.Config{Replicas: replicas, Logger: s.telemetry.Logger()})
+	if err != nil {
+		return fmt.Errorf("using NATS: %w", err)
+	}
+	s.queue = q
+	return nil
+}
+
+// openBucket opens the bucket.
+func (s *shared) openBucket(ctx context.Context, cfg bucket.Config) error {
+	b, err := bucket.Open(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	s.bucket = b
+	s.closers = append(s.closers, func() error { return bucket.Close(b) })
+	return nil
+}

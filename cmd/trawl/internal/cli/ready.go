@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/trawl-search/trawl/internal/embedded"
+)
+
+// awaitReady waits until every role says that it is ready; false when ctx ended
+// before that.
+func awaitReady(ctx context.Context, services map[string]service) bool {
+	for _, s := range services {
+		for !isReady(ctx, s.HTTPAddr()) {
+			select {
+			case <-ctx.Done():
+				return false
+			case <-time.After(50 * time.Millisecond):
+			}
+		}
+	}
+	return ctx.Err() == nil
+}
+
+// isReady asks a role of this process whether it is ready.
+func isReady(ctx context.Context, addr net.Addr) bool {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+reachable(addr)+"/readyz", http.NoBody)
+	if err != nil {
+		return false
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return false
+	}
+	defer resp.Body.Close()
+	return resp.StatusCode == http.StatusOK
+}
+
+// reachable is an address as this machine reaches it: one of all interfaces is
+// reached at localhost.
+func reachable(addr net.Addr) string {
+	tcp, ok := addr.(*net.TCPAddr)
+	if !ok || !tcp.IP.IsUnspecified() {
+		return addr.String()
+	}
+	_, port, err := net.SplitHostPort(addr.String())
+	if err != nil {
+		return addr.String()
+	}
+	return net.JoinHostPort("localhost", port)
+}
+
+// readyLine says where callers, and other processes, find what is ready.
+func readyLine(services map[string]service, servers *embedded.Embedded, s upSettings) string {
+	var parts []string
+	if r, ok := services[roleRouter]; ok {
+		parts = append(parts, "gRPC "+reachable(r.GRPCAddr()), "HTTP "+reachable(r.HTTPAddr()))
+	}
+	if s.Etcd.Listen != "" {
+		parts = append(parts, "etcd "+servers.EtcdEndpoint())
+	}
+	if s.NATS.Listen != "" {
+		parts = append(parts, "NATS "+servers.NATSURL())
+	}
+	return "ready: " + strings.Join(parts, ", ")
+}

@@ -1,0 +1,162 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"net"
+
+	"github.com/spf13/cobra"
+
+	"github.com/trawl-search/trawl/internal/bucket"
+	"github.com/trawl-search/trawl/internal/config"
+	"github.com/trawl-search/trawl/services/indexer"
+	"github.com/trawl-search/trawl/services/router"
+	"github.com/trawl-search/trawl/services/searcher"
+)
+
+// service is a role: it runs until its context ends, then drains.
+type service interface {
+	// Listen binds the addresses, so that they are known before Run.
+	Listen(ctx context.Context) error
+	GRPCAddr() net.Addr
+	HTTPAddr() net.Addr
+	Run(ctx context.Context) error
+}
+
+// The names of the roles.
+const (
+	roleIndexer  = "indexer"
+	roleSearcher = "searcher"
+	roleRouter   = "router"
+)
+
+type indexerSettings struct {
+	indexer.Config
+	logging
+	Etcd   etcdConfig    `config:"etcd"`
+	NATS   natsConfig    `config:"nats"`
+	Bucket bucket.Config `config:"bucket"`
+}
+
+// SetDefaults implements config.Settings.
+func (s *indexerSettings) SetDefaults() {
+	s.Config.SetDefaults()
+	s.logging.SetDefaults()
+	s.Etcd.SetDefaults()
+	s.NATS.SetDefaults()
+	s.Bucket.SetDefaults()
+}
+
+// Validate implements config.Settings.
+func (s *indexerSettings) Validate() error {
+	var check config.Check
+	check.Nested("", &s.Config)
+	check.Nested("", &s.logging)
+	check.Nested("etcd", &s.Etcd)
+	check.Nested("nats", &s.NATS)
+	check.Nested("bucket", &s.Bucket)
+	return check.Err()
+}
+
+func newIndexer(p Process) *cobra.Command {
+	var s indexerSettings
+	cmd := &cobra.Command{Use: roleIndexer, Short: "Run an indexer: fetch repositories and publish their indexes"}
+	return configured(p, cmd, &s, func(cmd *cobra.Command) error {
+		return runRole(cmd.Context(), p, roleIndexer, s.logging, func(ctx context.Context, sh *shared) (service, error) {
+			if err := errors.Join(sh.connectEtcd(s.Etcd), sh.connectNATS(s.NATS), sh.openBucket(ctx, s.Bucket)); err != nil {
+				return nil, err
+			}
+			return indexer.New(s.Config, indexer.Deps{Etcd: sh.etcd, Queue: sh.queue, Bucket: sh.bucket, Telemetry: sh.telemetry})
+		})
+	})
+}
+
+type searcherSettings struct {
+	searcher.Config
+	logging
+	Etcd   etcdConfig    `config:"etcd"`
+	Bucket bucket.Config `config:"bucket"`
+}
+
+// SetDefaults implements config.Settings.
+func (s *searcherSettings) SetDefaults() {
+	s.Config.SetDefaults()
+	s.logging.SetDefaults()
+	s.Etcd.SetDefaults()
+	s.Bucket.SetDefaults()
+}
+
+// Validate implements config.Settings.
+func (s *searcherSettings) Validate() error {
+	var check config.Check
+	check.Nested("", &s.Config)
+	check.Nested("", &s.logging)
+	check.Nested("etcd", &s.Etcd)
+	check.Nested("bucket", &s.Bucket)
+	return check.Err()
+}
+
+func newSearcher(p Process) *cobra.Command {
+	var s searcherSettings
+	cmd := &cobra.Command{Use: roleSearcher, Short: "Run a searcher: serve the shards placed on it"}
+	return configured(p, cmd, &s, func(cmd *cobra.Command) error {
+		return runRole(cmd.Context(), p, roleSearcher, s.logging, func(ctx context.Context, sh *shared) (service, error) {
+			if err := errors.Join(sh.connectEtcd(s.Etcd), sh.openBucket(ctx, s.Bucket)); err != nil {
+				return nil, err
+			}
+			return searcher.New(s.Config, searcher.Deps{Etcd: sh.etcd, Bucket: sh.bucket, Telemetry: sh.telemetry})
+		})
+	})
+}
+
+type routerSettings struct {
+	router.Config
+	logging
+	Etcd etcdConfig `config:"etcd"`
+	NATS natsConfig `config:"nats"`
+}
+
+// SetDefaults implements config.Settings.
+func (s *routerSettings) SetDefaults() {
+	s.Config.SetDefaults()
+	s.logging.SetDefaults()
+	s.Etcd.SetDefaults()
+	s.NATS.SetDefaults()
+}
+
+// Validate implements config.Settings.
+func (s *routerSettings) Validate() error {
+	var check config.Check
+	check.Nested("", &s.Config)
+	check.Nested("", &s.logging)
+	check.Nested("etcd", &s.Etcd)
+	check.Nested("nats", &s.NATS)
+	return check.Err()
+}
+
+func newRouter(p Process) *cobra.Command {
+	var s routerSettings
+	cmd := &cobra.Command{Use: roleRouter, Short: "Run a router: take calls, plan queries and merge answers"}
+	return configured(p, cmd, &s, func(cmd *cobra.Command) error {
+		return runRole(cmd.Context(), p, roleRouter, s.logging, func(_ context.Context, sh *shared) (service, error) {
+			if err := errors.Join(sh.connectEtcd(s.Etcd), sh.connectNATS(s.NATS)); err != nil {
+				return nil, err
+			}
+			return router.New(s.Config, router.Deps{Etcd: sh.etcd, Queue: sh.queue, Telemetry: sh.telemetry})
+		})
+	})
+}
+
+// runRole runs one role until ctx ends.
+func runRole(ctx context.Context, p Process, role string, logs logging, open func(context.Context, *shared) (service, error)) (err error) {
+	var sh shared
+	defer func() { err = wrapRole(role, errors.Join(err, sh.close())) }()
+	if err := sh.startTelemetry(ctx, p, logs.Config, role); err != nil {
+		return err
+	}
+	made, err := open(ctx, &sh)
+	if err != nil {
+		return err
+	}
+	return made.Run(ctx)
+}

@@ -1,0 +1,37 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/trawl-search/trawl/internal/config"
+)
+
+// configured makes cmd load settings before it runs. With --print-config it
+// prints them instead.
+func configured(p Process, cmd *cobra.Command, settings config.Settings, run func(cmd *cobra.Command) error) *cobra.Command {
+	set, err := config.Bind(cmd.Flags(), cmd.Name(), settings)
+	cmd.Args = usageArgs(cobra.NoArgs)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err != nil {
+			return err
+		}
+		if err := set.Load(p.Environ); err != nil {
+			return usageError{err}
+		}
+		if set.PrintRequested() {
+			return config.Print(p.Out, settings)
+		}
+		return run(cmd)
+	}
+	return cmd
+}
+
+// wrapRole says which role an error ended.
+func wrapRole(role string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", role, err)
+}

@@ -1,0 +1,140 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
+	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/internal/searchwire"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+func newShard(p Process) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "shard",
+		Short: "Build, search, inspect and check single index files",
+		Args:  usageArgs(cobra.NoArgs),
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newShardBuild(p), newShardSearch(p), newShardDump(p), newShardVerify(p))
+	return cmd
+}
+
+// withShard opens a shard, runs f on it and closes it.
+func withShard(path string, f func(*shard.Shard) error) error {
+	s, err := shard.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(s), s.Close())
+}
+
+func newShardSearch(p Process) *cobra.Command {
+	var output outputFlags
+	cmd := &cobra.Command{
+		Use:   "search FILE QUERY...",
+		Short: "Search one shard",
+		Args:  usageArgs(cobra.MinimumNArgs(2)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			out, err := output.printer(p)
+			if err != nil {
+				return err
+			}
+			text := strings.Join(args[1:], " ")
+			return withShard(args[0], func(s *shard.Shard) error {
+				began := time.Now()
+				answer, err := searchShard(cmd.Context(), s, text, output.options())
+				if err != nil {
+					return &queryError{query: text, err: err}
+				}
+				return show(out, answer, time.Since(began))
+			})
+		},
+	}
+	output.declare(cmd.Flags())
+	return cmd
+}
+
+// searchShard answers as a router would whose only shard is s.
+func searchShard(ctx context.Context, s *shard.Shard, text string, options *searchv1.SearchOptions) (*searchv1.SearchResponse, error) {
+	q, err := searchwire.Parse(text, options.GetSyntaxVersion())
+	if err != nil {
+		return nil, err
+	}
+	q, err = query.ResolveRepos(q, func(child query.Q) ([]string, error) { return repoNames(ctx, s, child) })
+	if err != nil {
+		return nil, fmt.Errorf("finding the repos of a type:repo: %w", err)
+	}
+	opts := searchwire.ShardOptions(searchwire.WithDefaults(options), nil, nil)
+	opts.Repos = nil // all of them
+	found, err := s.Search(ctx, q, opts)
+	if err != nil {
+		return nil, err
+	}
+	if found.Incomplete != nil {
+		return nil, fmt.Errorf("the search did not end: %w", found.Incomplete)
+	}
+	return &searchv1.SearchResponse{
+		Files: searchwire.Files(found.Files), Statistics: searchwire.Statistics(found.Stats),
+		Coverage: &searchv1.Coverage{Complete: true, Requested: 1, Searched: 1},
+	}, nil
+}
+
+// repoNames are the repos of a shard in which something matches q.
+func repoNames(ctx context.Context, s *shard.Shard, q query.Q) ([]string, error) {
+	list, err := s.List(ctx, q, shard.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, r := range list.Repos {
+		names = append(names, r.Repo.Name)
+	}
+	return names, list.Incomplete
+}
+
+func newShardDump(p Process) *cobra.Command {
+	return &cobra.Command{
+		Use:   "dump FILE",
+		Short: "Say what a shard is made of: versions, sections with their sizes, repos",
+		Args:  usageArgs(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withShard(args[0], func(s *shard.Shard) error { return s.Dump(cmd.Context(), p.Out) })
+		},
+	}
+}
+
+func newShardVerify(p Process) *cobra.Command {
+	return &cobra.Command{
+		Use:   "verify FILE...",
+		Short: "Read all of a shard and check every checksum and every structure",
+		Args:  usageArgs(cobra.MinimumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			for _, path := range args {
+				if err := verifyShard(cmd.Context(), p, path); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+func verifyShard(ctx context.Context, p Process, path string) error {
+	return withShard(path, func(s *shard.Shard) error {
+		began := time.Now()
+		if err := s.Verify(ctx); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintf(p.Out, "%s: sound: %d documents, %s, in %s\n", path, s.Documents(),
+			render.Bytes(uint64(s.Size())), render.Duration(time.Since(began)))
+		return err
+	})
+}

@@ -1,0 +1,143 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+
+	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
+	"github.com/trawl-search/trawl/index/build"
+	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/internal/source"
+)
+
+func newShardBuild(p Process) *cobra.Command {
+	var (
+		out      string
+		name     string
+		branches []string
+	)
+	cmd := &cobra.Command{
+		Use:   "build --out FILE PATH",
+		Short: "Build a shard from a folder or a Git repository",
+		Args:  usageArgs(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if out == "" {
+				return usageError{errors.New("--out is missing: the file to write")}
+			}
+			if name == "" {
+				name = filepath.Base(args[0])
+			}
+			began := time.Now()
+			b := shardBuild{name: name, progress: newDocumentBar(p)}
+			err := b.run(cmd.Context(), args[0], out, branches)
+			if err != nil {
+				return err
+			}
+			return b.report(p, time.Since(began))
+		},
+	}
+	cmd.Flags().StringVarP(&out, "out", "o", "", "file to write")
+	cmd.Flags().StringVar(&name, "name", "", "name of the repository in the shard; otherwise that of the folder")
+	cmd.Flags().StringSliceVarP(&branches, "branch", "b", nil, "branch to index, may be repeated; otherwise what is checked out")
+	return cmd
+}
+
+// shardBuild builds one shard of one source.
+type shardBuild struct {
+	name     string
+	progress *progressbar.ProgressBar // nil without a terminal
+	read     uint64                   // bytes of content
+	result   build.Result
+}
+
+// newDocumentBar counts documents on a terminal.
+func newDocumentBar(p Process) *progressbar.ProgressBar {
+	if !isTerminal(p.Err) {
+		return nil
+	}
+	return progressbar.NewOptions(-1, progressbar.OptionSetWriter(p.Err), progressbar.OptionSetDescription("documents"),
+		progressbar.OptionShowCount(), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
+}
+
+// run builds the shard of the source at path as the file out, which appears
+// whole or not at all.
+func (b *shardBuild) run(ctx context.Context, path, out string, branches []string) (err error) {
+	src, err := source.Open(ctx, path, branches, source.Limits{})
+	if err != nil {
+		return fmt.Errorf("opening %s: %w", path, err)
+	}
+	defer src.Close()
+	file, err := os.OpenFile(out+".tmp", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o666)
+	if err != nil {
+		return fmt.Errorf("making the shard: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			file.Close()
+			os.Remove(file.Name())
+		}
+	}()
+	w := bufio.NewWriterSize(file, 1<<20)
+	if err := b.write(ctx, w, src); err != nil {
+		return fmt.Errorf("building the shard: %w", err)
+	}
+	if err := errors.Join(w.Flush(), file.Sync(), file.Close()); err != nil {
+		return fmt.Errorf("writing the shard: %w", err)
+	}
+	if err := os.Rename(file.Name(), out); err != nil {
+		return fmt.Errorf("putting the shard in its place: %w", err)
+	}
+	return nil
+}
+
+func (b *shardBuild) write(ctx context.Context, w *bufio.Writer, src source.Source) error {
+	builder, err := build.NewBuilder(w, build.Options{MaxSourceBytes: math.MaxInt64})
+	if err != nil {
+		return err
+	}
+	if err := builder.AddRepo(docstore.Repo{Name: b.name, Branches: src.Branches()}); err != nil {
+		return err
+	}
+	for doc, err := range src.Documents(ctx) {
+		if err != nil {
+			return err
+		}
+		if err := b.add(builder, doc); err != nil {
+			return err
+		}
+	}
+	b.result, err = builder.Close()
+	return err
+}
+
+func (b *shardBuild) add(builder *build.Builder, doc *source.Document) error {
+	b.read += uint64(len(doc.Content))
+	if b.progress != nil {
+		_ = b.progress.Add(1) // drawing fails only when the terminal is gone
+	}
+	return builder.Add(build.Document{
+		Path: doc.Path, Content: doc.Content, Branches: doc.Branches, Language: doc.Language,
+		OID: doc.OID, Skip: doc.Skip, Size: doc.Size,
+	})
+}
+
+// report says what was read and written, and how fast.
+func (b *shardBuild) report(p Process, took time.Duration) error {
+	if b.progress != nil {
+		_ = b.progress.Finish() // as above
+	}
+	_, err := fmt.Fprintf(p.Out, "%d documents, %d found by name only\n%d bytes read (%s)\n%d shard bytes (%s, %.3f of the content)\n%.2f seconds (%s/s)\n",
+		b.result.Documents, b.result.Skipped, b.read, render.Bytes(b.read),
+		b.result.Size, render.Bytes(uint64(b.result.Size)), float64(b.result.Size)/float64(max(b.result.ContentBytes, 1)),
+		took.Seconds(), render.Bytes(uint64(float64(b.read)/max(took.Seconds(), 1e-9))))
+	return err
+}

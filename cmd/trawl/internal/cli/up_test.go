@@ -1,0 +1,138 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"net"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+func TestPrintConfigHasEverySetting(t *testing.T) {
+	exit, out, errs := run(t, []string{"TRAWL_UP_SEARCHER_REPLICATION=3"}, "up", "--data-dir", "/d", "--print-config")
+	if exit != 0 {
+		t.Fatalf("exit %d: %s", exit, errs)
+	}
+	for _, want := range []string{"data-dir: /d", "grpc: 127.0.0.1:7430", "searcher:", "replication: 3", "router:", "indexer:"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not in\n%s", want, out)
+		}
+	}
+	for _, role := range []string{roleIndexer, roleSearcher, roleRouter} {
+		exit, out, errs := run(t, nil, append([]string{role, "--print-config"}, bucketOf(role)...)...)
+		if exit != 0 || !strings.Contains(out, "endpoints:") {
+			t.Errorf("%s: exit %d, %s%s", role, exit, out, errs)
+		}
+	}
+}
+
+// bucketOf is the bucket that a role needs to be told.
+func bucketOf(role string) []string {
+	if role == roleRouter {
+		return nil
+	}
+	return []string{"--bucket-url", "mem://"}
+}
+
+func TestSettingsThatAreRefused(t *testing.T) {
+	for _, tt := range []struct {
+		args []string
+		want []string
+	}{
+		{[]string{"up", "--roles", "indexer,queen"}, []string{"roles", "queen"}},
+		{[]string{"up", "--roles", "none,router"}, []string{"roles", "none alone"}},
+		{[]string{"up", "--data-dir", ""}, []string{"data-dir"}},
+		{[]string{"up", "--router-grpc", "127.0.0.1:1"}, []string{"router.grpc", "grpc decides"}},
+		{[]string{"up", "--indexer-source-folders", "/x"}, []string{"indexer.source", "source decides"}},
+		{[]string{"up", "--searcher-cache-dir", "/x"}, []string{"searcher.cache-dir", "data-dir decides"}},
+		{[]string{"up", "--grpc", "nowhere", "--log-level", "loud"}, []string{"grpc = \"nowhere\"", "log-level"}},
+		{[]string{"router", "--etcd-endpoints", "", "--nats-replicas", "9"}, []string{"etcd.endpoints", "nats.replicas"}},
+		{[]string{"searcher", "--bucket-url", "ftp://x"}, []string{"bucket.url"}},
+	} {
+		exit, _, errs := run(t, nil, tt.args...)
+		if exit != 2 {
+			t.Errorf("trawl %v: exit %d: %s", tt.args, exit, errs)
+		}
+		for _, want := range tt.want {
+			if !strings.Contains(errs, want) {
+				t.Errorf("trawl %v: %q is not in %q", tt.args, want, errs)
+			}
+		}
+	}
+}
+
+func TestOnePolicyForAllRoles(t *testing.T) {
+	var s upSettings
+	s.SetDefaults()
+	s.DataDir = "/data"
+	s.Source.Folders = []string{"/only"}
+	if err := s.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	s.settle()
+	if s.Router.Source.Folders[0] != "/only" || s.Indexer.Source.Folders[0] != "/only" {
+		t.Errorf("router %v, indexer %v", s.Router.Source, s.Indexer.Source)
+	}
+	if s.Searcher.CacheDir != filepath.FromSlash("/data/searcher") || s.Etcd.Listen != "" {
+		t.Errorf("cache in %s, etcd at %q", s.Searcher.CacheDir, s.Etcd.Listen)
+	}
+	s.Roles = []string{roleNone}
+	s.settle()
+	if s.Etcd.Listen == "" || s.NATS.Listen == "" {
+		t.Error("servers that no role here uses are not reachable")
+	}
+}
+
+func TestReachable(t *testing.T) {
+	for from, want := range map[string]string{"0.0.0.0:7": "localhost:7", "[::]:7": "localhost:7", "127.0.0.1:7": "127.0.0.1:7"} {
+		addr, err := net.ResolveTCPAddr("tcp", from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := reachable(addr); got != want {
+			t.Errorf("%s is reached at %s, want %s", from, got, want)
+		}
+	}
+}
+
+// TestUpFromReadyToStop runs all of Trawl in this process: it becomes ready,
+// takes calls where the line says, and ends when it is told to.
+func TestUpFromReadyToStop(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts etcd and NATS; left out of short runs")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	pr, pw := io.Pipe()
+	var exit int
+	var log strings.Builder
+	var ended sync.WaitGroup
+	ended.Go(func() {
+		exit = Run(ctx, []string{"up", "--data-dir", t.TempDir(), "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0"}, Process{Out: pw, Err: &log})
+		pw.Close()
+	})
+	var line string
+	if err := readLine(pr, &line); err != nil || !strings.HasPrefix(line, "ready: gRPC 127.0.0.1:") {
+		cancel()
+		ended.Wait()
+		t.Fatalf("printed %q, %v\n%s", line, err, log.String())
+	}
+	addr, _, _ := strings.Cut(strings.TrimPrefix(line, "ready: gRPC "), ",")
+	if status, out, errs := run(t, nil, "search", "--addr", addr, "x"); status != 0 || !strings.Contains(out, "0 matches in 0 files") {
+		t.Errorf("search: exit %d: %s%s", status, out, errs)
+	}
+	cancel()
+	ended.Wait()
+	if exit != 0 {
+		t.Errorf("it ended with %d:\n%s", exit, log.String())
+	}
+}
+
+func readLine(r io.Reader, line *string) error {
+	b := make([]byte, 4096)
+	n, err := r.Read(b)
+	*line = strings.TrimSpace(string(b[:n]))
+	return err
+}

@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"cmp"
+	"path/filepath"
+	"reflect"
+	"slices"
+
+	"github.com/trawl-search/trawl/internal/config"
+	"github.com/trawl-search/trawl/internal/source"
+	"github.com/trawl-search/trawl/services/indexer"
+	"github.com/trawl-search/trawl/services/router"
+	"github.com/trawl-search/trawl/services/searcher"
+)
+
+// roleNone stands for no role: only etcd and NATS are hosted.
+const roleNone = "none"
+
+// upSettings are the settings of all roles in one process. What all must agree
+// on stands at the top; see settle.
+type upSettings struct {
+	logging
+	DataDir  string          `config:"data-dir" doc:"folder for everything that is kept; the same folder continues where it ended"`
+	Roles    []string        `config:"roles" doc:"roles to run: indexer, searcher, router; or none, to host etcd and NATS only"`
+	GRPC     string          `config:"grpc" doc:"address for callers, HOST:PORT; port 0 takes a free one"`
+	HTTP     string          `config:"http" doc:"address of health, readiness and metrics, HOST:PORT"`
+	Source   source.Policy   `config:"source"`
+	Etcd     listenConfig    `config:"etcd"`
+	NATS     listenConfig    `config:"nats"`
+	Indexer  indexer.Config  `config:"indexer"`
+	Searcher searcher.Config `config:"searcher"`
+	Router   router.Config   `config:"router"`
+}
+
+// listenConfig lets other processes of this machine use an embedded server.
+type listenConfig struct {
+	Listen string `config:"listen" doc:"loopback HOST:PORT for other processes; port 0 takes a free one; empty: this process only"`
+}
+
+// SetDefaults implements config.Settings: one replica, no wait for load
+// balancers, and repositories of this machine are allowed.
+func (s *upSettings) SetDefaults() {
+	s.logging.SetDefaults()
+	s.Indexer.SetDefaults()
+	s.Searcher.SetDefaults()
+	s.Router.SetDefaults()
+	s.Source.SetDefaults()
+	s.DataDir = "trawl-data"
+	s.Roles = []string{roleIndexer, roleSearcher, roleRouter}
+	s.GRPC, s.HTTP = s.Router.GRPC, s.Router.HTTP
+	s.LogLevel, s.LogFormat = "warn", "text"
+	s.Source.Folders = []string{"/"}
+	s.Router.Replication, s.Searcher.Replication = 1, 1
+	s.Indexer.DrainDelay, s.Searcher.DrainDelay, s.Router.DrainDelay = 0, 0, 0
+	for _, addr := range []*string{&s.Indexer.GRPC, &s.Indexer.HTTP, &s.Searcher.GRPC, &s.Searcher.HTTP} {
+		*addr = "127.0.0.1:0"
+	}
+}
+
+// Validate implements config.Settings.
+func (s *upSettings) Validate() error {
+	var check config.Check
+	check.Nested("", &s.logging)
+	check.NotEmpty("data-dir", s.DataDir)
+	for _, role := range s.Roles {
+		check.OneOf("roles", role, roleIndexer, roleSearcher, roleRouter, roleNone)
+	}
+	check.That(!s.hostsOnly() || len(s.Roles) == 1, "roles", s.Roles, "none alone, or roles")
+	check.Address("grpc", s.GRPC)
+	check.Address("http", s.HTTP)
+	check.Nested("source", &s.Source)
+	check.Nested("indexer", &s.Indexer)
+	check.Nested("searcher", &s.Searcher)
+	check.Nested("router", &s.Router)
+	s.checkGoverned(&check)
+	return check.Err()
+}
+
+// checkGoverned refuses values of one role for what all have in common: they
+// would be ignored.
+func (s *upSettings) checkGoverned(check *config.Check) {
+	var standard upSettings
+	standard.SetDefaults()
+	for _, g := range []struct {
+		key, instead  string
+		value, normal any
+	}{
+		{"router.grpc", "grpc", s.Router.GRPC, standard.Router.GRPC},
+		{"router.http", "http", s.Router.HTTP, standard.Router.HTTP},
+		{"router.source", "source", s.Router.Source, standard.Router.Source},
+		{"indexer.source", "source", s.Indexer.Source.Policy, standard.Indexer.Source.Policy},
+		{"indexer.cache-dir", "data-dir", s.Indexer.CacheDir, standard.Indexer.CacheDir},
+		{"searcher.cache-dir", "data-dir", s.Searcher.CacheDir, standard.Searcher.CacheDir},
+	} {
+		check.That(reflect.DeepEqual(g.value, g.normal), g.key, g.value, "nothing here: "+g.instead+" decides for all roles")
+	}
+}
+
+// settle gives the roles what stands at the top. Where no role runs here, etcd
+// and NATS get their usual ports unless others were asked for.
+func (s *upSettings) settle() {
+	s.Router.GRPC, s.Router.HTTP = s.GRPC, s.HTTP
+	s.Router.Source, s.Indexer.Source.Policy = s.Source, s.Source
+	s.Indexer.CacheDir = filepath.Join(s.DataDir, roleIndexer)
+	s.Searcher.CacheDir = filepath.Join(s.DataDir, roleSearcher)
+	if s.hostsOnly() {
+		s.Etcd.Listen = cmp.Or(s.Etcd.Listen, "127.0.0.1:2379")
+		s.NATS.Listen = cmp.Or(s.NATS.Listen, "127.0.0.1:4222")
+	}
+}
+
+// hostsOnly says that no role runs here.
+func (s *upSettings) hostsOnly() bool { return slices.Contains(s.Roles, roleNone) }
