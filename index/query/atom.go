@@ -3,6 +3,7 @@ package query
 import (
 	"bytes"
 	"regexp/syntax"
+	"slices"
 	"unicode"
 	"unicode/utf8"
 )
@@ -89,15 +90,7 @@ func (p *parser) text(tok token, scope Scope) (Q, error) {
 }
 
 func hasCapture(tree *syntax.Regexp) bool {
-	if tree.Op == syntax.OpCapture {
-		return true
-	}
-	for _, sub := range tree.Sub {
-		if hasCapture(sub) {
-			return true
-		}
-	}
-	return false
+	return tree.Op == syntax.OpCapture || slices.ContainsFunc(tree.Sub, hasCapture)
 }
 
 // withoutCaptures gives the same expression without capturing groups, parsed
@@ -166,22 +159,9 @@ func setCase(atom Q, mode string) {
 // treeHasUpper tells whether an ASCII capital stands in a literal or at an end
 // of a class's range: \w and [^[] have one, \S and [^a] have none.
 func treeHasUpper(tree *syntax.Regexp) bool {
-	if hasUpper(tree.Rune) {
-		return true
-	}
-	for _, sub := range tree.Sub {
-		if treeHasUpper(sub) {
-			return true
-		}
-	}
-	return false
+	return hasUpper(tree.Rune) || slices.ContainsFunc(tree.Sub, treeHasUpper)
 }
 
 func hasUpper(runes []rune) bool {
-	for _, r := range runes {
-		if 'A' <= r && r <= 'Z' {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(runes, func(r rune) bool { return 'A' <= r && r <= 'Z' })
 }

@@ -313,8 +313,7 @@ func quote(text string) string {
 // parseRegexp parses the text of a token within the limits.
 func (p *parser) parseRegexp(tok token, flags syntax.Flags) (*syntax.Regexp, error) {
 	tree, err := syntax.Parse(string(tok.text), flags)
-	var bad *syntax.Error
-	if errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*syntax.Error](err); ok {
 		return nil, p.regexpError(tok, flags, bad)
 	} else if err != nil {
 		return nil, &SyntaxError{tok.start, quote(string(tok.text)), "a regular expression: " + err.Error()}

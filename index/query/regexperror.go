@@ -1,6 +1,7 @@
 package query
 
 import (
+	"errors"
 	"fmt"
 	"regexp/syntax"
 	"sort"
@@ -68,6 +69,9 @@ func (p *parser) regexpAdvice(tok token, bad *syntax.Error) string {
 		}
 		return `a closing "]"; write \[ to search for a bracket`
 	case syntax.ErrMissingRepeatArgument:
+		if tok.start > 0 && p.in[tok.start-1] == '(' && strings.HasPrefix(string(tok.text), "?") {
+			return `the group to hold no space: with one, "(" groups terms; put the expression in quotes`
+		}
 		return fmt.Sprintf(`something to repeat before it; write \%s to search for the character`, bad.Expr[:1])
 	case syntax.ErrInvalidRepeatOp:
 		return `one repetition of a term; use parentheses to repeat a repetition, or \ before a character to search for it`
@@ -106,7 +110,7 @@ func errorOffset(text string, flags syntax.Flags, bad *syntax.Error) int {
 	places := occurrences(text, bad.Expr)
 	i := sort.Search(len(places), func(i int) bool {
 		_, err := syntax.Parse(text[:places[i]+len(bad.Expr)], flags)
-		same, ok := err.(*syntax.Error)
+		same, ok := errors.AsType[*syntax.Error](err)
 		return ok && *same == *bad
 	})
 	if i == len(places) {

@@ -43,7 +43,7 @@ func TestSyntaxErrors(t *testing.T) {
 		{"a (foo", 2, `"("`, `\(`},
 		{"foo(bar baz)", 3, `"("`, "before the space"},
 		{"f:(a b)", 2, `"("`, "in quotes"},
-		{"(?:a b)", 1, `"?"`, "repeat"},
+		{"(?:a b)", 1, `"?"`, "in quotes"},
 		// Separators.
 		{"a\nb", 1, "line break", `\n`},
 		{"\na", 0, "line break", "space"},

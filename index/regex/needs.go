@@ -1,6 +1,7 @@
 package regex
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -142,13 +143,13 @@ func implies(a, b Needs) bool {
 	case Or:
 		return len(a.Children) <= mostCompared && each(a.Children, func(n Needs) bool { return implies(n, b) })
 	case And:
-		return some(a.Children, func(n Needs) bool { return implies(n, b) })
+		return slices.ContainsFunc(a.Children, func(n Needs) bool { return implies(n, b) })
 	}
 	switch b := b.(type) {
 	case All:
 		return true
 	case Or:
-		return len(b.Children) <= mostCompared && some(b.Children, func(n Needs) bool { return implies(a, n) })
+		return len(b.Children) <= mostCompared && slices.ContainsFunc(b.Children, func(n Needs) bool { return implies(a, n) })
 	case And:
 		return each(b.Children, func(n Needs) bool { return implies(a, n) })
 	case Literal:
@@ -159,16 +160,7 @@ func implies(a, b Needs) bool {
 }
 
 func each(needs []Needs, ok func(Needs) bool) bool {
-	return !some(needs, func(n Needs) bool { return !ok(n) })
-}
-
-func some(needs []Needs, ok func(Needs) bool) bool {
-	for _, n := range needs {
-		if ok(n) {
-			return true
-		}
-	}
-	return false
+	return !slices.ContainsFunc(needs, func(n Needs) bool { return !ok(n) })
 }
 
 // contains tells whether a text that holds n must hold o.
