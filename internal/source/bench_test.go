@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"testing"
+
+	"github.com/trawl-search/trawl/internal/source/sourcetest"
 )
 
 // BenchmarkDocuments reads the Go toolchain's source tree with language
@@ -14,11 +16,11 @@ func BenchmarkDocuments(b *testing.B) {
 	if _, err := os.Stat(dir); err != nil {
 		b.Skip("no source tree of the toolchain here")
 	}
-	r := newRepo(b)
-	r.git("--work-tree="+dir, "add", "-A", ".")
-	r.git("commit", "-q", "-m", "x")
-	r.git("repack", "-a", "-d", "-q")
-	for name, folder := range map[string]string{"git": r.dir, "folder": dir} {
+	r := sourcetest.New(b)
+	r.Git("--work-tree="+dir, "add", "-A", ".")
+	r.Git("commit", "-q", "-m", "x")
+	r.Git("repack", "-a", "-d", "-q")
+	for name, folder := range map[string]string{"git": r.Dir, "folder": dir} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				s, err := Open(b.Context(), folder, nil, Limits{})

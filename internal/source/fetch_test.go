@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/trawl-search/trawl/index/docstore"
+
+	"github.com/trawl-search/trawl/internal/source/sourcetest"
 )
 
 func newFetcher(t testing.TB, change func(*FetchConfig)) *Fetcher {
@@ -31,8 +33,8 @@ func newFetcher(t testing.TB, change func(*FetchConfig)) *Fetcher {
 }
 
 // local allows the folder of a test repository.
-func local(r *repo) func(*FetchConfig) {
-	return func(c *FetchConfig) { c.Folders = []string{filepath.Dir(r.dir)} }
+func local(r *sourcetest.Repo) func(*FetchConfig) {
+	return func(c *FetchConfig) { c.Folders = []string{filepath.Dir(r.Dir)} }
 }
 
 // fetchAll does what an indexer does: ask, fetch, read.
@@ -70,9 +72,9 @@ func wantFailure(t testing.TB, err error, kind Kind, words string) {
 }
 
 func TestFetchLocal(t *testing.T) {
-	r := newRepo(t)
-	r.files("main", "a", "1")
-	r.files("dev", "a", "2")
+	r := sourcetest.New(t)
+	r.Files("main", "a", "1")
+	r.Files("dev", "a", "2")
 	f := newFetcher(t, local(r))
 	mirror := filepath.Join(t.TempDir(), "mirror.git")
 
@@ -86,35 +88,35 @@ func TestFetchLocal(t *testing.T) {
 			t.Errorf("got %v, want %v", got, expected)
 		}
 	}
-	check(fetchAll(t, f, mirror, r.dir), "a@main", "1")
-	check(fetchAll(t, f, mirror, "file://"+r.dir, "dev", "HEAD"), "a@dev", "2", "a@main", "1")
+	check(fetchAll(t, f, mirror, r.Dir), "a@main", "1")
+	check(fetchAll(t, f, mirror, "file://"+r.Dir, "dev", "HEAD"), "a@dev", "2", "a@main", "1")
 
 	// History is rewritten, and a branch makes way for one below its name.
-	r.git("update-ref", "-d", "refs/heads/dev")
-	r.files("main", "b", "3")
-	r.files("dev/next", "c", "4")
-	check(fetchAll(t, f, mirror, r.dir, "main", "dev/next"), "b@main", "3", "c@dev/next", "4")
+	r.Git("update-ref", "-d", "refs/heads/dev")
+	r.Files("main", "b", "3")
+	r.Files("dev/next", "c", "4")
+	check(fetchAll(t, f, mirror, r.Dir, "main", "dev/next"), "b@main", "3", "c@dev/next", "4")
 
 	// A killed run left locks and half a pack; a disk lost an object.
 	write(t, mirror, "shallow.lock", "")
 	write(t, mirror, "refs/heads/main.lock", "")
 	write(t, mirror, "objects/pack/tmp_pack_x", "half")
-	r.files("main", "b", "5")
-	check(fetchAll(t, f, mirror, r.dir), "b@main", "5")
+	r.Files("main", "b", "5")
+	check(fetchAll(t, f, mirror, r.Dir), "b@main", "5")
 	if _, err := os.Stat(filepath.Join(mirror, "objects/pack/tmp_pack_x")); err == nil {
 		t.Error("half a pack is still there")
 	}
 	write(t, mirror, "HEAD", "garbage")
-	check(fetchAll(t, f, mirror, r.dir), "b@main", "5")
+	check(fetchAll(t, f, mirror, r.Dir), "b@main", "5")
 }
 
 func TestFetchCompacts(t *testing.T) {
-	r := newRepo(t)
+	r := sourcetest.New(t)
 	f := newFetcher(t, local(r))
 	mirror := filepath.Join(t.TempDir(), "mirror.git")
 	for i := range maxPacks + 2 {
-		r.files("main", "a", fmt.Sprint(i))
-		if got := fetchAll(t, f, mirror, r.dir)["a@main"]; got != fmt.Sprint(i) {
+		r.Files("main", "a", fmt.Sprint(i))
+		if got := fetchAll(t, f, mirror, r.Dir)["a@main"]; got != fmt.Sprint(i) {
 			t.Fatalf("round %d: got %q", i, got)
 		}
 	}
@@ -125,25 +127,23 @@ func TestFetchCompacts(t *testing.T) {
 }
 
 func TestFetchSHA256(t *testing.T) {
-	r := &repo{t, filepath.Join(t.TempDir(), "r")}
-	os.Mkdir(r.dir, 0o755)
-	r.git("init", "-q", "-b", "main", "--object-format=sha256")
-	r.files("main", "a", "1")
-	if got := fetchAll(t, newFetcher(t, local(r)), filepath.Join(t.TempDir(), "m"), r.dir); got["a@main"] != "1" {
+	r := sourcetest.NewSHA256(t)
+	r.Files("main", "a", "1")
+	if got := fetchAll(t, newFetcher(t, local(r)), filepath.Join(t.TempDir(), "m"), r.Dir); got["a@main"] != "1" {
 		t.Errorf("got %v", got)
 	}
 }
 
 func TestFetchReportsProgress(t *testing.T) {
-	r := newRepo(t)
+	r := sourcetest.New(t)
 	var pairs []string
 	for i := range 50 {
 		pairs = append(pairs, fmt.Sprint(i), fmt.Sprint(i))
 	}
-	r.files("main", pairs...)
+	r.Files("main", pairs...)
 	f := newFetcher(t, local(r))
 	var last Progress
-	_, err := f.Fetch(t.Context(), filepath.Join(t.TempDir(), "m"), r.dir, []docstore.Branch{{Name: "main"}},
+	_, err := f.Fetch(t.Context(), filepath.Join(t.TempDir(), "m"), r.Dir, []docstore.Branch{{Name: "main"}},
 		func(p Progress) { last = p })
 	if err != nil || last.Done != 52 || last.Total != 52 {
 		t.Errorf("last %+v, %v; want 52 of 52", last, err)
@@ -151,14 +151,14 @@ func TestFetchReportsProgress(t *testing.T) {
 }
 
 func TestFetchFailures(t *testing.T) {
-	empty, r := newRepo(t), newRepo(t)
-	r.files("main", "a", "1")
+	empty, r := sourcetest.New(t), sourcetest.New(t)
+	r.Files("main", "a", "1")
 	plain := t.TempDir()
-	outside := newRepo(t)
+	outside := sourcetest.New(t)
 	inside := t.TempDir()
-	os.Symlink(outside.dir, filepath.Join(inside, "link"))
+	os.Symlink(outside.Dir, filepath.Join(inside, "link"))
 	f := newFetcher(t, func(c *FetchConfig) {
-		c.Folders = []string{filepath.Dir(r.dir), filepath.Dir(empty.dir), plain, inside}
+		c.Folders = []string{filepath.Dir(r.Dir), filepath.Dir(empty.Dir), plain, inside}
 	})
 	for _, c := range []struct {
 		name, url string
@@ -166,14 +166,14 @@ func TestFetchFailures(t *testing.T) {
 		kind      Kind
 		words     string
 	}{
-		{"empty", empty.dir, nil, Empty, "empty"},
-		{"empty, branch", empty.dir, []string{"main"}, Empty, "empty"},
-		{"no branch", r.dir, []string{"main", "other"}, NoBranch, `no branch "other"`},
-		{"branch as option", r.dir, []string{"--upload-pack=x"}, Refused, "dash"},
-		{"branch as refspec", r.dir, []string{"a:b"}, Refused, "branch"},
+		{"empty", empty.Dir, nil, Empty, "empty"},
+		{"empty, branch", empty.Dir, []string{"main"}, Empty, "empty"},
+		{"no branch", r.Dir, []string{"main", "other"}, NoBranch, `no branch "other"`},
+		{"branch as option", r.Dir, []string{"--upload-pack=x"}, Refused, "dash"},
+		{"branch as refspec", r.Dir, []string{"a:b"}, Refused, "branch"},
 		{"no folder", filepath.Join(plain, "none"), nil, NotFound, "no such folder"},
 		{"no repository", plain, nil, NotFound, "does not exist"},
-		{"other folder", outside.dir, nil, Refused, "rule folder"},
+		{"other folder", outside.Dir, nil, Refused, "rule folder"},
 		{"link to other folder", filepath.Join(inside, "link"), nil, Refused, "rule folder"},
 		{"option", "--upload-pack=touch " + plain + "/owned", nil, Refused, "rule leading-dash"},
 		{"helper", "ext::sh -c touch% " + plain + "/owned", nil, Refused, "rule transport-helper"},
@@ -192,58 +192,58 @@ func TestFetchFailures(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(plain, "owned")); err == nil {
 		t.Error("an argument ran a program")
 	}
-	_, err := f.Fetch(t.Context(), filepath.Join(t.TempDir(), "m"), r.dir, []docstore.Branch{{Name: "gone"}}, nil)
+	_, err := f.Fetch(t.Context(), filepath.Join(t.TempDir(), "m"), r.Dir, []docstore.Branch{{Name: "gone"}}, nil)
 	wantFailure(t, err, NoBranch, "no such branch")
 }
 
 func TestFetchLimits(t *testing.T) {
-	r := newRepo(t)
+	r := sourcetest.New(t)
 	noise := make([]byte, 300_000)
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for i := range noise {
 		noise[i] = byte(rnd.Uint32())
 	}
-	r.files("main", "noise", string(noise))
+	r.Files("main", "noise", string(noise))
 	branches := []docstore.Branch{{Name: "main"}}
 	mirror := filepath.Join(t.TempDir(), "m")
 
 	f := newFetcher(t, func(c *FetchConfig) { local(r)(c); c.MaxBytes = 200_000 })
-	_, err := f.Fetch(t.Context(), mirror, r.dir, branches, nil)
+	_, err := f.Fetch(t.Context(), mirror, r.Dir, branches, nil)
 	wantFailure(t, err, TooLarge, "200000")
 	if _, err := os.Stat(mirror); err == nil {
 		t.Error("what is too large is kept")
 	}
 	f = newFetcher(t, func(c *FetchConfig) { local(r)(c); c.MaxObjects = 2 })
-	_, err = f.Fetch(t.Context(), mirror, r.dir, branches, nil)
+	_, err = f.Fetch(t.Context(), mirror, r.Dir, branches, nil)
 	wantFailure(t, err, TooLarge, "3 objects")
 }
 
 // TestFetchRefusesMalformedObjects serves a tree whose entry leads out of the
 // repository.
 func TestFetchRefusesMalformedObjects(t *testing.T) {
-	r := newRepo(t)
-	r.files("main", "a", "1")
-	oid := r.blob("x")
+	r := sourcetest.New(t)
+	r.Files("main", "a", "1")
+	oid := r.Blob("x")
 	raw := make([]byte, 0, 20)
 	for i := 0; i < len(oid); i += 2 {
 		var b byte
 		fmt.Sscanf(oid[i:i+2], "%02x", &b)
 		raw = append(raw, b)
 	}
-	hash := r.gitIn("100644 ..\x00"+string(raw), "hash-object", "-w", "-t", "tree", "--literally", "--stdin")
-	r.git("update-ref", "refs/heads/main", r.git("commit-tree", "-m", "x", hash))
+	hash := r.GitIn("100644 ..\x00"+string(raw), "hash-object", "-w", "-t", "tree", "--literally", "--stdin")
+	r.Git("update-ref", "refs/heads/main", r.Git("commit-tree", "-m", "x", hash))
 	f := newFetcher(t, local(r))
-	_, err := f.Fetch(t.Context(), filepath.Join(t.TempDir(), "m"), r.dir, []docstore.Branch{{Name: "main"}}, nil)
+	_, err := f.Fetch(t.Context(), filepath.Join(t.TempDir(), "m"), r.Dir, []docstore.Branch{{Name: "main"}}, nil)
 	wantFailure(t, err, Damaged, "not sound")
 }
 
 func TestFetchEndsWithItsContext(t *testing.T) {
-	r := newRepo(t)
-	r.files("main", "a", "1")
+	r := sourcetest.New(t)
+	r.Files("main", "a", "1")
 	cause := errors.New("lease lost")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(cause)
-	if _, err := newFetcher(t, local(r)).Branches(ctx, r.dir, nil); !errors.Is(err, cause) {
+	if _, err := newFetcher(t, local(r)).Branches(ctx, r.Dir, nil); !errors.Is(err, cause) {
 		t.Errorf("got %v, want the cause", err)
 	}
 }
@@ -251,8 +251,8 @@ func TestFetchEndsWithItsContext(t *testing.T) {
 // TestFetchSSH has a program in place of ssh that notes its arguments and runs
 // the command that git wants run.
 func TestFetchSSH(t *testing.T) {
-	r := newRepo(t)
-	r.files("main", "a", "1")
+	r := sourcetest.New(t)
+	r.Files("main", "a", "1")
 	bin := t.TempDir()
 	noted := filepath.Join(bin, "noted")
 	script := "#!/bin/sh\nfor a; do echo \"$a\" >> '" + noted + "'; last=$a; done\nexec sh -c \"$last\"\n"
@@ -264,7 +264,7 @@ func TestFetchSSH(t *testing.T) {
 		c.PrivateNetworks = []string{"127.0.0.0/8"}
 		c.Credentials = "/etc/trawl's"
 	})
-	got := fetchAll(t, f, filepath.Join(t.TempDir(), "m"), "ssh://git@127.0.0.1:2222"+r.dir)
+	got := fetchAll(t, f, filepath.Join(t.TempDir(), "m"), "ssh://git@127.0.0.1:2222"+r.Dir)
 	if got["a@main"] != "1" {
 		t.Errorf("got %v", got)
 	}

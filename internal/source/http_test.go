@@ -6,14 +6,11 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
-	"net/http/cgi"
 	"net/http/httptest"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -21,31 +18,16 @@ import (
 	"time"
 
 	"github.com/trawl-search/trawl/index/docstore"
-)
 
-// gitHTTP serves the repositories below a folder as git's own CGI program does.
-func gitHTTP(t testing.TB, root string) http.Handler {
-	t.Helper()
-	out, err := exec.Command("git", "--exec-path").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &cgi.Handler{
-		Stderr: io.Discard,
-		Path:   filepath.Join(strings.TrimSpace(string(out)), "git-http-backend"),
-		Env: []string{
-			"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_GLOBAL=/dev/null",
-			"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=safe.directory", "GIT_CONFIG_VALUE_0=*",
-		},
-	}
-}
+	"github.com/trawl-search/trawl/internal/source/sourcetest"
+)
 
 // httpRepo serves a new repository over TLS, behind wrap, and returns its URL
 // and a configuration that reaches it.
-func httpRepo(t testing.TB, wrap func(http.Handler) http.Handler) (*repo, string, func(*FetchConfig)) {
+func httpRepo(t testing.TB, wrap func(http.Handler) http.Handler) (*sourcetest.Repo, string, func(*FetchConfig)) {
 	t.Helper()
-	r := newRepo(t)
-	server := httptest.NewTLSServer(wrap(gitHTTP(t, filepath.Dir(r.dir))))
+	r := sourcetest.New(t)
+	server := httptest.NewTLSServer(wrap(sourcetest.Handler(t, filepath.Dir(r.Dir))))
 	t.Cleanup(server.Close)
 	ca := filepath.Join(t.TempDir(), "ca.pem")
 	data := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
@@ -89,13 +71,13 @@ func credentials(t testing.TB, rawURL, password string) func(*FetchConfig) {
 
 func TestFetchHTTPS(t *testing.T) {
 	r, url, config := httpRepo(t, asIs)
-	r.files("main", "a", "1")
+	r.Files("main", "a", "1")
 	f := newFetcher(t, config)
 	mirror := filepath.Join(t.TempDir(), "m")
 	if got := fetchAll(t, f, mirror, url); got["a@main"] != "1" {
 		t.Errorf("got %v", got)
 	}
-	r.files("main", "a", "2")
+	r.Files("main", "a", "2")
 	if got := fetchAll(t, f, mirror, url); got["a@main"] != "2" {
 		t.Errorf("after an update got %v", got)
 	}
@@ -106,9 +88,9 @@ func TestFetchHTTPS(t *testing.T) {
 }
 
 func TestFetchHTTP(t *testing.T) {
-	r := newRepo(t)
-	r.files("main", "a", strings.Repeat("text\n", 1000))
-	server := httptest.NewServer(gitHTTP(t, filepath.Dir(r.dir)))
+	r := sourcetest.New(t)
+	r.Files("main", "a", strings.Repeat("text\n", 1000))
+	server := httptest.NewServer(sourcetest.Handler(t, filepath.Dir(r.Dir)))
 	defer server.Close()
 	f := newFetcher(t, func(c *FetchConfig) {
 		c.Schemes = []string{"http"}
@@ -122,7 +104,7 @@ func TestFetchHTTP(t *testing.T) {
 
 func TestFetchWithCredentials(t *testing.T) {
 	r, url, config := httpRepo(t, withPassword)
-	r.files("main", "a", "1")
+	r.Files("main", "a", "1")
 	f := newFetcher(t, func(c *FetchConfig) { config(c); credentials(t, url, secret)(c) })
 	if got := fetchAll(t, f, filepath.Join(t.TempDir(), "m"), url); got["a@main"] != "1" {
 		t.Errorf("got %v", got)

@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/trawl-search/trawl/index/docstore"
+
+	"github.com/trawl-search/trawl/internal/source/sourcetest"
 )
 
 func openRepository(t testing.TB, dir string, limits Limits, want ...string) *Repository {
@@ -27,12 +29,12 @@ func openRepository(t testing.TB, dir string, limits Limits, want ...string) *Re
 }
 
 func TestRepositoryOddEntries(t *testing.T) {
-	r := newRepo(t)
-	text, empty, binary := r.blob("package x\n"), r.blob(""), r.blob("a\x00b")
-	huge := r.blob(strings.Repeat("x", 1001))
-	limit := r.blob(strings.Repeat("y", 1000))
+	r := sourcetest.New(t)
+	text, empty, binary := r.Blob("package x\n"), r.Blob(""), r.Blob("a\x00b")
+	huge := r.Blob(strings.Repeat("x", 1001))
+	limit := r.Blob(strings.Repeat("y", 1000))
 	deep := strings.Repeat("d/", 10) + "f.go"
-	commit := r.commit("main",
+	commit := r.Commit("main",
 		[3]string{"100644", text, "a.go"},
 		[3]string{"100755", text, "a b/with space.py"},
 		[3]string{"100644", text, "-dash"},
@@ -50,7 +52,7 @@ func TestRepositoryOddEntries(t *testing.T) {
 		[3]string{"160000", strings.Repeat("1", 40), "sub"},
 		[3]string{"100644", text, deep},
 	)
-	repo := openRepository(t, r.dir, Limits{MaxFileSize: 1000, MaxDepth: 10})
+	repo := openRepository(t, r.Dir, Limits{MaxFileSize: 1000, MaxDepth: 10})
 	if got, want := repo.Branches(), []docstore.Branch{{Name: "main", Commit: commit}}; !slices.Equal(got, want) {
 		t.Errorf("branches %v, want %v", got, want)
 	}
@@ -89,15 +91,15 @@ func TestRepositoryOddEntries(t *testing.T) {
 }
 
 func TestRepositoryUnionOfBranches(t *testing.T) {
-	r := newRepo(t)
-	r.files("main", "same", "1", "changed", "main", "only-main", "m", "z/x", "1")
-	r.files("dev", "same", "1", "changed", "dev", "only-dev", "d", "z", "1")
-	r.files("old", "same", "1", "changed", "main")
-	r.git("update-ref", "refs/heads/twin", "refs/heads/old")
+	r := sourcetest.New(t)
+	r.Files("main", "same", "1", "changed", "main", "only-main", "m", "z/x", "1")
+	r.Files("dev", "same", "1", "changed", "dev", "only-dev", "d", "z", "1")
+	r.Files("old", "same", "1", "changed", "main")
+	r.Git("update-ref", "refs/heads/twin", "refs/heads/old")
 
 	got := make(map[string]string)
 	var order []string
-	repo := openRepository(t, r.dir, Limits{}, "dev", "main", "HEAD", "old", "twin")
+	repo := openRepository(t, r.Dir, Limits{}, "dev", "main", "HEAD", "old", "twin")
 	for _, d := range collect(t, repo) {
 		key := string(d.Path) + "=" + string(d.Content)
 		got[key] = names(repo, d)
@@ -122,7 +124,7 @@ func TestRepositoryUnionProperty(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
-	r := newRepo(t)
+	r := sourcetest.New(t)
 	contents := []string{"a", "b", "c"}
 	want := make(map[string]string)
 	var branches []string
@@ -136,11 +138,11 @@ func TestRepositoryUnionProperty(t *testing.T) {
 				want[key] = strings.TrimPrefix(want[key]+","+branch, ",")
 			}
 		}
-		r.files(branch, pairs...)
+		r.Files(branch, pairs...)
 		branches = append(branches, branch)
 	}
 	got := make(map[string]string)
-	repo := openRepository(t, r.dir, Limits{}, branches...)
+	repo := openRepository(t, r.Dir, Limits{}, branches...)
 	docs := collect(t, repo)
 	for _, d := range docs {
 		got[string(d.Path)+"="+string(d.Content)] = names(repo, d)
@@ -158,12 +160,12 @@ func TestRepositoryUnionProperty(t *testing.T) {
 // TestRepositoryLinkHereFileThere has one object at one path as a symbolic link
 // on one branch and as a file on another.
 func TestRepositoryLinkHereFileThere(t *testing.T) {
-	r := newRepo(t)
-	oid := r.blob("target")
-	r.commit("a", [3]string{"120000", oid, "x"})
-	r.commit("b", [3]string{"100644", oid, "x"})
+	r := sourcetest.New(t)
+	oid := r.Blob("target")
+	r.Commit("a", [3]string{"120000", oid, "x"})
+	r.Commit("b", [3]string{"100644", oid, "x"})
 	for _, order := range [][]string{{"a", "b"}, {"b", "a"}} {
-		docs := collect(t, openRepository(t, r.dir, Limits{}, order...))
+		docs := collect(t, openRepository(t, r.Dir, Limits{}, order...))
 		if len(docs) != 1 || docs[0].Skip != docstore.NotSkipped || len(docs[0].Branches) != 2 {
 			t.Errorf("%v: documents %+v", order, docs)
 		}
@@ -171,10 +173,10 @@ func TestRepositoryLinkHereFileThere(t *testing.T) {
 }
 
 func TestRepositoryFailures(t *testing.T) {
-	r := newRepo(t)
+	r := sourcetest.New(t)
 	check := func(name string, kind Kind, want ...string) {
 		t.Helper()
-		_, err := OpenRepository(t.Context(), r.dir, want, Limits{MaxDocuments: 2})
+		_, err := OpenRepository(t.Context(), r.Dir, want, Limits{MaxDocuments: 2})
 		var fail *Failure
 		if !errors.As(err, &fail) || fail.Kind != kind {
 			t.Errorf("%s: got %v", name, err)
@@ -182,7 +184,7 @@ func TestRepositoryFailures(t *testing.T) {
 	}
 	check("empty", Empty)
 	check("empty, branch", Empty, "main")
-	r.files("main", "a", "a", "b", "b", "c", "c")
+	r.Files("main", "a", "a", "b", "b", "c", "c")
 	check("missing branch", NoBranch, "other")
 	check("option", Refused, "--all")
 	check("too many", TooLarge)
@@ -192,17 +194,17 @@ func TestRepositoryFailures(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := OpenRepository(ctx, r.dir, nil, Limits{}); !errors.Is(err, context.Canceled) {
+	if _, err := OpenRepository(ctx, r.Dir, nil, Limits{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: got %v", err)
 	}
 }
 
 func TestRepositoryDetachedAndEmptyTree(t *testing.T) {
-	r := newRepo(t)
-	commit := r.commit("main")
-	r.git("update-ref", "--no-deref", "HEAD", commit)
-	r.git("checkout", "-q", "--detach", commit)
-	repo := openRepository(t, r.dir, Limits{})
+	r := sourcetest.New(t)
+	commit := r.Commit("main")
+	r.Git("update-ref", "--no-deref", "HEAD", commit)
+	r.Git("checkout", "-q", "--detach", commit)
+	repo := openRepository(t, r.Dir, Limits{})
 	if got := repo.Branches(); len(got) != 1 || got[0].Name != "HEAD" || got[0].Commit != commit {
 		t.Errorf("branches %v", got)
 	}
@@ -214,15 +216,15 @@ func TestRepositoryDetachedAndEmptyTree(t *testing.T) {
 // TestRepositoryBrokenObjects removes one object and damages another: only
 // their documents suffer.
 func TestRepositoryBrokenObjects(t *testing.T) {
-	r := newRepo(t)
+	r := sourcetest.New(t)
 	var pairs []string
 	for i := range 20 {
 		pairs = append(pairs, fmt.Sprintf("f%02d", i), fmt.Sprintf("content %d", i))
 	}
-	r.files("main", pairs...)
+	r.Files("main", pairs...)
 	object := func(content string) string {
-		oid := r.blob(content)
-		return filepath.Join(r.dir, ".git", "objects", oid[:2], oid[2:])
+		oid := r.Blob(content)
+		return filepath.Join(r.Dir, ".git", "objects", oid[:2], oid[2:])
 	}
 	if err := os.Remove(object("content 3")); err != nil {
 		t.Fatal(err)
@@ -233,7 +235,7 @@ func TestRepositoryBrokenObjects(t *testing.T) {
 	if err := os.WriteFile(damaged, append(data[:len(data)-6], 1, 2, 3, 4, 5, 6), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for _, d := range collect(t, openRepository(t, r.dir, Limits{})) {
+	for _, d := range collect(t, openRepository(t, r.Dir, Limits{})) {
 		want := docstore.NotSkipped
 		if p := string(d.Path); p == "f03" || p == "f07" {
 			want = docstore.Unreadable
@@ -245,31 +247,30 @@ func TestRepositoryBrokenObjects(t *testing.T) {
 }
 
 func TestRepositoryTreeOutOfOrder(t *testing.T) {
-	r := newRepo(t)
-	oid, _ := hex.DecodeString(r.blob("x"))
+	r := sourcetest.New(t)
+	oid, _ := hex.DecodeString(r.Blob("x"))
 	tree := "100644 b\x00" + string(oid) + "100644 a\x00" + string(oid) + "100644 a\x00" + string(oid)
-	hash := r.gitIn(tree, "hash-object", "-w", "-t", "tree", "--literally", "--stdin")
-	r.git("update-ref", "refs/heads/main", r.git("commit-tree", "-m", "x", hash))
-	docs := collect(t, openRepository(t, r.dir, Limits{}))
+	hash := r.GitIn(tree, "hash-object", "-w", "-t", "tree", "--literally", "--stdin")
+	r.Git("update-ref", "refs/heads/main", r.Git("commit-tree", "-m", "x", hash))
+	docs := collect(t, openRepository(t, r.Dir, Limits{}))
 	if len(docs) != 2 || string(docs[0].Path) != "a" || string(docs[1].Path) != "b" {
 		t.Errorf("documents %v", docs)
 	}
 }
 
 func TestRepositorySHA256(t *testing.T) {
-	r := &repo{t, t.TempDir()}
-	r.git("init", "-q", "-b", "main", "--object-format=sha256")
-	r.files("main", "a.go", "package a")
-	docs := collect(t, openRepository(t, r.dir, Limits{}))
+	r := sourcetest.NewSHA256(t)
+	r.Files("main", "a.go", "package a")
+	docs := collect(t, openRepository(t, r.Dir, Limits{}))
 	if len(docs) != 1 || len(docs[0].OID) != 32 || string(docs[0].Content) != "package a" {
 		t.Errorf("documents %v", docs)
 	}
 }
 
 func TestRepositoryEarlyStop(t *testing.T) {
-	r := newRepo(t)
-	r.files("main", "a", "1", "b", "2", "c", "3")
-	repo := openRepository(t, r.dir, Limits{})
+	r := sourcetest.New(t)
+	r.Files("main", "a", "1", "b", "2", "c", "3")
+	repo := openRepository(t, r.Dir, Limits{})
 	for range repo.Documents(t.Context()) {
 		break
 	}
@@ -289,12 +290,12 @@ func TestRepositoryEarlyStop(t *testing.T) {
 }
 
 func TestOpen(t *testing.T) {
-	r := newRepo(t)
-	r.files("main", "in/a", "1")
-	if err := os.MkdirAll(filepath.Join(r.dir, "in"), 0o755); err != nil {
+	r := sourcetest.New(t)
+	r.Files("main", "in/a", "1")
+	if err := os.MkdirAll(filepath.Join(r.Dir, "in"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for dir, isRepo := range map[string]bool{r.dir: true, filepath.Join(r.dir, ".git"): true, filepath.Join(r.dir, "in"): false} {
+	for dir, isRepo := range map[string]bool{r.Dir: true, filepath.Join(r.Dir, ".git"): true, filepath.Join(r.Dir, "in"): false} {
 		s, err := Open(t.Context(), dir, nil, Limits{})
 		if err != nil {
 			t.Fatal(err)
