@@ -13,8 +13,7 @@ import (
 // isTyped says whether an error is one that hostile bytes may give: nil, a
 // *CorruptError that names file and section, or ErrVersion.
 func isTyped(err error) bool {
-	var c *format.CorruptError
-	if errors.As(err, &c) {
+	if c, ok := errors.AsType[*format.CorruptError](err); ok {
 		return c.File == "test.trawl" && c.Section != "" && c.Reason != ""
 	}
 	return err == nil || errors.Is(err, format.ErrVersion)

@@ -106,13 +106,6 @@ func (d *Docs) FindPath(i int, path []byte) (doc uint32, ok bool, err error) {
 	return doc, err == nil && bytes.Equal(have, path), err
 }
 
-// repoHead is what a repo's record says before its name.
-type repoHead struct {
-	oidLength int
-	flags     uint8
-	branches  int
-}
-
 func (d *Docs) repoHead(i int) (repoHead, error) {
 	dec, err := d.repoDecoder(i)
 	if err != nil {
@@ -136,36 +129,4 @@ func (d *Docs) repoDecoder(i int) (*format.Decoder, error) {
 
 func (d *Docs) noRepo(i int) error {
 	return d.repoOffsets.Corruptf("repo %d of %d is wanted", i, d.info.repos)
-}
-
-func decodeRepoHead(d *format.Decoder) repoHead {
-	h := repoHead{oidLength: int(d.U8()), flags: d.U8()}
-	if h.oidLength != 0 && h.oidLength != 20 && h.oidLength != 32 {
-		d.Failf("object ids of %d bytes", h.oidLength)
-	}
-	h.branches = d.Count(2)
-	return h
-}
-
-// decodeRepo decodes what follows the head of a record; appendRepo is its
-// inverse.
-func decodeRepo(d *format.Decoder, h *repoHead) Repo {
-	r := Repo{
-		Name: d.String(), URL: d.String(), Generation: d.Uvarint(),
-		Archived: h.flags&1 != 0, Fork: h.flags&2 != 0, Public: h.flags&4 != 0,
-	}
-	for range h.branches {
-		if d.Err() != nil {
-			break
-		}
-		r.Branches = append(r.Branches, Branch{Name: d.String(), Commit: d.String()})
-	}
-	if n := d.Count(2); n > 0 {
-		r.Meta = make(map[string]string, n)
-		for range n {
-			key := d.String()
-			r.Meta[key] = d.String()
-		}
-	}
-	return r
 }

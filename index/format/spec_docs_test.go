@@ -2,6 +2,7 @@ package format_test
 
 import (
 	"encoding/binary"
+	"maps"
 	"math/bits"
 	"regexp"
 	"strconv"
@@ -17,9 +18,7 @@ func counts(t *testing.T, s spec, sh *shard) map[string]uint64 {
 	t.Helper()
 	counts, _ := s.fixed(t, "CINF", sh.sections["CINF"])
 	docs, _ := s.fixed(t, "DINF", sh.sections["DINF"])
-	for name, n := range docs {
-		counts[name] = n
-	}
+	maps.Copy(counts, docs)
 	counts["name units"] = (docs["names"] + 4095) / 4096
 	for tag, data := range sh.sections {
 		counts["length of "+tag] = uint64(len(data))

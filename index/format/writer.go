@@ -48,13 +48,13 @@ func (w *Writer) Begin(tag Tag, flags Flags) error {
 	switch {
 	case w.err != nil:
 	case w.closed || w.open:
-		w.misuse("section %s begins in an open section or after the end", tag)
+		w.misusef("section %s begins in an open section or after the end", tag)
 	case flags&^knownFlags != 0:
-		w.misuse("section %s has unknown flags %#x", tag, uint32(flags))
+		w.misusef("section %s has unknown flags %#x", tag, uint32(flags))
 	case len(w.sections) == MaxSections:
-		w.misuse("more than %d sections", MaxSections)
+		w.misusef("more than %d sections", MaxSections)
 	case slices.ContainsFunc(w.sections, func(s SectionInfo) bool { return s.Tag == tag }):
-		w.misuse("section %s is written twice", tag)
+		w.misusef("section %s is written twice", tag)
 	default:
 		w.sections = append(w.sections, SectionInfo{Tag: tag, Flags: flags, Offset: w.offset})
 		w.open = true
@@ -65,7 +65,7 @@ func (w *Writer) Begin(tag Tag, flags Flags) error {
 // Write adds to the open section.
 func (w *Writer) Write(p []byte) (int, error) {
 	if w.err == nil && !w.open {
-		w.misuse("bytes are written outside of a section")
+		w.misusef("bytes are written outside of a section")
 	}
 	if w.err != nil {
 		return 0, w.err
@@ -91,7 +91,7 @@ func (w *Writer) Offset() int64 {
 // End ends the open section.
 func (w *Writer) End() error {
 	if w.err == nil && !w.open {
-		w.misuse("no section is open")
+		w.misusef("no section is open")
 	}
 	w.open = false
 	return w.err
@@ -108,7 +108,7 @@ func (w *Writer) WriteSection(tag Tag, flags Flags, data []byte) error {
 // stream. A second call changes nothing and returns the same.
 func (w *Writer) Close() error {
 	if w.err == nil && w.open {
-		w.misuse("the shard ends in an open section")
+		w.misusef("the shard ends in an open section")
 	}
 	if w.closed || w.err != nil {
 		return w.err
@@ -176,6 +176,6 @@ func (w *Writer) raw(p []byte) {
 	w.offset += int64(len(p))
 }
 
-func (w *Writer) misuse(format string, args ...any) {
+func (w *Writer) misusef(format string, args ...any) {
 	w.err = fmt.Errorf("%w: %s", ErrMisuse, fmt.Sprintf(format, args...))
 }

@@ -1,0 +1,102 @@
+package docstore
+
+import "iter"
+
+// Len is the number of documents.
+func (d *Docs) Len() uint32 { return d.info.docs }
+
+// Blobs is the number of blobs.
+func (d *Docs) Blobs() uint32 { return d.content.blobs }
+
+// checkDoc refuses documents that are not there.
+func (d *Docs) checkDoc(doc uint32) error {
+	if doc >= d.info.docs {
+		return d.nameStarts.Corruptf("document %d of %d is wanted", doc, d.info.docs)
+	}
+	return nil
+}
+
+// Blob is the blob of a document.
+func (d *Docs) Blob(doc uint32) (uint32, error) {
+	if err := d.checkDoc(doc); err != nil || d.info.repeats == 0 {
+		return doc, err
+	}
+	list, err := d.repeatDocs.List()
+	if err != nil {
+		return 0, err
+	}
+	repeats, repeat := list.Find(uint64(doc))
+	if repeat {
+		return d.repeatBlobs.number(uint32(repeats), d.content.blobs)
+	}
+	// Each document that is no repeat has the next blob.
+	blob := doc - uint32(min(repeats, int(doc)))
+	if blob >= d.content.blobs {
+		return 0, d.repeatDocs.Corruptf("document %d has blob %d of %d", doc, blob, d.content.blobs)
+	}
+	return blob, nil
+}
+
+// FirstDoc is the first document of a blob.
+func (d *Docs) FirstDoc(blob uint32) (uint32, error) {
+	if blob >= d.content.blobs {
+		return 0, d.firstDocs.Corruptf("blob %d of %d is wanted", blob, d.content.blobs)
+	}
+	if d.info.repeats == 0 {
+		return blob, nil
+	}
+	list, err := d.firstDocs.List()
+	if err != nil {
+		return 0, err
+	}
+	return uint32(list.At(int(blob))), nil
+}
+
+// DocsOf yields all documents of a blob, ascending; an error is the last it
+// yields. One document, the usual case, is found in constant time.
+func (d *Docs) DocsOf(blob uint32) iter.Seq2[uint32, error] {
+	return func(yield func(uint32, error) bool) {
+		first, err := d.FirstDoc(blob)
+		if !yield(first, err) || err != nil || d.info.repeats == 0 {
+			return
+		}
+		d.repeatsOf(blob, yield)
+	}
+}
+
+// repeatsOf yields the documents of a blob after the first.
+func (d *Docs) repeatsOf(blob uint32, yield func(uint32, error) bool) {
+	list, err := d.sharedBlobs.List()
+	if err != nil {
+		yield(0, err)
+		return
+	}
+	for i := list.Search(uint64(blob)); i < list.Len() && list.At(i) == uint64(blob); i++ {
+		doc, err := d.sharedDocs.number(uint32(i), d.info.docs)
+		if !yield(doc, err) || err != nil {
+			return
+		}
+	}
+}
+
+// OID is the Git object id of a document: 20 or 32 bytes, or none. It is part
+// of the mapping: not to be changed, nor used after the shard is closed.
+func (d *Docs) OID(doc uint32) ([]byte, error) {
+	blob, err := d.Blob(doc)
+	if err != nil {
+		return nil, err
+	}
+	repo, err := d.RepoOf(doc)
+	if err != nil {
+		return nil, err
+	}
+	head, err := d.repoHead(repo)
+	if err != nil {
+		return nil, err
+	}
+	oid, err := d.oids.item(blob)
+	if err != nil {
+		return nil, err
+	}
+	return oid[:min(head.oidLength, len(oid))], nil
+}

@@ -1,0 +1,73 @@
+package docstore
+
+import (
+	"encoding/binary"
+	"maps"
+	"slices"
+
+	"github.com/trawl-search/trawl/index/format"
+)
+
+// repoHead is what a repo's record says before its name.
+type repoHead struct {
+	oidLength int
+	flags     uint8
+	branches  int
+}
+
+// appendRepo encodes a repo's record; decodeRepo is its inverse.
+func appendRepo(dst []byte, r *Repo, oidLength int) []byte {
+	var flags byte
+	for bit, set := range []bool{r.Archived, r.Fork, r.Public} {
+		if set {
+			flags |= 1 << bit
+		}
+	}
+	dst = append(dst, byte(oidLength), flags)
+	dst = binary.AppendUvarint(dst, uint64(len(r.Branches)))
+	dst = format.AppendString(dst, r.Name)
+	dst = format.AppendString(dst, r.URL)
+	dst = binary.AppendUvarint(dst, r.Generation)
+	for _, b := range r.Branches {
+		dst = format.AppendString(dst, b.Name)
+		dst = format.AppendString(dst, b.Commit)
+	}
+	dst = binary.AppendUvarint(dst, uint64(len(r.Meta)))
+	for _, key := range slices.Sorted(maps.Keys(r.Meta)) {
+		dst = format.AppendString(dst, key)
+		dst = format.AppendString(dst, r.Meta[key])
+	}
+	return dst
+}
+
+func decodeRepoHead(d *format.Decoder) repoHead {
+	h := repoHead{oidLength: int(d.U8()), flags: d.U8()}
+	if h.oidLength != 0 && h.oidLength != 20 && h.oidLength != 32 {
+		d.Failf("object ids of %d bytes", h.oidLength)
+	}
+	h.branches = d.Count(2)
+	return h
+}
+
+// decodeRepo decodes what follows the head of a record; appendRepo is its
+// inverse.
+func decodeRepo(d *format.Decoder, h *repoHead) Repo {
+	r := Repo{
+		Name: d.String(), URL: d.String(), Generation: d.Uvarint(),
+		Archived: h.flags&1 != 0, Fork: h.flags&2 != 0, Public: h.flags&4 != 0,
+	}
+	for range h.branches {
+		if d.Err() != nil {
+			break
+		}
+		r.Branches = append(r.Branches, Branch{Name: d.String(), Commit: d.String()})
+	}
+	if n := d.Count(2); n > 0 {
+		r.Meta = make(map[string]string, n)
+		for range n {
+			key := d.String()
+			r.Meta[key] = d.String()
+		}
+	}
+	return r
+}
