@@ -117,6 +117,8 @@ func (e *Extractor) ascii(text []byte) {
 
 // asciiBlock adds the windows that end at each byte of last; window holds the two
 // entries before. Shifting leaves older entries above, which the masks cut off.
+// Whether a window is new is unforeseeable, so that there is no branch on it: each ID
+// is written, and stays if n moves on.
 func (e *Extractor) asciiBlock(last []byte, window uint64, block uint) uint64 {
 	bit := uint8(1) << block
 	n := e.n
@@ -125,9 +127,7 @@ func (e *Extractor) asciiBlock(last []byte, window uint64, block uint) uint64 {
 		id := uint32(window & windowMask)
 		mask := e.block[id]
 		e.ids[n] = ID(id)
-		if mask == 0 {
-			n++
-		}
+		n += int((uint32(mask) - 1) >> 31) // 1 if mask is 0
 		e.block[id] = mask | bit
 		if isTitle(window) {
 			e.n = n

@@ -30,10 +30,20 @@
 // many bits as last has, and where it ends after the first block's start, in width
 // bits; both padded to whole bytes. Packed numbers have their lowest bit first.
 //
-// A block is a byte that tells the coding and its parameter (see coding), then the
-// superblocks before the block's last, relative to the first one that may stand
-// there. A block of one superblock, or whose superblocks follow each other without
-// a gap, has no bytes.
+// A block is a byte, its coding in the low three bits and a parameter in the other
+// five, then the gaps before all its superblocks but the last, which is known from the
+// skip array. A gap is the number of superblocks left out; the first one counts from
+// the end of the block before, or from 0. A block of one superblock, or whose
+// superblocks follow each other without a gap, has no bytes. The smallest coding is taken:
+//
+//	0  packed  each gap in as many bits as the parameter says
+//	1  Rice    each gap: what is above the parameter's bits in unary, that many zeros
+//	           and a one; then those bits
+//	2  runs    by turns a gap and one less than the superblocks that follow each
+//	           other after it, both uvarint
+//	3  bytes   each gap as a uvarint
+//
+// Bits are filled in from the lowest of a byte on.
 //
 // The masks section starts with the tables of the eight density classes, each:
 // how many codes there are of 1, 2, … 12 bits (12 bytes), then as many masks in the
