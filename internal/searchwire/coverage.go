@@ -1,0 +1,154 @@
+package searchwire
+
+import (
+	"fmt"
+
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// Shard names a shard and the repos in it that the caller may see.
+type Shard struct {
+	Digest Digest
+	// Repos in ascending order, which is the shard's own.
+	Repos []string
+}
+
+// standing is what became of a shard. A higher one stands when a shard has
+// several, as happens when a query takes more than one round: what was missed
+// in any of them is missing from the answer.
+type standing uint8
+
+const (
+	unmarked standing = iota
+	pruned
+	searched
+	notReached
+	failed
+)
+
+type accounted struct {
+	shard   Shard
+	state   standing
+	reason  searchv1.UncoveredReason
+	message string
+}
+
+// Account is the account of coverage of one query: requested = searched +
+// pruned + failed + not reached, whatever is told to it and in whatever order.
+// It must not be used concurrently.
+type Account struct {
+	shards []accounted
+	index  map[Digest]int
+}
+
+// NewAccount opens the account of a query that should search the shards given.
+// A digest given twice counts once.
+func NewAccount(shards []Shard) *Account {
+	a := &Account{index: make(map[Digest]int, len(shards))}
+	for _, s := range shards {
+		if _, double := a.index[s.Digest]; double {
+			continue
+		}
+		a.index[s.Digest] = len(a.shards)
+		a.shards = append(a.shards, accounted{shard: s})
+	}
+	return a
+}
+
+// Searched says that the shard was searched to its end.
+func (a *Account) Searched(d Digest) {
+	a.mark(d, searched, searchv1.UncoveredReason_UNCOVERED_REASON_UNSPECIFIED, "")
+}
+
+// Pruned says that nothing in the shard can match, known without searching it.
+func (a *Account) Pruned(d Digest) {
+	a.mark(d, pruned, searchv1.UncoveredReason_UNCOVERED_REASON_UNSPECIFIED, "")
+}
+
+// Uncovered says that the shard was not, or not wholly, searched: it was not
+// reached when the deadline is the reason, and failed for any other.
+func (a *Account) Uncovered(d Digest, reason searchv1.UncoveredReason, message string) {
+	state := failed
+	if reason == searchv1.UncoveredReason_UNCOVERED_REASON_DEADLINE {
+		state = notReached
+	}
+	a.mark(d, state, reason, message)
+}
+
+// mark ignores shards that the account does not hold: nobody asked for them.
+func (a *Account) mark(d Digest, state standing, reason searchv1.UncoveredReason, message string) {
+	i, ok := a.index[d]
+	if !ok || state <= a.shards[i].state {
+		return
+	}
+	s := &a.shards[i]
+	s.state, s.reason, s.message = state, reason, message
+}
+
+// Coverage is the account so far. A shard that nothing was said about was not
+// reached.
+func (a *Account) Coverage() *searchv1.Coverage {
+	c := &searchv1.Coverage{Requested: uint64(len(a.shards))}
+	for i := range a.shards {
+		a.shards[i].addTo(c)
+	}
+	c.Complete = c.Failed == 0 && c.NotReached == 0
+	return c
+}
+
+func (s *accounted) addTo(c *searchv1.Coverage) {
+	switch s.state {
+	case searched:
+		c.Searched++
+		return
+	case pruned:
+		c.Pruned++
+		return
+	case failed:
+		c.Failed++
+	case notReached:
+		c.NotReached++
+	case unmarked:
+		c.NotReached++
+		s.reason = searchv1.UncoveredReason_UNCOVERED_REASON_DEADLINE
+		s.message = "its turn did not come before the deadline"
+	}
+	c.Uncovered = append(c.Uncovered, &searchv1.UncoveredShard{
+		Digest: s.shard.Digest[:], Repos: s.shard.Repos, Reason: s.reason, Message: s.message,
+	})
+}
+
+// CheckCoverage says whether a searcher's account is one of exactly the shards
+// sent to it. An answer whose account is not must not be used: a shard that it
+// is silent about would be taken for searched.
+func CheckCoverage(c *searchv1.Coverage, sent []Shard) error {
+	asked := make(map[Digest]bool, len(sent))
+	for _, s := range sent {
+		asked[s.Digest] = true
+	}
+	if c.GetRequested() != uint64(len(asked)) {
+		return fmt.Errorf("its coverage is of %d shards, %d were sent", c.GetRequested(), len(asked))
+	}
+	if c.Searched+c.Pruned+c.Failed+c.NotReached != c.Requested {
+		return fmt.Errorf("its coverage does not add up: %d requested, %d searched, %d pruned, %d failed, %d not reached",
+			c.Requested, c.Searched, c.Pruned, c.Failed, c.NotReached)
+	}
+	return checkUncovered(c, asked)
+}
+
+func checkUncovered(c *searchv1.Coverage, asked map[Digest]bool) error {
+	if uint64(len(c.Uncovered)) != c.Failed+c.NotReached {
+		return fmt.Errorf("its coverage names %d of %d uncovered shards", len(c.Uncovered), c.Failed+c.NotReached)
+	}
+	for _, u := range c.Uncovered {
+		d, err := ParseDigest(u.Digest)
+		if err != nil {
+			return err
+		}
+		if !asked[d] {
+			return fmt.Errorf("its coverage names shard %s, which was not sent or is named twice", d)
+		}
+		delete(asked, d)
+	}
+	return nil
+}

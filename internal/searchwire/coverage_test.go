@@ -1,0 +1,127 @@
+package searchwire_test
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	"github.com/trawl-search/trawl/internal/searchwire"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// event is one thing that is said of a shard; zero is silence.
+type event int
+
+const (
+	silence event = iota
+	pruned
+	searched
+	late
+	broken
+)
+
+func digest(n int) searchwire.Digest { return searchwire.Digest{byte(n), byte(n >> 8)} }
+
+// TestAccountAddsUp tells accounts random things, several about a shard, and
+// compares with the rule written down plainly: the worst of them stands.
+func TestAccountAddsUp(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(0, 20).Draw(t, "shards")
+		shards := make([]searchwire.Shard, n)
+		for i := range shards {
+			shards[i] = searchwire.Shard{Digest: digest(i), Repos: []string{"r"}}
+		}
+		a := searchwire.NewAccount(shards)
+		worst := make([]event, n)
+		for range rapid.IntRange(0, 3*n).Draw(t, "events") {
+			i := rapid.IntRange(0, n-1).Draw(t, "shard")
+			e := event(rapid.IntRange(int(pruned), int(broken)).Draw(t, "event"))
+			tell(a, digest(i), e)
+			worst[i] = max(worst[i], e)
+		}
+		tell(a, digest(999), broken) // not asked for: must not count
+		checkAccount(t, a.Coverage(), worst)
+		if err := searchwire.CheckCoverage(a.Coverage(), shards); err != nil {
+			t.Fatalf("an account is refused by the check of accounts: %v", err)
+		}
+	})
+}
+
+func tell(a *searchwire.Account, d searchwire.Digest, e event) {
+	switch e {
+	case pruned:
+		a.Pruned(d)
+	case searched:
+		a.Searched(d)
+	case late:
+		a.Uncovered(d, searchv1.UncoveredReason_UNCOVERED_REASON_DEADLINE, "late")
+	case broken:
+		a.Uncovered(d, searchv1.UncoveredReason_UNCOVERED_REASON_CORRUPT, "broken")
+	case silence:
+	}
+}
+
+func checkAccount(t *rapid.T, c *searchv1.Coverage, worst []event) {
+	want := &searchv1.Coverage{Requested: uint64(len(worst)), Complete: true}
+	var missing []searchwire.Digest
+	for i, e := range worst {
+		switch e {
+		case pruned:
+			want.Pruned++
+		case searched:
+			want.Searched++
+		case broken:
+			want.Failed++
+		case silence, late:
+			want.NotReached++
+		}
+		if e == silence || e >= late {
+			want.Complete = false
+			missing = append(missing, digest(i))
+		}
+	}
+	if c.Requested != c.Searched+c.Pruned+c.Failed+c.NotReached {
+		t.Fatalf("does not add up: %v", c)
+	}
+	var named []searchwire.Digest
+	for _, u := range c.Uncovered {
+		named = append(named, searchwire.Digest(u.Digest))
+		if u.Message == "" || u.Reason == 0 || !slices.Equal(u.Repos, []string{"r"}) {
+			t.Fatalf("uncovered shard without reason, message or repos: %v", u)
+		}
+	}
+	if !slices.Equal(named, missing) {
+		t.Fatalf("uncovered %v, want %v", named, missing)
+	}
+	got := proto.Clone(c).(*searchv1.Coverage)
+	got.Uncovered = nil
+	if !proto.Equal(got, want) {
+		t.Fatalf("got %v, want %v", got, want)
+	}
+}
+
+func TestCheckCoverageRefuses(t *testing.T) {
+	sent := []searchwire.Shard{{Digest: digest(1)}, {Digest: digest(2)}}
+	uncovered := func(n int) *searchv1.UncoveredShard {
+		d := digest(n)
+		return &searchv1.UncoveredShard{Digest: d[:]}
+	}
+	for name, c := range map[string]*searchv1.Coverage{
+		"no coverage":            nil,
+		"of fewer shards":        {Requested: 1, Searched: 1},
+		"of more shards":         {Requested: 3, Searched: 3},
+		"silent about one":       {Requested: 2, Searched: 1},
+		"unnamed":                {Requested: 2, Searched: 1, Failed: 1},
+		"named but not counted":  {Requested: 2, Searched: 2, Uncovered: []*searchv1.UncoveredShard{uncovered(1)}},
+		"a shard that is not it": {Requested: 2, Searched: 1, Failed: 1, Uncovered: []*searchv1.UncoveredShard{uncovered(7)}},
+		"one shard twice":        {Requested: 2, Failed: 2, Uncovered: []*searchv1.UncoveredShard{uncovered(1), uncovered(1)}},
+		"half a digest":          {Requested: 2, Searched: 1, Failed: 1, Uncovered: []*searchv1.UncoveredShard{{Digest: bytes.Repeat([]byte{1}, 16)}}},
+	} {
+		if searchwire.CheckCoverage(c, sent) == nil {
+			t.Errorf("coverage %s was taken", name)
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package searchwire
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/trawl-search/trawl/index/shard"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// Entry maps what one shard says of a repo. When the repo was published and
+// the bytes of its shards are not in a shard: see Describe in the router.
+func Entry(s *shard.RepoStats) *searchv1.RepoEntry {
+	e := &searchv1.RepoEntry{
+		Name: s.Repo.Name, Url: s.Repo.URL, Generation: s.Repo.Generation,
+		Documents: s.Documents, ContentBytes: s.ContentBytes, Shards: 1,
+		SkippedDocuments: s.Skipped,
+	}
+	for _, b := range s.Repo.Branches {
+		e.Branches = append(e.Branches, &searchv1.BranchEntry{Name: b.Name, Commit: b.Commit})
+	}
+	for _, l := range s.Languages {
+		e.Languages = append(e.Languages, &searchv1.LanguageShare{
+			Language: l.Language, Documents: l.Documents, Bytes: l.Bytes,
+		})
+	}
+	for _, f := range s.SkippedFiles {
+		e.SkippedFiles = append(e.SkippedFiles, &searchv1.SkippedFile{
+			Path: f.Path, Reason: searchv1.SkipReason(f.Reason), SizeBytes: f.Size,
+		})
+	}
+	return e
+}
+
+// MergeEntries merges entries that several shards gave, each of its own part
+// of a repo, into one a repo, in ascending order of name. At most maxSkipped
+// skipped files of a repo stay. It may change the entries given.
+func MergeEntries(maxSkipped int, entries []*searchv1.RepoEntry) []*searchv1.RepoEntry {
+	byName := make(map[string]*searchv1.RepoEntry, len(entries))
+	for _, e := range entries {
+		if sum, ok := byName[e.Name]; ok {
+			addEntry(sum, e)
+		} else {
+			byName[e.Name] = e
+		}
+	}
+	for _, e := range byName {
+		e.SkippedFiles = e.SkippedFiles[:min(maxSkipped, len(e.SkippedFiles))]
+	}
+	return slices.SortedFunc(maps.Values(byName), func(a, b *searchv1.RepoEntry) int {
+		return strings.Compare(a.Name, b.Name)
+	})
+}
+
+func addEntry(sum, e *searchv1.RepoEntry) {
+	sum.Documents += e.Documents
+	sum.ContentBytes += e.ContentBytes
+	sum.Shards += e.Shards
+	sum.SkippedDocuments += e.SkippedDocuments
+	sum.SkippedFiles = append(sum.SkippedFiles, e.SkippedFiles...)
+	for _, l := range e.Languages {
+		sum.Languages = addLanguage(sum.Languages, l)
+	}
+}
+
+// addLanguage keeps languages in order of name.
+func addLanguage(in []*searchv1.LanguageShare, l *searchv1.LanguageShare) []*searchv1.LanguageShare {
+	i, found := slices.BinarySearchFunc(in, l.Language, func(a *searchv1.LanguageShare, name string) int {
+		return strings.Compare(a.Language, name)
+	})
+	if !found {
+		return slices.Insert(in, i, l)
+	}
+	in[i].Documents += l.Documents
+	in[i].Bytes += l.Bytes
+	return in
+}

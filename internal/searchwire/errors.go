@@ -1,0 +1,81 @@
+package searchwire
+
+import (
+	"errors"
+	"fmt"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/protoadapt"
+
+	"github.com/trawl-search/trawl/index/query"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// FieldError is an error about one field of a request: its details name the
+// field and say what is wrong with it or which limit it passes.
+func FieldError(code codes.Code, field, description string) error {
+	return withDetails(status.New(code, field+": "+description), badField(field, description))
+}
+
+func badField(field, description string) *errdetails.BadRequest {
+	return &errdetails.BadRequest{FieldViolations: []*errdetails.BadRequest_FieldViolation{
+		{Field: field, Description: description},
+	}}
+}
+
+// QueryError is the status of a query that could not be parsed or run: its
+// details are a QueryError and the field.
+func QueryError(field string, err error) error {
+	detail := &searchv1.QueryError{}
+	var syntax *query.SyntaxError
+	var limit *query.LimitError
+	code := codes.InvalidArgument
+	switch {
+	case errors.As(err, &syntax):
+		detail.Position = uint32(max(syntax.Position, 0))
+		detail.Found, detail.Expected = syntax.Found, syntax.Expected
+	case errors.As(err, &limit):
+		detail.Limit = limit.Limit
+	case errors.Is(err, query.ErrNoSymbols):
+		code = codes.Unimplemented
+	}
+	return withDetails(status.New(code, "query: "+err.Error()), detail, badField(field, err.Error()))
+}
+
+// maxErrorDetail bounds the coverage in an error's details: they travel in a
+// header, and proxies commonly refuse more than 8 KiB of those.
+const maxErrorDetail = 3 << 10
+
+// Incomplete is the error of an answer that had to be complete and is not.
+// Its details hold the coverage, with as many of the uncovered shards as fit.
+func Incomplete(c *searchv1.Coverage) error {
+	code := codes.FailedPrecondition
+	if c.Failed == 0 && c.NotReached > 0 {
+		code = codes.DeadlineExceeded
+	}
+	text := fmt.Sprintf("the answer is incomplete and require_complete is set: of %d shards %d failed and %d were not reached",
+		c.Requested, c.Failed, c.NotReached)
+	if len(c.Uncovered) > 0 {
+		text += fmt.Sprintf("; the first: %s (%s)", c.Uncovered[0].Message, c.Uncovered[0].Reason)
+	}
+	return withDetails(status.New(code, text), trimCoverage(c, maxErrorDetail))
+}
+
+func trimCoverage(c *searchv1.Coverage, limit int) *searchv1.Coverage {
+	trimmed := proto.Clone(c).(*searchv1.Coverage)
+	for n := len(trimmed.Uncovered); n > 0 && proto.Size(trimmed) > limit; n /= 2 {
+		trimmed.Uncovered = trimmed.Uncovered[:n/2]
+	}
+	return trimmed
+}
+
+// withDetails gives up the details rather than the error.
+func withDetails(s *status.Status, details ...protoadapt.MessageV1) error {
+	if full, err := s.WithDetails(details...); err == nil {
+		return full.Err()
+	}
+	return s.Err()
+}

@@ -1,0 +1,100 @@
+package searchwire_test
+
+import (
+	"strings"
+	"testing"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/internal/searchwire"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// detail finds the detail of one type in a status.
+func detail[T proto.Message](t *testing.T, err error) (found T) {
+	t.Helper()
+	for _, d := range status.Convert(err).Details() {
+		if m, ok := d.(T); ok {
+			return m
+		}
+	}
+	t.Fatalf("no such detail in %v", err)
+	return found
+}
+
+func TestQueryErrorsSayWhere(t *testing.T) {
+	_, err := searchwire.Parse("foo (bar", 1)
+	if status.Code(err) != codes.InvalidArgument {
+		t.Fatalf("got %v", err)
+	}
+	if d := detail[*searchv1.QueryError](t, err); d.Expected == "" || d.Found == "" {
+		t.Errorf("detail says too little: %v", d)
+	}
+	if f := detail[*errdetails.BadRequest](t, err).FieldViolations; f[0].Field != "query" {
+		t.Errorf("field is %q", f[0].Field)
+	}
+	_, err = searchwire.Parse(strings.Repeat("a ", 5000), 1)
+	if d := detail[*searchv1.QueryError](t, err); d.Limit == "" {
+		t.Errorf("the limit is not named: %v", err)
+	}
+	_, err = searchwire.Parse("sym:foo", 1)
+	if status.Code(err) != codes.Unimplemented {
+		t.Errorf("a query for symbols: %v", err)
+	}
+}
+
+func TestLanguagesByAlias(t *testing.T) {
+	q, err := searchwire.Parse("lang:golang", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l, ok := q.(*query.Language); !ok || l.Name != "Go" {
+		t.Errorf("got %v", q)
+	}
+}
+
+func TestIncompleteFitsInAHeader(t *testing.T) {
+	c := &searchv1.Coverage{Requested: 1000, Failed: 1000}
+	for i := range 1000 {
+		d := digest(i)
+		c.Uncovered = append(c.Uncovered, &searchv1.UncoveredShard{Digest: d[:], Message: "gone", Repos: []string{"a/rather/long/name"}})
+	}
+	err := searchwire.Incomplete(c)
+	got := detail[*searchv1.Coverage](t, err)
+	if proto.Size(got) > 4<<10 || len(got.Uncovered) == 0 || got.Failed != 1000 {
+		t.Errorf("%d bytes with %d shards named", proto.Size(got), len(got.Uncovered))
+	}
+	if len(c.Uncovered) != 1000 {
+		t.Error("the coverage itself was cut")
+	}
+	late := &searchv1.Coverage{Requested: 1, NotReached: 1}
+	if code := status.Code(searchwire.Incomplete(late)); code != codes.DeadlineExceeded {
+		t.Errorf("only the deadline was missed, and the code is %s", code)
+	}
+}
+
+func TestResolveTakesNamesInOrder(t *testing.T) {
+	q, err := searchwire.Parse("(type:repo aaa) (type:repo bbb)", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resolved, next, err := searchwire.Resolve(q, nil)
+	if err != nil || resolved != nil || next == nil || !strings.Contains(next.String(), "aaa") {
+		t.Fatalf("with no names: %v, next %v, %v", resolved, next, err)
+	}
+	names := []*searchv1.RepoNames{{Names: []string{"r1"}}}
+	if _, next, _ = searchwire.Resolve(q, names); next == nil || !strings.Contains(next.String(), "bbb") {
+		t.Fatalf("with one: next %v", next)
+	}
+	names = append(names, &searchv1.RepoNames{Names: []string{"r2"}})
+	if resolved, next, err = searchwire.Resolve(q, names); err != nil || next != nil || resolved == nil {
+		t.Fatalf("with both: %v %v %v", resolved, next, err)
+	}
+	if _, _, err = searchwire.Resolve(q, append(names, names...)); err == nil {
+		t.Error("a plan with too many names was taken")
+	}
+}

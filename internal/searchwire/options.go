@@ -1,0 +1,73 @@
+package searchwire
+
+import (
+	"google.golang.org/protobuf/proto"
+
+	"github.com/trawl-search/trawl/index/shard"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// What a limit of zero in SearchOptions means, as the message documents it.
+const (
+	DefaultMaxFiles          = 50
+	DefaultMaxMatchesPerFile = 100
+	DefaultMaxBytes          = 16 << 20
+)
+
+// MaxFiles is the most files that a message may ask for; its validation holds it.
+const MaxFiles = 10_000
+
+// WithDefaults returns a copy of the options with every default filled in; o
+// may be nil.
+func WithDefaults(o *searchv1.SearchOptions) *searchv1.SearchOptions {
+	full := &searchv1.SearchOptions{}
+	if o != nil {
+		full = proto.Clone(o).(*searchv1.SearchOptions)
+	}
+	full.MaxFiles = orDefault(full.MaxFiles, DefaultMaxFiles)
+	full.MaxMatchesPerFile = orDefault(full.MaxMatchesPerFile, DefaultMaxMatchesPerFile)
+	full.MaxBytes = orDefault(full.MaxBytes, DefaultMaxBytes)
+	full.SyntaxVersion = orDefault(full.SyntaxVersion, 1)
+	if full.Mode == searchv1.Mode_MODE_UNSPECIFIED {
+		full.Mode = searchv1.Mode_MODE_EXHAUSTIVE
+	}
+	return full
+}
+
+func orDefault[T comparable](v, def T) T {
+	var zero T
+	if v == zero {
+		return def
+	}
+	return v
+}
+
+// ShardOptions are the options for searching one shard: o with its defaults
+// filled in, results after the place given (nil: from the first), in the repos
+// named only.
+func ShardOptions(o *searchv1.SearchOptions, after *shard.Key, repos []string) shard.Options {
+	mode := shard.Exhaustive
+	if o.Mode == searchv1.Mode_MODE_TOP_K {
+		mode = shard.TopK
+	}
+	return shard.Options{
+		Mode:              mode,
+		MaxFiles:          int(o.MaxFiles),
+		MaxMatchesPerFile: int(o.MaxMatchesPerFile),
+		ContextLines:      int(o.ContextLines),
+		MaxBytes:          int64(o.MaxBytes),
+		Repos:             Only(repos),
+		After:             after,
+		Explain:           o.Explain,
+	}
+}
+
+// Only is the predicate that holds for the names given and for nothing else:
+// an empty list allows nothing.
+func Only(names []string) func(string) bool {
+	set := make(map[string]bool, len(names))
+	for _, n := range names {
+		set[n] = true
+	}
+	return func(name string) bool { return set[name] }
+}

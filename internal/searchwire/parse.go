@@ -1,0 +1,67 @@
+package searchwire
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/internal/source/language"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// Parse reads a query as every role of this version reads it. Its error is a
+// status that says where the query is wrong, or which limit it passes.
+func Parse(text string, syntaxVersion uint32) (query.Q, error) {
+	q, err := query.Parse(text, query.ParseOptions{SyntaxVersion: int(syntaxVersion), Language: languageName})
+	if err == nil {
+		err = noSymbols(q)
+	}
+	if err != nil {
+		return nil, QueryError("query", err)
+	}
+	return q, nil
+}
+
+func languageName(alias string) string {
+	name, _ := language.ByAlias(alias)
+	return name
+}
+
+func noSymbols(q query.Q) (err error) {
+	query.Walk(q, func(n query.Q) bool {
+		if _, ok := n.(*query.Symbol); ok {
+			err = query.ErrNoSymbols
+		}
+		return err == nil
+	})
+	return err
+}
+
+// nextRepos stops a resolution at the first type:repo that has no names yet.
+type nextRepos struct{ child query.Q }
+
+func (nextRepos) Error() string { return "the repos of a type:repo are not known yet" }
+
+// Resolve replaces the type:repo of a query by the names that a plan gives, in
+// the order of query.ResolveRepos. When the plan has fewer of them, next is
+// what the first of the rest asks for, and resolved is nil.
+func Resolve(q query.Q, names []*searchv1.RepoNames) (resolved, next query.Q, err error) {
+	used := 0
+	resolved, err = query.ResolveRepos(q, func(child query.Q) ([]string, error) {
+		if used == len(names) {
+			return nil, nextRepos{child}
+		}
+		used++
+		return names[used-1].GetNames(), nil
+	})
+	var more nextRepos
+	switch {
+	case errors.As(err, &more):
+		return nil, more.child, nil
+	case err != nil:
+		return nil, nil, err
+	case used < len(names):
+		return nil, nil, fmt.Errorf("the plan resolves %d type:repo, the query has %d", len(names), used)
+	}
+	return resolved, nil, nil
+}

@@ -1,0 +1,260 @@
+package answer_test
+
+import (
+	"context"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace/noop"
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/internal/searchwire"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+	"github.com/trawl-search/trawl/services/router/internal/answer"
+	"github.com/trawl-search/trawl/services/router/internal/fanout"
+	"github.com/trawl-search/trawl/services/router/internal/plan"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// searcher is a searcher of a test, over real gRPC: it finds every file of the
+// shards it holds, whatever the query, unless told otherwise.
+type searcher struct {
+	searchv1.UnimplementedSearchServiceServer
+	id   string
+	addr string
+
+	mu     sync.Mutex
+	files  map[searchwire.Digest][]*searchv1.FileMatch
+	repos  map[searchwire.Digest][]*searchv1.RepoEntry
+	lacks  map[searchwire.Digest]searchv1.UncoveredReason
+	fails  error
+	hangs  bool
+	listed []*searchv1.ListRequest
+	asked  []*searchv1.SearchRequest
+}
+
+func (s *searcher) trouble(ctx context.Context) error {
+	s.mu.Lock()
+	fails, hangs := s.fails, s.hangs
+	s.mu.Unlock()
+	if hangs {
+		<-ctx.Done()
+		return status.FromContextError(ctx.Err()).Err()
+	}
+	return fails
+}
+
+// each calls do for every planned shard that is held, and accounts for all.
+func (s *searcher) each(p *searchv1.Plan, do func(searchwire.Digest, []string)) *searchv1.Coverage {
+	var shards []searchwire.Shard
+	for _, planned := range p.Shards {
+		shards = append(shards, searchwire.Shard{Digest: searchwire.Digest(planned.Digest), Repos: planned.Repos})
+	}
+	account := searchwire.NewAccount(shards)
+	for _, planned := range shards {
+		if reason := s.lacks[planned.Digest]; reason != 0 {
+			account.Uncovered(planned.Digest, reason, "lacks it")
+			continue
+		}
+		account.Searched(planned.Digest)
+		do(planned.Digest, planned.Repos)
+	}
+	return account.Coverage()
+}
+
+func (s *searcher) Search(ctx context.Context, req *searchv1.SearchRequest) (*searchv1.SearchResponse, error) {
+	if err := s.trouble(ctx); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = append(s.asked, req)
+	resp := &searchv1.SearchResponse{Statistics: &searchv1.Statistics{CountsExact: true}}
+	resp.Coverage = s.each(req.Plan, func(d searchwire.Digest, repos []string) {
+		for _, f := range s.files[d] {
+			if slices.Contains(repos, f.Repo) {
+				resp.Statistics.FilesMatched++
+				if after := searchwire.KeyFromProto(req.Plan.After); after == nil || shard.Compare(searchwire.Key(f), *after) > 0 {
+					resp.Files = append(resp.Files, f)
+				}
+			}
+		}
+	})
+	slices.SortFunc(resp.Files, inOrder)
+	resp.Files = resp.Files[:min(len(resp.Files), int(req.Options.MaxFiles))]
+	return resp, nil
+}
+
+func (s *searcher) List(ctx context.Context, req *searchv1.ListRequest) (*searchv1.ListResponse, error) {
+	if err := s.trouble(ctx); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listed = append(s.listed, req)
+	resp := &searchv1.ListResponse{}
+	resp.Coverage = s.each(req.Plan, func(d searchwire.Digest, repos []string) {
+		for _, e := range s.repos[d] {
+			// Entries with a URL match the empty query only.
+			if slices.Contains(repos, e.Name) && (e.Url == "" || req.Query == "") {
+				resp.Repos = append(resp.Repos, &searchv1.RepoEntry{Name: e.Name, Documents: e.Documents, Languages: e.Languages, Shards: 1})
+			}
+		}
+	})
+	return resp, nil
+}
+
+func (s *searcher) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error) {
+	if err := s.trouble(ctx); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var found *searchv1.GetFileResponse
+	c := s.each(req.Plan, func(d searchwire.Digest, repos []string) {
+		for _, f := range s.files[d] {
+			if f.Repo == req.Repo && string(f.Path) == string(req.Path) && slices.Contains(repos, f.Repo) {
+				found = &searchv1.GetFileResponse{Content: []byte("content of " + string(f.Path))}
+			}
+		}
+	})
+	switch {
+	case found != nil:
+		return found, nil
+	case !c.Complete:
+		return nil, status.Error(codes.Unavailable, "not all shards could be read")
+	}
+	return nil, status.Error(codes.NotFound, "no such file")
+}
+
+func inOrder(a, b *searchv1.FileMatch) int {
+	return shard.Compare(searchwire.Key(a), searchwire.Key(b))
+}
+
+// cluster is a router's service over searchers of a test.
+type cluster struct {
+	*answer.Service
+	searchers []*searcher
+	conns     *fanout.Conns
+	layout    *plan.Layout
+	// places says which searchers hold a shard, best first; nil: all of them, in order.
+	places map[searchwire.Digest][]int
+	cfg    answer.Config
+}
+
+func (c *cluster) At(context.Context, *searchv1.Consistency, int64) (*plan.Layout, error) {
+	return c.layout, nil
+}
+
+func (c *cluster) Candidates(d searchwire.Digest) (targets []fanout.Target) {
+	places, ok := c.places[d]
+	if !ok {
+		for i := range c.searchers {
+			places = append(places, i)
+		}
+	}
+	for _, i := range places {
+		targets = append(targets, fanout.Target{ID: c.searchers[i].id, Address: c.searchers[i].addr})
+	}
+	return targets
+}
+
+func (c *cluster) Client(address string) (searchv1.SearchServiceClient, error) {
+	return c.conns.Client(address)
+}
+
+// start serves n searchers and makes a service that asks them.
+func start(tb testing.TB, n int, change func(*cluster)) *cluster {
+	tb.Helper()
+	c := &cluster{cfg: answer.Config{
+		Budget: answer.Budget{Default: 10 * time.Second, Most: 20 * time.Second},
+		Limits: answer.Limits{MaxFiles: 1000, MaxBytes: 1 << 20},
+	}}
+	c.conns = fanout.NewConns(func(addr string) (*grpc.ClientConn, error) {
+		return grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	})
+	tb.Cleanup(func() { c.conns.Close() })
+	for i := range n {
+		s := &searcher{
+			id: string(rune('a' + i)), files: make(map[searchwire.Digest][]*searchv1.FileMatch),
+			repos: make(map[searchwire.Digest][]*searchv1.RepoEntry), lacks: make(map[searchwire.Digest]searchv1.UncoveredReason),
+		}
+		s.serve(tb)
+		c.searchers = append(c.searchers, s)
+	}
+	if change != nil {
+		change(c)
+	}
+	if c.layout == nil {
+		c.layoutOf(tb)
+	}
+	metrics, err := answer.NewMetrics(prometheus.NewRegistry())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	c.Service = answer.New(c.cfg, c, c, noop.NewTracerProvider().Tracer(""), metrics)
+	return c
+}
+
+func (s *searcher) serve(tb testing.TB) {
+	tb.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	srv := grpc.NewServer(grpc.WaitForHandlers(true))
+	searchv1.RegisterSearchServiceServer(srv, s)
+	var serving sync.WaitGroup
+	serving.Go(func() { srv.Serve(ln) })
+	tb.Cleanup(func() { srv.Stop(); serving.Wait() })
+	s.addr = ln.Addr().String()
+}
+
+// layoutOf makes roots of what the searchers hold.
+func (c *cluster) layoutOf(tb testing.TB) {
+	tb.Helper()
+	roots := make(map[string]*catalogv1.Root)
+	seen := make(map[string]bool)
+	note := func(repo string, d searchwire.Digest) {
+		if roots[repo] == nil {
+			roots[repo] = &catalogv1.Root{Repo: repo, Generation: 3, Branches: []*catalogv1.Branch{{Name: "main", Commit: "c0"}}}
+		}
+		if key := repo + "\x00" + d.String(); !seen[key] {
+			seen[key] = true
+			roots[repo].Shards = append(roots[repo].Shards, &catalogv1.ShardRef{Digest: d[:], SizeBytes: 10})
+		}
+	}
+	for _, s := range c.searchers {
+		for d, files := range s.files {
+			for _, f := range files {
+				note(f.Repo, d)
+			}
+		}
+		for d, entries := range s.repos {
+			for _, e := range entries {
+				note(e.Name, d)
+			}
+		}
+	}
+	var list []*catalogv1.Root
+	for _, r := range roots {
+		list = append(list, r)
+	}
+	slices.SortFunc(list, func(a, b *catalogv1.Root) int { return strings.Compare(a.Repo, b.Repo) })
+	var err error
+	if c.layout, err = plan.NewLayout(42, list); err != nil {
+		tb.Fatal(err)
+	}
+}

@@ -1,0 +1,179 @@
+package answer
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/internal/searchwire"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+	"github.com/trawl-search/trawl/services/router/internal/fanout"
+	"github.com/trawl-search/trawl/services/router/internal/plan"
+)
+
+// inquiry is one query on its way: what is asked, of which shards, and what
+// became of them. All its rounds are on one layout, so that a repo answers from
+// one generation.
+type inquiry struct {
+	service *Service
+	text    string
+	version uint32
+	// tree has every type:repo resolved after begin.
+	tree     query.Q
+	resolved []*searchv1.RepoNames
+	layout   *plan.Layout
+	account  *searchwire.Account
+	// wanted are the shards that the tree can match in.
+	wanted []searchwire.Shard
+}
+
+// begin parses, waits for roots and plans; it asks searchers where the query
+// has a type:repo.
+func (s *Service) begin(ctx context.Context, text string, version uint32, want *searchv1.Consistency, atLeast int64) (*inquiry, error) {
+	ctx, span := s.tracer.Start(ctx, "plan")
+	defer span.End()
+	tree, err := searchwire.Parse(text, version)
+	if err != nil {
+		return nil, err
+	}
+	layout, err := s.layouts.At(ctx, want, atLeast)
+	if err != nil {
+		return nil, err
+	}
+	q := &inquiry{
+		service: s, text: text, version: version, layout: layout,
+		account: searchwire.NewAccount(layout.All()),
+	}
+	if q.tree, err = query.ResolveRepos(tree, func(child query.Q) ([]string, error) { return q.resolve(ctx, child) }); err != nil {
+		return nil, callError(ctx, "resolve type:repo", err)
+	}
+	if q.wanted, err = q.selectShards(q.tree); err != nil {
+		return nil, err
+	}
+	span.SetAttributes(attribute.Int64("trawl.revision", layout.Revision), attribute.Int("trawl.shards", len(q.wanted)))
+	return q, nil
+}
+
+// selectShards accounts for the pruned ones.
+func (q *inquiry) selectShards(tree query.Q) ([]searchwire.Shard, error) {
+	wanted, pruned, err := q.layout.Select(tree)
+	if err != nil {
+		return nil, status.Error(codes.InvalidArgument, err.Error())
+	}
+	for _, d := range pruned {
+		q.account.Pruned(d)
+	}
+	return wanted, nil
+}
+
+// resolve finds the repos of the next type:repo. A shard that could not be
+// asked is missed in the account, whatever becomes of it later.
+func (q *inquiry) resolve(ctx context.Context, child query.Q) ([]string, error) {
+	wanted, err := q.selectShards(child)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range q.list(ctx, "resolve repos", q.text, wanted, 0) {
+		names = append(names, e.Name)
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	q.resolved = append(q.resolved, &searchv1.RepoNames{Names: names})
+	return names, nil
+}
+
+// list asks for the repos that match in the shards: for the text's next
+// type:repo that is not resolved or, when all are, for the whole text.
+func (q *inquiry) list(ctx context.Context, span, text string, shards []searchwire.Shard, maxSkipped uint32) (entries []*searchv1.RepoEntry) {
+	call := func(ctx context.Context, c searchv1.SearchServiceClient, shards []searchwire.Shard) (fanout.Reply[[]*searchv1.RepoEntry], error) {
+		r, err := c.List(ctx, &searchv1.ListRequest{
+			Query: text, SyntaxVersion: q.version, MaxSkippedFiles: maxSkipped, Plan: q.plan(text, shards, nil),
+		})
+		return fanout.Reply[[]*searchv1.RepoEntry]{Value: r.GetRepos(), Coverage: r.GetCoverage()}, err
+	}
+	ask(ctx, q, span, shards, call, func(e []*searchv1.RepoEntry) { entries = append(entries, e...) })
+	return entries
+}
+
+// plan is what a searcher is sent. Of the repos that a type:repo stands for it
+// gets those in its shards: others make no difference there.
+func (q *inquiry) plan(text string, shards []searchwire.Shard, after *shard.Key) *searchv1.Plan {
+	p := &searchv1.Plan{Revision: q.layout.Revision}
+	here := make(map[string]bool)
+	for _, s := range shards {
+		p.Shards = append(p.Shards, &searchv1.PlannedShard{Digest: s.Digest[:], Repos: s.Repos})
+		for _, name := range s.Repos {
+			here[name] = true
+		}
+	}
+	if after != nil {
+		p.After = searchwire.KeyToProto(*after)
+	}
+	if text != q.text {
+		return p
+	}
+	for _, r := range q.resolved {
+		p.Resolved = append(p.Resolved, &searchv1.RepoNames{Names: within(r.Names, here)})
+	}
+	return p
+}
+
+func within(names []string, set map[string]bool) (kept []string) {
+	for _, n := range names {
+		if set[n] {
+			kept = append(kept, n)
+		}
+	}
+	return kept
+}
+
+// ask scatters one round of calls over the searchers.
+func ask[R any](
+	ctx context.Context, q *inquiry, name string, shards []searchwire.Shard,
+	call func(context.Context, searchv1.SearchServiceClient, []searchwire.Shard) (fanout.Reply[R], error), accept func(R),
+) {
+	ctx, span := q.service.tracer.Start(ctx, name, trace.WithAttributes(attribute.Int("trawl.shards", len(shards))))
+	defer span.End()
+	one := func(ctx context.Context, t fanout.Target, shards []searchwire.Shard) (fanout.Reply[R], error) {
+		client, err := q.service.searchers.Client(t.Address)
+		if err != nil {
+			return fanout.Reply[R]{}, err
+		}
+		q.service.metrics.calls.Inc()
+		return call(ctx, client, shards)
+	}
+	fanout.Scatter(ctx, q.service.cfg.Policy, shards, q.account, q.service.searchers.Candidates, one, accept)
+}
+
+// callError is the status of an error on the way; what has one keeps it.
+func callError(ctx context.Context, what string, err error) error {
+	if _, ok := status.FromError(err); ok {
+		return err
+	}
+	if ctx.Err() != nil {
+		return status.FromContextError(ctx.Err()).Err()
+	}
+	return status.Errorf(codes.Internal, "%s: %v", what, err)
+}
+
+// close ends the inquiry: an error when the caller is gone or must have a
+// complete answer.
+func (q *inquiry) close(ctx context.Context, requireComplete bool) (*searchv1.Coverage, error) {
+	if err := ctx.Err(); errors.Is(err, context.Canceled) {
+		return nil, status.FromContextError(err).Err()
+	}
+	c := q.account.Coverage()
+	q.service.metrics.count(c)
+	if requireComplete && !c.Complete {
+		return nil, searchwire.Incomplete(c)
+	}
+	return c, nil
+}

@@ -1,0 +1,93 @@
+package answer
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/searchwire"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// List implements searchv1.SearchServiceServer.
+func (s *Service) List(ctx context.Context, req *searchv1.ListRequest) (resp *searchv1.ListResponse, err error) {
+	defer func(start time.Time) { s.metrics.observe("list", start, resp.GetCoverage(), err) }(time.Now())
+	if err := refusePlan(req.Plan); err != nil {
+		return nil, err
+	}
+	whole, asking, cancel := s.cfg.Budget.split(ctx)
+	defer cancel()
+	q, err := s.begin(asking, req.Query, max(req.SyntaxVersion, 1), req.Consistency, 0)
+	if err != nil {
+		return nil, err
+	}
+	entries := q.list(asking, "fan out", q.text, q.wanted, req.MaxSkippedFiles)
+	entries = q.complete(asking, entries, req.MaxSkippedFiles)
+	resp = &searchv1.ListResponse{RevisionToken: catalog.EncodeToken(q.layout.Revision)}
+	if resp.Coverage, err = q.close(whole, false); err != nil {
+		return nil, err
+	}
+	resp.Repos = searchwire.MergeEntries(int(req.MaxSkippedFiles), entries)
+	for _, e := range resp.Repos {
+		q.describe(e)
+	}
+	return resp, nil
+}
+
+// complete adds, for the repos that match in some of their shards only, what
+// their other shards hold: an entry is about the whole repo.
+func (q *inquiry) complete(ctx context.Context, entries []*searchv1.RepoEntry, maxSkipped uint32) []*searchv1.RepoEntry {
+	matched := byName(entries)
+	var others []searchwire.Shard
+	for name, parts := range matched {
+		if shards := q.layout.ShardsOf(name); len(parts) < len(shards) {
+			others = append(others, shards...)
+		}
+	}
+	if len(others) == 0 {
+		return entries
+	}
+	again := q.list(ctx, "describe repos", everything, joined(others), maxSkipped)
+	maps.Copy(matched, byName(again))
+	return slices.Concat(slices.Collect(maps.Values(matched))...)
+}
+
+// everything is the query that matches every document.
+const everything = ""
+
+func byName(entries []*searchv1.RepoEntry) map[string][]*searchv1.RepoEntry {
+	m := make(map[string][]*searchv1.RepoEntry)
+	for _, e := range entries {
+		m[e.Name] = append(m[e.Name], e)
+	}
+	return m
+}
+
+// joined names each shard once, with all the repos asked of it.
+func joined(shards []searchwire.Shard) []searchwire.Shard {
+	repos := make(map[searchwire.Digest][]string)
+	for _, s := range shards {
+		repos[s.Digest] = append(repos[s.Digest], s.Repos...)
+	}
+	joined := make([]searchwire.Shard, 0, len(repos))
+	for d, names := range repos {
+		joined = append(joined, searchwire.Shard{Digest: d, Repos: slices.Sorted(slices.Values(names))})
+	}
+	return joined
+}
+
+// describe adds what the roots know.
+func (q *inquiry) describe(e *searchv1.RepoEntry) {
+	root, ok := q.layout.Root(e.Name)
+	if !ok {
+		return
+	}
+	e.Generation, e.PublishedAt, e.Url = root.Generation, root.PublishedAt, root.Url
+	e.Shards, e.IndexBytes = uint64(len(root.Shards)), q.layout.IndexBytes(e.Name)
+	e.Branches = nil
+	for _, b := range root.Branches {
+		e.Branches = append(e.Branches, &searchv1.BranchEntry{Name: b.Name, Commit: b.Commit})
+	}
+}

@@ -1,0 +1,60 @@
+package answer
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc/status"
+
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// Metrics count how searches end. Every way a shard can end has its counter.
+type Metrics struct {
+	latency *prometheus.HistogramVec
+	shards  *prometheus.CounterVec
+	calls   prometheus.Counter
+}
+
+// NewMetrics registers the metrics.
+func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
+	m := &Metrics{
+		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "trawl_router_query_seconds", Help: "Time of searches by method and outcome: complete, incomplete or the error's code.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 2.5, 12),
+		}, []string{"method", "outcome"}),
+		shards: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "trawl_router_shards_total", Help: "Shards of queries by what became of them: searched, pruned or the reason they are not covered.",
+		}, []string{"outcome"}),
+		calls: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "trawl_router_searcher_calls_total", Help: "Calls sent to searchers, repeated ones included.",
+		}),
+	}
+	if err := errors.Join(r.Register(m.latency), r.Register(m.shards), r.Register(m.calls)); err != nil {
+		return nil, fmt.Errorf("register the metrics of searches: %w", err)
+	}
+	return m, nil
+}
+
+func (m *Metrics) observe(method string, start time.Time, c *searchv1.Coverage, err error) {
+	outcome := "complete"
+	switch {
+	case err != nil:
+		outcome = status.Code(err).String()
+	case c != nil && !c.Complete:
+		outcome = "incomplete"
+	}
+	m.latency.WithLabelValues(method, outcome).Observe(time.Since(start).Seconds())
+}
+
+func (m *Metrics) count(c *searchv1.Coverage) {
+	m.shards.WithLabelValues("searched").Add(float64(c.Searched))
+	m.shards.WithLabelValues("pruned").Add(float64(c.Pruned))
+	for _, u := range c.Uncovered {
+		name := strings.TrimPrefix(u.Reason.String(), "UNCOVERED_REASON_")
+		m.shards.WithLabelValues(strings.ToLower(name)).Inc()
+	}
+}

@@ -1,0 +1,80 @@
+// Package answer serves searches: it plans which shards a query needs, asks
+// searchers for them, merges what they find, and accounts for what is missing.
+package answer
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel/trace"
+	"google.golang.org/grpc/codes"
+
+	"github.com/trawl-search/trawl/internal/searchwire"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+	"github.com/trawl-search/trawl/services/router/internal/fanout"
+	"github.com/trawl-search/trawl/services/router/internal/plan"
+)
+
+// Layouts gives the layout of the roots that a request must be answered from.
+type Layouts interface {
+	// At waits, at most until ctx ends, for roots as recent as wanted and at
+	// least of the revision given. Its error is a status.
+	At(ctx context.Context, want *searchv1.Consistency, atLeast int64) (*plan.Layout, error)
+}
+
+// Searchers knows the searchers and how to talk to them.
+type Searchers interface {
+	// Candidates are those to ask for a shard, best first.
+	Candidates(searchwire.Digest) []fanout.Target
+	// Client talks to the searcher at an address. It does not wait.
+	Client(address string) (searchv1.SearchServiceClient, error)
+}
+
+// Limits are the most that this server grants; what is asked beyond is lowered
+// to them and told in the statistics.
+type Limits struct {
+	MaxFiles uint32
+	MaxBytes uint64
+}
+
+// Config is what a Service works by.
+type Config struct {
+	Budget Budget
+	Limits Limits
+	Policy fanout.Policy
+}
+
+// Service is the search service of a router. It is safe for concurrent use.
+type Service struct {
+	searchv1.UnimplementedSearchServiceServer
+	cfg       Config
+	layouts   Layouts
+	searchers Searchers
+	tracer    trace.Tracer
+	metrics   *Metrics
+}
+
+// New makes a service.
+func New(cfg Config, layouts Layouts, searchers Searchers, tracer trace.Tracer, metrics *Metrics) *Service {
+	return &Service{cfg: cfg, layouts: layouts, searchers: searchers, tracer: tracer, metrics: metrics}
+}
+
+// refusePlan holds plans to where they belong: between router and searcher.
+func refusePlan(p *searchv1.Plan) error {
+	if p == nil {
+		return nil
+	}
+	return searchwire.FieldError(codes.InvalidArgument, "plan", "only a router may send a plan, and only to a searcher")
+}
+
+// lower brings the options to the server's own limits and tells which were lowered.
+func (l Limits) lower(o *searchv1.SearchOptions) (clamped []string) {
+	if l.MaxFiles > 0 && o.MaxFiles > l.MaxFiles {
+		o.MaxFiles = l.MaxFiles
+		clamped = append(clamped, "options.max_files")
+	}
+	if l.MaxBytes > 0 && o.MaxBytes > l.MaxBytes {
+		o.MaxBytes = l.MaxBytes
+		clamped = append(clamped, "options.max_bytes")
+	}
+	return clamped
+}

@@ -1,0 +1,90 @@
+package fanout
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// linger is how long the connection to a searcher that left is kept for the
+// answers that are still under way.
+const linger = 2 * time.Minute
+
+// ErrClosed is the error of Client after Close.
+var ErrClosed = errors.New("the connections to searchers are closed")
+
+// Conns keeps one connection to each searcher. It is safe for concurrent use.
+type Conns struct {
+	dial func(address string) (*grpc.ClientConn, error)
+
+	mu     sync.Mutex
+	conns  map[string]*conn
+	closed bool
+}
+
+type conn struct {
+	*grpc.ClientConn
+	// leftAt is zero while the searcher is live.
+	leftAt time.Time
+}
+
+// NewConns makes an empty set; dial must not wait for the connection.
+func NewConns(dial func(address string) (*grpc.ClientConn, error)) *Conns {
+	return &Conns{dial: dial, conns: make(map[string]*conn)}
+}
+
+// Client is a client of the searcher at the address.
+func (c *Conns) Client(address string) (searchv1.SearchServiceClient, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, ErrClosed
+	}
+	if known, ok := c.conns[address]; ok {
+		return searchv1.NewSearchServiceClient(known.ClientConn), nil
+	}
+	dialed, err := c.dial(address)
+	if err != nil {
+		return nil, fmt.Errorf("dial searcher at %s: %w", address, err)
+	}
+	c.conns[address] = &conn{ClientConn: dialed}
+	return searchv1.NewSearchServiceClient(dialed), nil
+}
+
+// Keep closes the connections to addresses that have not been among the live
+// ones for a while.
+func (c *Conns) Keep(live map[string]bool, now time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var errs []error
+	for address, known := range c.conns {
+		switch {
+		case live[address]:
+			known.leftAt = time.Time{}
+		case known.leftAt.IsZero():
+			known.leftAt = now
+		case now.Sub(known.leftAt) > linger:
+			errs = append(errs, known.Close())
+			delete(c.conns, address)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Close closes all connections.
+func (c *Conns) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	var errs []error
+	for _, known := range c.conns {
+		errs = append(errs, known.Close())
+	}
+	clear(c.conns)
+	return errors.Join(errs...)
+}

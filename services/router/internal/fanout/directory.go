@@ -1,0 +1,50 @@
+package fanout
+
+import (
+	"slices"
+
+	"github.com/trawl-search/trawl/internal/registry"
+	"github.com/trawl-search/trawl/internal/searchwire"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+)
+
+// Directory knows which searchers should hold a shard. It is immutable and
+// safe for concurrent use.
+type Directory struct {
+	replication int
+	targets     map[registry.ID]Target
+	// active take new shards; everybody answers.
+	active, everybody []registry.ID
+}
+
+// NewDirectory is the directory of the live searchers.
+func NewDirectory(searchers []*catalogv1.Searcher, replication int) *Directory {
+	d := &Directory{replication: replication, targets: make(map[registry.ID]Target, len(searchers))}
+	for _, s := range searchers {
+		d.targets[s.Id] = Target{ID: s.Id, Address: s.Address}
+		d.everybody = append(d.everybody, s.Id)
+		if !s.Draining {
+			d.active = append(d.active, s.Id)
+		}
+	}
+	return d
+}
+
+// Candidates are the searchers to ask for a shard: first those it is placed on,
+// then those it was placed on until others joined or began to drain. They keep
+// a shard for a while, and say at once when they have it no more.
+func (d *Directory) Candidates(digest searchwire.Digest) []Target {
+	ids := registry.Place(digest, d.active, 2*d.replication)
+	if len(d.active) < len(d.everybody) {
+		for _, id := range registry.Place(digest, d.everybody, d.replication) {
+			if !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	targets := make([]Target, len(ids))
+	for i, id := range ids {
+		targets[i] = d.targets[id]
+	}
+	return targets
+}

@@ -1,0 +1,126 @@
+// Package router is the role that callers talk to: it answers searches by
+// asking the searchers that hold the shards, and keeps the desired set of
+// repos. Routers hold no state of their own: any number of them can run.
+package router
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
+
+	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/queue"
+	"github.com/trawl-search/trawl/internal/registry"
+	"github.com/trawl-search/trawl/internal/server"
+	"github.com/trawl-search/trawl/internal/telemetry"
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+	"github.com/trawl-search/trawl/services/router/internal/answer"
+	"github.com/trawl-search/trawl/services/router/internal/fanout"
+	"github.com/trawl-search/trawl/services/router/internal/ingest"
+)
+
+// component names the role in logs, metrics and traces.
+const component = "router"
+
+// coverPause is the first pause before shards that are still loading are asked
+// for again.
+const coverPause = 20 * time.Millisecond
+
+// Deps is what a router works with. Who made it closes it, after Run.
+type Deps struct {
+	Etcd      *clientv3.Client
+	Queue     *queue.Queue
+	Telemetry *telemetry.Telemetry
+}
+
+// Router is one router.
+type Router struct {
+	cfg     Config
+	deps    Deps
+	tel     *telemetry.Telemetry
+	server  *server.Server
+	metrics *answer.Metrics
+}
+
+// New makes a router. It neither listens nor talks to anything yet.
+func New(cfg Config, deps Deps) (*Router, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("configure router: %w", err)
+	}
+	r := &Router{cfg: cfg, deps: deps, tel: deps.Telemetry.For(component)}
+	var err error
+	if r.metrics, err = answer.NewMetrics(r.tel.Metrics()); err != nil {
+		return nil, err
+	}
+	if r.server, err = server.New(cfg.Config, r.tel); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Listen binds the addresses, so that they are known before Run.
+func (r *Router) Listen(ctx context.Context) error { return r.server.Listen(ctx) }
+
+// GRPCAddr is the address that gRPC is bound to, or nil before Listen.
+func (r *Router) GRPCAddr() net.Addr { return r.server.GRPCAddr() }
+
+// HTTPAddr is the address that HTTP is bound to, or nil before Listen.
+func (r *Router) HTTPAddr() net.Addr { return r.server.HTTPAddr() }
+
+// Run serves until ctx ends, and then drains. It does not fail while etcd or
+// the queue is away: readiness tells, and it goes on when they are back. A
+// router runs once.
+func (r *Router) Run(ctx context.Context) error {
+	// What calls need lives until the drain is over.
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	log := r.tel.Logger()
+	store := catalog.New(r.deps.Etcd, "")
+	view := catalog.NewView(life, store, log)
+	defer view.Close()
+	members := registry.NewMembers(life, r.deps.Etcd, "", log)
+	defer members.Close()
+	conns := fanout.NewConns(r.dial)
+	defer func() {
+		if err := conns.Close(); err != nil {
+			log.WarnContext(life, "close connections to searchers", "error", err)
+		}
+	}()
+	searchers := newSearchers(conns, r.cfg.Replication)
+
+	tracer := r.tel.Tracer("github.com/trawl-search/trawl/services/router")
+	searchv1.RegisterSearchServiceServer(r.server, answer.New(r.answerConfig(), answer.NewRoots(view), searchers, tracer, r.metrics))
+	ingestv1.RegisterIngestServiceServer(r.server, ingest.New(store, r.deps.Queue, r.cfg.Source, r.server.Draining(), log))
+
+	etcd, live := r.server.Readiness().Condition("etcd"), r.server.Readiness().Condition("searchers")
+	etcd.Unmet("the roots were not read yet")
+	var following sync.WaitGroup
+	following.Go(func() {
+		if _, err := view.WaitFor(life, 0); err == nil {
+			etcd.Met()
+		}
+	})
+	following.Go(func() { searchers.follow(life, members, live) })
+	err := r.server.Run(ctx)
+	end()
+	following.Wait()
+	return err
+}
+
+func (r *Router) dial(address string) (*grpc.ClientConn, error) {
+	return server.Dial(address, r.cfg.Searcher, r.tel)
+}
+
+func (r *Router) answerConfig() answer.Config {
+	return answer.Config{
+		Budget: answer.Budget{Default: r.cfg.DefaultTimeout, Most: r.cfg.MaxTimeout},
+		Limits: answer.Limits{MaxFiles: r.cfg.MaxFiles, MaxBytes: uint64(r.cfg.MaxBytes)},
+		Policy: fanout.Policy{CoverWait: r.cfg.CoverWait, Pause: coverPause},
+	}
+}

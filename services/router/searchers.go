@@ -1,0 +1,66 @@
+package router
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/trawl-search/trawl/internal/registry"
+	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/server"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+	"github.com/trawl-search/trawl/services/router/internal/fanout"
+)
+
+// searchers follows the live searchers. It is safe for concurrent use.
+type searchers struct {
+	*fanout.Conns
+	replication int
+	directory   atomic.Pointer[fanout.Directory]
+}
+
+func newSearchers(conns *fanout.Conns, replication int) *searchers {
+	s := &searchers{Conns: conns, replication: replication}
+	s.directory.Store(fanout.NewDirectory(nil, replication))
+	return s
+}
+
+// Candidates are the searchers to ask for a shard, best first.
+func (s *searchers) Candidates(d searchwire.Digest) []fanout.Target {
+	return s.directory.Load().Candidates(d)
+}
+
+// follow keeps the directory current, and the condition that there is a
+// searcher at all, until ctx ends.
+func (s *searchers) follow(ctx context.Context, members *registry.Members, live *server.Condition) {
+	live.Unmet("the searchers were not listed yet")
+	if _, err := members.WaitListed(ctx); err != nil {
+		return
+	}
+	sweep := time.NewTicker(time.Minute)
+	defer sweep.Stop()
+	for {
+		now := members.Snapshot()
+		s.take(now.Searchers, live)
+		select {
+		case <-now.Changed():
+		case <-sweep.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (s *searchers) take(list []*catalogv1.Searcher, live *server.Condition) {
+	s.directory.Store(fanout.NewDirectory(list, s.replication))
+	addresses := make(map[string]bool, len(list))
+	for _, m := range list {
+		addresses[m.Address] = true
+	}
+	_ = s.Keep(addresses, time.Now()) // closing what nobody uses cannot matter
+	if len(list) == 0 {
+		live.Unmet("no searcher is registered")
+		return
+	}
+	live.Met()
+}

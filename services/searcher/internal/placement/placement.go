@@ -1,0 +1,122 @@
+// Package placement works out which shards belong on this searcher and tells
+// the store, whenever the roots or the searchers change.
+package placement
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+
+	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/registry"
+	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/services/searcher/internal/store"
+)
+
+// Mine are the shards of the roots that rendezvous hashing places on the
+// searcher called self, among the members and itself. Roots with a digest that
+// is none are left out, and told in the error.
+func Mine(roots []catalog.Root, members []registry.ID, self registry.ID, replication int) ([]store.Ref, error) {
+	if !slices.Contains(members, self) {
+		members = append(slices.Clone(members), self)
+	}
+	var refs []store.Ref
+	var bad error
+	seen := make(map[searchwire.Digest]bool)
+	for _, root := range roots {
+		for _, ref := range root.Record.Shards {
+			d, err := searchwire.ParseDigest(ref.Digest)
+			if err != nil {
+				bad = fmt.Errorf("root of %s: %w", root.Record.Repo, err)
+				continue
+			}
+			if seen[d] {
+				continue
+			}
+			seen[d] = true
+			if slices.Contains(registry.Place(d, members, replication), self) {
+				refs = append(refs, store.Ref{Digest: d, Key: ref.Key, Size: int64(ref.SizeBytes)})
+			}
+		}
+	}
+	return refs, bad
+}
+
+// Wants takes the set of shards to hold; *store.Store does.
+type Wants interface{ Want(refs []store.Ref) }
+
+// Follower keeps a store's wishes current. It is safe for concurrent use.
+type Follower struct {
+	view        *catalog.View
+	members     *registry.Members
+	store       Wants
+	self        registry.ID
+	replication int
+	log         *slog.Logger
+
+	mu sync.Mutex
+	// applied is the revision of the roots that the store was told, 0 before the first.
+	applied int64
+	changed chan struct{}
+}
+
+// NewFollower makes a follower of a view and members that the caller closes.
+func NewFollower(view *catalog.View, members *registry.Members, s Wants, self registry.ID, replication int, log *slog.Logger) *Follower {
+	return &Follower{
+		view: view, members: members, store: s, self: self, replication: replication, log: log,
+		changed: make(chan struct{}),
+	}
+}
+
+// Run follows until ctx ends.
+func (f *Follower) Run(ctx context.Context) {
+	if _, err := f.view.WaitFor(ctx, 0); err != nil {
+		return
+	}
+	if _, err := f.members.WaitListed(ctx); err != nil {
+		return
+	}
+	for {
+		roots, members := f.view.Snapshot(), f.members.Snapshot()
+		refs, err := Mine(roots.Roots(), members.Placeable(), f.self, f.replication)
+		if err != nil {
+			f.log.ErrorContext(ctx, "a shard cannot be placed", "error", err)
+		}
+		f.store.Want(refs)
+		f.tell(roots.Revision)
+		select {
+		case <-roots.Changed():
+		case <-members.Changed():
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (f *Follower) tell(revision int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.applied = revision
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+// WaitApplied waits until the store was told of roots of the revision or newer,
+// at most until ctx ends.
+func (f *Follower) WaitApplied(ctx context.Context, revision int64) error {
+	for {
+		f.mu.Lock()
+		applied, changed := f.applied, f.changed
+		f.mu.Unlock()
+		if applied > 0 && applied >= revision {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for roots of revision %d, now %d: %w", revision, applied, ctx.Err())
+		}
+	}
+}

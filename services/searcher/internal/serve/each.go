@@ -1,0 +1,143 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/internal/searchwire"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+	"github.com/trawl-search/trawl/services/searcher/internal/store"
+)
+
+const (
+	corrupt     = searchv1.UncoveredReason_UNCOVERED_REASON_CORRUPT
+	notCovered  = searchv1.UncoveredReason_UNCOVERED_REASON_NOT_COVERED
+	deadline    = searchv1.UncoveredReason_UNCOVERED_REASON_DEADLINE
+	otherReason = searchv1.UncoveredReason_UNCOVERED_REASON_ERROR
+)
+
+// visit does something with one shard. What it found must be kept only when it
+// gives no error. Incomplete is why the shard was not searched to its end,
+// although what was found stands.
+type visit func(ctx context.Context, sh store.Shard, planned searchwire.Shard) (incomplete, err error)
+
+// each visits the shards, several at a time, and accounts for all of them. It
+// returns when all visits have ended, which is soon after ctx does.
+func (s *Service) each(ctx context.Context, span string, p *searchv1.Plan, shards []searchwire.Shard, do visit) *searchwire.Account {
+	loadCtx, cancel := context.WithTimeout(ctx, s.cfg.LoadWait)
+	defer cancel()
+	if slices.ContainsFunc(shards, func(sh searchwire.Shard) bool { return !s.shards.Known(sh.Digest) }) {
+		// The router may know newer roots. If waiting does not help, the shard is not known.
+		_ = s.placement.WaitApplied(loadCtx, p.GetRevision())
+	}
+	account := searchwire.NewAccount(shards)
+	order := s.readyFirst(shards)
+	var mu sync.Mutex
+	var workers sync.WaitGroup
+	var turn atomic.Int64
+	for range min(len(order), cap(s.slots)) {
+		workers.Go(func() {
+			for i := turn.Add(1) - 1; int(i) < len(order) && ctx.Err() == nil; i = turn.Add(1) - 1 {
+				shard := order[i]
+				reason, err := s.one(ctx, loadCtx, span, shard, do)
+				mu.Lock()
+				mark(account, shard.Digest, reason, err)
+				mu.Unlock()
+			}
+		})
+	}
+	workers.Wait()
+	s.metrics.count(account.Coverage())
+	return account
+}
+
+// readyFirst keeps shards that are being loaded from holding up the others.
+func (s *Service) readyFirst(shards []searchwire.Shard) []searchwire.Shard {
+	var now, later []searchwire.Shard
+	for _, sh := range shards {
+		if s.shards.Ready(sh.Digest) {
+			now = append(now, sh)
+		} else {
+			later = append(later, sh)
+		}
+	}
+	return append(now, later...)
+}
+
+func mark(a *searchwire.Account, d searchwire.Digest, reason searchv1.UncoveredReason, err error) {
+	if err == nil {
+		a.Searched(d)
+		return
+	}
+	a.Uncovered(d, reason, err.Error())
+}
+
+// one visits a shard and says why it was not searched, if it was not.
+func (s *Service) one(ctx, loadCtx context.Context, name string, planned searchwire.Shard, do visit) (reason searchv1.UncoveredReason, err error) {
+	ctx, span := s.tracer.Start(ctx, name, trace.WithAttributes(attribute.String("trawl.shard", planned.Digest.String())))
+	defer func() {
+		if err != nil {
+			span.RecordError(err)
+		}
+		span.End()
+	}()
+	h, err := s.shards.Acquire(loadCtx, planned.Digest)
+	if err != nil {
+		return acquireReason(ctx, err), err
+	}
+	defer h.Release()
+	select {
+	case s.slots <- struct{}{}:
+		defer func() { <-s.slots }()
+	case <-ctx.Done():
+		return deadline, fmt.Errorf("wait for a processor: %w", ctx.Err())
+	}
+	incomplete, err := s.guarded(ctx, h, planned, do)
+	switch {
+	case isDamage(err):
+		h.Corrupt(err)
+		return corrupt, err
+	case err != nil && ctx.Err() != nil:
+		return deadline, err
+	case err != nil:
+		return otherReason, err
+	case incomplete != nil:
+		return deadline, incomplete
+	}
+	return 0, nil
+}
+
+func acquireReason(ctx context.Context, err error) searchv1.UncoveredReason {
+	switch {
+	case ctx.Err() != nil:
+		return deadline
+	case errors.Is(err, store.ErrCorrupt):
+		return corrupt
+	case errors.Is(err, store.ErrNotCovered):
+		return notCovered
+	}
+	return otherReason
+}
+
+// guarded keeps a panic in one shard from ending the process.
+func (s *Service) guarded(ctx context.Context, h *store.Handle, planned searchwire.Shard, do visit) (incomplete, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.log.ErrorContext(ctx, "panic in the search of a shard", "shard", planned.Digest.String(), "panic", p, "stack", string(debug.Stack()))
+			s.metrics.panics.Inc()
+			incomplete, err = nil, errors.New("internal error in the search of this shard; it is in the searcher's log")
+		}
+	}()
+	return do(ctx, h.Shard, planned)
+}
+
+func isDamage(err error) bool { return errors.Is(err, format.ErrCorrupt) }

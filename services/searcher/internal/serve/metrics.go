@@ -1,0 +1,61 @@
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// Metrics count what searches do here. Every way a shard can end has its counter.
+type Metrics struct {
+	latency  *prometheus.HistogramVec
+	inflight prometheus.Gauge
+	shards   *prometheus.CounterVec
+	panics   prometheus.Counter
+}
+
+// NewMetrics registers the metrics.
+func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
+	m := &Metrics{
+		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "trawl_searcher_query_seconds", Help: "Time of calls by method.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 2.5, 12),
+		}, []string{"method"}),
+		inflight: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "trawl_searcher_queries_inflight", Help: "Calls that are being answered.",
+		}),
+		shards: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "trawl_searcher_shards_total", Help: "Planned shards by what became of them: searched or the reason they are not covered.",
+		}, []string{"outcome"}),
+		panics: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "trawl_searcher_shard_panics_total", Help: "Searches of a shard that ended in a panic.",
+		}),
+	}
+	if err := errors.Join(r.Register(m.latency), r.Register(m.inflight), r.Register(m.shards), r.Register(m.panics)); err != nil {
+		return nil, fmt.Errorf("register the metrics of searches: %w", err)
+	}
+	return m, nil
+}
+
+// begin counts a call; the function it returns, its end.
+func (m *Metrics) begin(method string) (end func()) {
+	start := time.Now()
+	m.inflight.Inc()
+	return func() {
+		m.inflight.Dec()
+		m.latency.WithLabelValues(method).Observe(time.Since(start).Seconds())
+	}
+}
+
+func (m *Metrics) count(c *searchv1.Coverage) {
+	m.shards.WithLabelValues("searched").Add(float64(c.Searched))
+	for _, u := range c.Uncovered {
+		name := strings.TrimPrefix(u.Reason.String(), "UNCOVERED_REASON_")
+		m.shards.WithLabelValues(strings.ToLower(name)).Inc()
+	}
+}

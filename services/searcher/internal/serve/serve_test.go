@@ -1,0 +1,276 @@
+package serve_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace/noop"
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/internal/bucket"
+	"github.com/trawl-search/trawl/internal/searchwire"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+	"github.com/trawl-search/trawl/services/searcher/internal/serve"
+	"github.com/trawl-search/trawl/services/searcher/internal/store"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// act is a shard of a test that does what its content says.
+type act string
+
+func (a act) Search(ctx context.Context, q query.Q, opts shard.Options) (*shard.Result, error) {
+	r := &shard.Result{Stats: shard.Stats{FilesMatched: 1}}
+	if opts.Repos("r") {
+		r.Files = []shard.FileMatch{{Repo: "r", Path: []byte(a), Score: float64(len(a))}}
+	}
+	switch a {
+	case "panic":
+		panic("a bug")
+	case "damaged":
+		return nil, &format.CorruptError{File: "f", Section: "postings", Reason: "test"}
+	case "error":
+		return nil, errors.New("something else")
+	case "slow":
+		<-ctx.Done()
+		r.Incomplete = ctx.Err()
+	}
+	return r, nil
+}
+
+func (a act) List(ctx context.Context, q query.Q, opts shard.ListOptions) (*shard.ListResult, error) {
+	return &shard.ListResult{Repos: []shard.RepoStats{{
+		Repo: docstore.Repo{Name: q.String()}, Documents: 1,
+	}}}, nil
+}
+
+func (a act) File(_ context.Context, repo string, path []byte, _ string) (*shard.File, error) {
+	switch {
+	case a == "damaged":
+		return nil, &format.CorruptError{File: "f", Section: "docs", Reason: "test"}
+	case string(path) != string(a):
+		return nil, shard.ErrNoFile
+	}
+	return &shard.File{Content: []byte(repo), Skip: docstore.Binary}, nil
+}
+
+func (act) Close() error { return nil }
+
+func digestOf(content string) searchwire.Digest { return sha256.Sum256([]byte(content)) }
+
+type applied struct{ err error }
+
+func (a applied) WaitApplied(context.Context, int64) error { return a.err }
+
+// start makes a service whose shards are loaded, except those named "missing".
+func start(t *testing.T, contents ...string) *serve.Service {
+	t.Helper()
+	b := bucket.NewMemory(1 << 20)
+	stored, err := store.NewMetrics(prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	metrics, err := serve.NewMetrics(prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := func(path string) (store.Shard, error) {
+		content, err := os.ReadFile(path)
+		return act(content), err
+	}
+	log := slog.New(slog.DiscardHandler)
+	s, err := store.New(store.Config{Dir: t.TempDir(), Loads: 2, Retry: time.Hour}, b, open, log, stored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { s.Run(ctx) })
+	t.Cleanup(func() { cancel(); running.Wait() })
+	var refs []store.Ref
+	for _, c := range contents {
+		refs = append(refs, store.Ref{Digest: digestOf(c), Key: c, Size: int64(len(c))})
+		if c == "missing" {
+			continue
+		}
+		if err := b.Put(t.Context(), c, strings.NewReader(c), bucket.PutOptions{Size: int64(len(c))}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Want(refs)
+	for counts, changed := s.Counts(); !counts.Settled(); counts, changed = s.Counts() {
+		<-changed
+	}
+	cfg := serve.Config{Parallel: 2, LoadWait: 20 * time.Millisecond}
+	return serve.New(cfg, s, applied{}, noop.NewTracerProvider().Tracer(""), metrics, log)
+}
+
+func planOf(repo string, contents ...string) *searchv1.Plan {
+	p := &searchv1.Plan{}
+	for _, c := range contents {
+		d := digestOf(c)
+		p.Shards = append(p.Shards, &searchv1.PlannedShard{Digest: d[:], Repos: []string{repo}})
+	}
+	return p
+}
+
+// TestEveryEndOfAShard: however the search of a shard ends, the others are
+// answered for, the coverage says how, and what failed contributes nothing.
+func TestEveryEndOfAShard(t *testing.T) {
+	s := start(t, "good", "panic", "damaged", "error", "slow", "missing")
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	plan := planOf("r", "good", "panic", "damaged", "error", "slow", "missing", "stranger")
+	resp, err := s.Search(ctx, &searchv1.SearchRequest{Query: "q", Plan: plan})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ctx.Err() != nil {
+		t.Log("answered after the deadline") // timing alone fails no test
+	}
+	want := map[string]searchv1.UncoveredReason{
+		"panic":    searchv1.UncoveredReason_UNCOVERED_REASON_ERROR,
+		"damaged":  searchv1.UncoveredReason_UNCOVERED_REASON_CORRUPT,
+		"error":    searchv1.UncoveredReason_UNCOVERED_REASON_ERROR,
+		"slow":     searchv1.UncoveredReason_UNCOVERED_REASON_DEADLINE,
+		"missing":  searchv1.UncoveredReason_UNCOVERED_REASON_ERROR,
+		"stranger": searchv1.UncoveredReason_UNCOVERED_REASON_NOT_COVERED,
+	}
+	checkUncovered(t, resp.Coverage, want)
+	if resp.Coverage.Requested != 7 || resp.Coverage.Searched != 1 || resp.Coverage.Complete {
+		t.Errorf("coverage %v", resp.Coverage)
+	}
+	var paths []string
+	for _, f := range resp.Files {
+		paths = append(paths, string(f.Path))
+	}
+	// The slow one's files so far stand; equal scores come in order of path.
+	if got := strings.Join(paths, " "); got != "good slow" {
+		t.Errorf("files %q", got)
+	}
+}
+
+func checkUncovered(t *testing.T, c *searchv1.Coverage, want map[string]searchv1.UncoveredReason) {
+	t.Helper()
+	if len(c.Uncovered) != len(want) {
+		t.Errorf("%d shards are uncovered, want %d", len(c.Uncovered), len(want))
+	}
+	for name, reason := range want {
+		d := digestOf(name)
+		found := false
+		for _, u := range c.Uncovered {
+			if string(u.Digest) == string(d[:]) {
+				found = true
+				if u.Reason != reason || u.Message == "" {
+					t.Errorf("%s: %v", name, u)
+				}
+			}
+		}
+		if !found {
+			t.Errorf("%s is not named", name)
+		}
+	}
+}
+
+func TestOnlyPlans(t *testing.T) {
+	s := start(t, "good")
+	_, err := s.Search(t.Context(), &searchv1.SearchRequest{Query: "q"})
+	if status.Code(err) != codes.FailedPrecondition {
+		t.Errorf("without a plan: %v", err)
+	}
+	_, err = s.List(t.Context(), &searchv1.ListRequest{})
+	if status.Code(err) != codes.FailedPrecondition {
+		t.Errorf("list without a plan: %v", err)
+	}
+	_, err = s.Search(t.Context(), &searchv1.SearchRequest{Query: "(", Plan: planOf("r", "good")})
+	if status.Code(err) != codes.InvalidArgument {
+		t.Errorf("a bad query: %v", err)
+	}
+	_, err = s.Search(t.Context(), &searchv1.SearchRequest{Query: "(type:repo x)", Plan: planOf("r", "good")})
+	if status.Code(err) != codes.FailedPrecondition {
+		t.Errorf("an unresolved type:repo: %v", err)
+	}
+	resp, err := s.Search(t.Context(), &searchv1.SearchRequest{Query: "q", Plan: planOf("other", "good")})
+	if err != nil || len(resp.Files) != 0 {
+		t.Errorf("a repo that the plan does not allow: %v, %v", resp, err)
+	}
+}
+
+// TestListOfTheNextTypeRepo: a plan that resolves fewer type:repo than there
+// are asks for the next one.
+func TestListOfTheNextTypeRepo(t *testing.T) {
+	s := start(t, "good")
+	req := &searchv1.ListRequest{Query: "(type:repo aaa) (type:repo bbb) ccc", Plan: planOf("r", "good")}
+	for i, want := range []string{"aaa", "bbb", "ccc"} {
+		resp, err := s.List(t.Context(), req)
+		if err != nil || !resp.Coverage.Complete || !strings.Contains(resp.Repos[0].Name, want) {
+			t.Fatalf("with %d resolved: %v, %v", i, resp, err)
+		}
+		req.Plan.Resolved = append(req.Plan.Resolved, &searchv1.RepoNames{Names: []string{"r"}})
+	}
+}
+
+func TestGetFile(t *testing.T) {
+	s := start(t, "good", "error", "damaged")
+	get := func(repo, path string, shards ...string) (*searchv1.GetFileResponse, error) {
+		return s.GetFile(t.Context(), &searchv1.GetFileRequest{Repo: repo, Path: []byte(path), Plan: planOf("r", shards...)})
+	}
+	if resp, err := get("r", "good", "error", "good"); err != nil || string(resp.Content) != "r" || resp.SkipReason != searchv1.SkipReason_SKIP_REASON_BINARY {
+		t.Errorf("%v, %v", resp, err)
+	}
+	for name, c := range map[string]struct {
+		repo, path string
+		shards     []string
+		want       codes.Code
+	}{
+		"not there":               {"r", "none", []string{"good", "error"}, codes.NotFound},
+		"not allowed":             {"hidden", "good", []string{"good"}, codes.NotFound},
+		"a shard is not held":     {"r", "none", []string{"good", "stranger"}, codes.Unavailable},
+		"a shard is damaged":      {"r", "none", []string{"good", "damaged"}, codes.Unavailable},
+		"none of the shards held": {"r", "good", []string{"stranger"}, codes.Unavailable},
+	} {
+		if _, err := get(c.repo, c.path, c.shards...); status.Code(err) != c.want {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+	}
+}
+
+type stream struct {
+	grpc.ServerStream
+	ctx  context.Context
+	sent []*searchv1.StreamSearchResponse
+}
+
+func (s *stream) Context() context.Context { return s.ctx }
+func (s *stream) Send(r *searchv1.StreamSearchResponse) error {
+	s.sent = append(s.sent, r)
+	return nil
+}
+
+func TestStreamSearch(t *testing.T) {
+	s := start(t, "good", "damaged", "fine")
+	out := &stream{ctx: t.Context()}
+	req := &searchv1.SearchRequest{Query: "q", Plan: planOf("r", "good", "damaged", "fine")}
+	if err := s.StreamSearch(&searchv1.StreamSearchRequest{Search: req}, out); err != nil {
+		t.Fatal(err)
+	}
+	last := out.sent[len(out.sent)-1]
+	if len(out.sent) != 3 || last.Coverage.Searched != 2 || last.Coverage.Failed != 1 || last.Statistics.FilesMatched != 2 {
+		t.Errorf("sent %v", out.sent)
+	}
+}

@@ -1,0 +1,107 @@
+// Package serve answers routers: it searches exactly the shards that a plan
+// names and accounts for each of them.
+package serve
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"go.opentelemetry.io/otel/trace"
+	"google.golang.org/grpc/codes"
+
+	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/internal/searchwire"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+	"github.com/trawl-search/trawl/services/searcher/internal/store"
+)
+
+// Shards gives the use of shards; *store.Store does.
+type Shards interface {
+	Acquire(ctx context.Context, d searchwire.Digest) (*store.Handle, error)
+	Ready(d searchwire.Digest) bool
+	Known(d searchwire.Digest) bool
+}
+
+// Placement knows how recent the roots are that this searcher acts on.
+type Placement interface {
+	WaitApplied(ctx context.Context, revision int64) error
+}
+
+// Config is what a Service works by.
+type Config struct {
+	// Parallel is how many shards are searched at once, over all queries.
+	Parallel int
+	// LoadWait is how long a query waits for shards that are being loaded.
+	LoadWait time.Duration
+}
+
+// Service is the search service of a searcher. It is safe for concurrent use.
+type Service struct {
+	searchv1.UnimplementedSearchServiceServer
+	cfg       Config
+	shards    Shards
+	placement Placement
+	// slots holds one token for each shard that is being searched.
+	slots   chan struct{}
+	tracer  trace.Tracer
+	metrics *Metrics
+	log     *slog.Logger
+}
+
+// New makes a service.
+func New(cfg Config, shards Shards, placement Placement, tracer trace.Tracer, metrics *Metrics, log *slog.Logger) *Service {
+	return &Service{
+		cfg: cfg, shards: shards, placement: placement, slots: make(chan struct{}, cfg.Parallel),
+		tracer: tracer, metrics: metrics, log: log,
+	}
+}
+
+// planned reads the shards of a plan. A request without one was not made by a
+// router, and this searcher cannot know what its caller may see.
+func planned(p *searchv1.Plan) ([]searchwire.Shard, error) {
+	if p == nil {
+		return nil, searchwire.FieldError(codes.FailedPrecondition, "plan", "searchers answer routers only; send this request to a router")
+	}
+	shards := make([]searchwire.Shard, len(p.Shards))
+	for i, s := range p.Shards {
+		d, err := searchwire.ParseDigest(s.Digest)
+		if err != nil {
+			return nil, searchwire.FieldError(codes.InvalidArgument, "plan.shards.digest", err.Error())
+		}
+		shards[i] = searchwire.Shard{Digest: d, Repos: s.Repos}
+	}
+	return shards, nil
+}
+
+// parse reads the query and puts in what the plan says of its type:repo; next
+// is the child of the first one that the plan says nothing of.
+func parse(text string, version uint32, p *searchv1.Plan) (q, next query.Q, err error) {
+	parsed, err := searchwire.Parse(text, version)
+	if err != nil {
+		return nil, nil, err
+	}
+	q, next, err = searchwire.Resolve(parsed, p.GetResolved())
+	if err != nil {
+		return nil, nil, searchwire.FieldError(codes.InvalidArgument, "plan.resolved", err.Error())
+	}
+	return q, next, nil
+}
+
+// The part of a call's time that is kept for answering: a twentieth, within
+// these bounds, and never more than half.
+const (
+	leastReserve = 2 * time.Millisecond
+	mostReserve  = 100 * time.Millisecond
+	// withoutDeadline is the time of a call whose caller set none. Routers do.
+	withoutDeadline = time.Minute
+)
+
+func budget(ctx context.Context) (context.Context, context.CancelFunc) {
+	now := time.Now()
+	left := withoutDeadline
+	if deadline, ok := ctx.Deadline(); ok {
+		left = deadline.Sub(now)
+	}
+	return context.WithDeadline(ctx, now.Add(left-min(max(left/20, leastReserve), mostReserve, left/2)))
+}

@@ -1,0 +1,143 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/internal/searchwire"
+)
+
+// longestRetry bounds the pause between tries to load a shard.
+const longestRetry = time.Minute
+
+// Run fetches what is wanted and removes what is not, until ctx ends. Then it
+// closes every shard that nobody uses; the others close with their last user.
+// A store runs once.
+func (s *Store) Run(ctx context.Context) {
+	var loads sync.WaitGroup
+	slots := make(chan struct{}, s.cfg.Loads)
+	for ctx.Err() == nil {
+		next, pause := s.next(time.Now(), len(slots) < cap(slots))
+		if next != nil {
+			slots <- struct{}{}
+			loads.Go(func() {
+				s.load(ctx, next)
+				<-slots
+				s.wake()
+			})
+			continue
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-s.poke:
+		case <-timer.C:
+		case <-ctx.Done():
+		}
+		timer.Stop()
+	}
+	loads.Wait()
+	s.closeAll()
+}
+
+func (s *Store) wake() {
+	select {
+	case s.poke <- struct{}{}:
+	default:
+	}
+}
+
+// next is the entry to load now, marked as loading, or how long to wait. It
+// also removes what nobody wants or uses any more.
+func (s *Store) next(now time.Time, free bool) (*entry, time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	pause := longestRetry
+	for d, e := range s.entries {
+		if !e.unwanted.IsZero() {
+			if left := e.unwanted.Add(s.cfg.Grace).Sub(now); left > 0 {
+				pause = min(pause, left)
+			} else if e.state != loading {
+				s.remove(d, e)
+			}
+			continue
+		}
+		if e.state != waiting || !free {
+			continue
+		}
+		if left := e.retryAt.Sub(now); left > 0 {
+			pause = min(pause, left)
+			continue
+		}
+		e.state = loading
+		return e, 0
+	}
+	return nil, pause
+}
+
+// remove forgets the entry and its file. Those who use the shard keep their
+// mapping of it. Callers hold mu.
+func (s *Store) remove(d searchwire.Digest, e *entry) {
+	delete(s.entries, d)
+	if err := os.Remove(s.path(d)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		s.log.Warn("remove shard that is no longer wanted", "shard", d.String(), "error", err)
+	}
+	if e.current != nil && e.current.leave() {
+		s.close(e.current, d)
+	}
+	s.metrics.ready.Set(float64(s.readyCount()))
+}
+
+// load fetches and opens the entry's shard and says how that went.
+func (s *Store) load(ctx context.Context, e *entry) {
+	start := time.Now()
+	opened, err := s.fetchAndOpen(ctx, e.ref)
+	s.metrics.loaded(time.Since(start), err)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer s.notify()
+	if err == nil {
+		e.state, e.failure, e.tries = ready, nil, 0
+		e.current = opened
+		s.metrics.ready.Set(float64(s.readyCount()))
+		return
+	}
+	e.state = waiting
+	if ctx.Err() != nil {
+		return
+	}
+	e.tries++
+	e.failure = err
+	e.retryAt = time.Now().Add(min(s.cfg.Retry<<min(e.tries-1, 16), longestRetry))
+	s.log.WarnContext(ctx, "load shard", "shard", e.ref.Digest.String(), "key", e.ref.Key, "try", e.tries, "error", err)
+}
+
+// readyCount needs mu.
+func (s *Store) readyCount() (n int) {
+	for _, e := range s.entries {
+		if e.state == ready {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *Store) closeAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for d, e := range s.entries {
+		if e.current != nil && e.current.leave() {
+			s.close(e.current, d)
+		}
+		delete(s.entries, d)
+	}
+}
+
+// isDamage says whether the error is about the content of a shard and not
+// about reading it.
+func isDamage(err error) bool {
+	return errors.Is(err, format.ErrCorrupt) || errors.Is(err, ErrCorrupt)
+}

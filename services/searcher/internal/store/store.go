@@ -1,0 +1,162 @@
+// Package store keeps the shards that are placed on a searcher: on local disk,
+// verified when they arrive, open for as long as somebody searches them, and
+// fetched anew when one turns out to be damaged.
+//
+//	             want             fetched, verified, opened
+//	(unknown) ─────────▶ loading ────────────────────────▶ ready
+//	                      ▲   │ failed: again after a pause   │
+//	                      │   ▼                               │ damage found
+//	                     waiting ◀──────────────────────────────┘
+//
+// A shard that is no longer wanted stays for a grace time, since queries planned
+// before may still ask for it, and is removed once nobody uses it.
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/internal/bucket"
+	"github.com/trawl-search/trawl/internal/searchwire"
+)
+
+// Errors of Acquire, for errors.Is.
+var (
+	// ErrNotCovered: the shard is not placed here, or not loaded yet.
+	ErrNotCovered = errors.New("shard is not served here")
+	// ErrCorrupt: the shard was found damaged and is being fetched anew.
+	ErrCorrupt = errors.New("shard is damaged")
+	// ErrUnavailable: the shard cannot be fetched or opened at the moment.
+	ErrUnavailable = errors.New("shard cannot be loaded")
+)
+
+// Shard is what is done with an open shard; *shard.Shard does it.
+type Shard interface {
+	Search(ctx context.Context, q query.Q, opts shard.Options) (*shard.Result, error)
+	List(ctx context.Context, q query.Q, opts shard.ListOptions) (*shard.ListResult, error)
+	File(ctx context.Context, repo string, path []byte, branch string) (*shard.File, error)
+	Close() error
+}
+
+// Ref names a shard object.
+type Ref struct {
+	Digest searchwire.Digest
+	Key    string
+	Size   int64
+}
+
+// Config says how a Store works.
+type Config struct {
+	// Dir is the cache folder. One store at a time.
+	Dir string
+	// Loads is how many shards are fetched at once.
+	Loads int
+	// Grace is how long a shard stays that is no longer wanted.
+	Grace time.Duration
+	// Retry is the first pause after a failed load; it doubles up to a minute.
+	Retry time.Duration
+}
+
+// Store keeps shards. It is safe for concurrent use.
+type Store struct {
+	cfg     Config
+	bucket  bucket.Bucket
+	open    func(path string) (Shard, error)
+	log     *slog.Logger
+	metrics *Metrics
+
+	mu      sync.Mutex
+	entries map[searchwire.Digest]*entry
+	// changed is closed, and replaced, whenever an entry changes.
+	changed chan struct{}
+	// poke wakes Run; it holds at most one wake-up.
+	poke chan struct{}
+}
+
+// New makes a store over a cache folder, which it creates when missing. What an
+// earlier process left there half-written is removed, what it left complete is
+// used when it is wanted. Nothing is fetched before Run.
+func New(cfg Config, b bucket.Bucket, open func(path string) (Shard, error), log *slog.Logger, m *Metrics) (*Store, error) {
+	for _, dir := range []string{cfg.Dir, filepath.Join(cfg.Dir, quarantineDir)} {
+		if err := os.MkdirAll(dir, 0o750); err != nil {
+			return nil, fmt.Errorf("make the shard cache: %w", err)
+		}
+	}
+	s := &Store{
+		cfg: cfg, bucket: b, open: open, log: log, metrics: m,
+		entries: make(map[searchwire.Digest]*entry), changed: make(chan struct{}), poke: make(chan struct{}, 1),
+	}
+	return s, s.sweep()
+}
+
+// Want replaces the set of shards to hold.
+func (s *Store) Want(refs []Ref) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	wanted := make(map[searchwire.Digest]bool, len(refs))
+	for _, ref := range refs {
+		wanted[ref.Digest] = true
+		e := s.entries[ref.Digest]
+		if e == nil {
+			e = &entry{ref: ref, state: waiting}
+			s.entries[ref.Digest] = e
+		}
+		e.unwanted = time.Time{}
+	}
+	for d, e := range s.entries {
+		if !wanted[d] && e.unwanted.IsZero() {
+			e.unwanted = now
+		}
+	}
+	s.notify()
+}
+
+// notify tells waiters and Run that something changed. Callers hold mu.
+func (s *Store) notify() {
+	close(s.changed)
+	s.changed = make(chan struct{})
+	select {
+	case s.poke <- struct{}{}:
+	default:
+	}
+}
+
+// Counts are the shards by how they are.
+type Counts struct {
+	// Ready ones are open, Pending ones have not been tried to their end yet,
+	// Failed ones have, and wait for the next try.
+	Ready, Pending, Failed int
+	// Reason is why one of the failed ones failed.
+	Reason string
+}
+
+// Settled says whether every shard was loaded, or tried in vain, at least once.
+func (c Counts) Settled() bool { return c.Pending == 0 }
+
+// Counts counts the wanted shards.
+func (s *Store) Counts() (c Counts, changed <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.entries {
+		switch {
+		case !e.unwanted.IsZero():
+		case e.state == ready:
+			c.Ready++
+		case e.failure != nil:
+			c.Failed++
+			c.Reason = e.failure.Error()
+		default:
+			c.Pending++
+		}
+	}
+	return c, s.changed
+}

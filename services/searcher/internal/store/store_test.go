@@ -1,0 +1,386 @@
+package store_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
+
+	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/internal/bucket"
+	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/services/searcher/internal/store"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// opened stands for an open shard: what its file held.
+type opened struct {
+	content string
+	closed  atomic.Bool
+}
+
+func (o *opened) Search(context.Context, query.Q, shard.Options) (*shard.Result, error) {
+	return &shard.Result{}, nil
+}
+
+func (o *opened) List(context.Context, query.Q, shard.ListOptions) (*shard.ListResult, error) {
+	return &shard.ListResult{}, nil
+}
+
+func (o *opened) File(context.Context, string, []byte, string) (*shard.File, error) {
+	return nil, shard.ErrNoFile
+}
+
+func (o *opened) Close() error {
+	if o.closed.Swap(true) {
+		return errors.New("closed twice")
+	}
+	return nil
+}
+
+// open takes every file for a shard unless it begins with "bad".
+func open(path string) (store.Shard, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if strings.HasPrefix(string(content), "bad") {
+		return nil, &format.CorruptError{File: path, Section: "footer", Reason: "test"}
+	}
+	return &opened{content: string(content)}, nil
+}
+
+// world is a store with its bucket, running.
+type world struct {
+	*store.Store
+	t      *testing.T
+	bucket bucket.Bucket
+	dir    string
+}
+
+// refOf is the reference of an object with this content; it need not exist.
+func refOf(content string) store.Ref {
+	sum := sha256.Sum256([]byte(content))
+	d := searchwire.Digest(sum)
+	return store.Ref{Digest: d, Key: "shards/" + d.String() + ".trawl", Size: int64(len(content))}
+}
+
+func (w *world) put(content string) store.Ref {
+	w.t.Helper()
+	ref := refOf(content)
+	w.putAs(ref, content)
+	return ref
+}
+
+func (w *world) putAs(ref store.Ref, content string) {
+	w.t.Helper()
+	err := w.bucket.Put(w.t.Context(), ref.Key, strings.NewReader(content), bucket.PutOptions{Size: int64(len(content))})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// run starts a store over dir; it ends with the test, or by the function returned.
+func run(t *testing.T, dir string, b bucket.Bucket) (*world, func()) {
+	t.Helper()
+	m, err := store.NewMetrics(prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := store.Config{Dir: dir, Loads: 2, Grace: time.Minute, Retry: 10 * time.Millisecond}
+	s, err := store.New(cfg, b, open, slog.New(slog.DiscardHandler), m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { s.Run(ctx) })
+	stop := sync.OnceFunc(func() { cancel(); running.Wait() })
+	t.Cleanup(stop)
+	return &world{Store: s, t: t, bucket: b, dir: dir}, stop
+}
+
+func start(t *testing.T) *world {
+	t.Helper()
+	w, _ := run(t, t.TempDir(), bucket.NewMemory(1<<20))
+	return w
+}
+
+// acquire waits for a shard, as long as it takes.
+func (w *world) acquire(ref store.Ref) *store.Handle {
+	w.t.Helper()
+	for {
+		h, err := w.Acquire(w.t.Context(), ref.Digest)
+		if err == nil {
+			return h
+		}
+		if w.t.Context().Err() != nil {
+			w.t.Fatal(err)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func content(h *store.Handle) string { return h.Shard.(*opened).content }
+
+func TestServesWhatIsWanted(t *testing.T) {
+	w := start(t)
+	a, b := w.put("shard a"), w.put("shard b")
+	if _, err := w.Acquire(t.Context(), a.Digest); !errors.Is(err, store.ErrNotCovered) {
+		t.Fatalf("before it is wanted: %v", err)
+	}
+	w.Want([]store.Ref{a, b})
+	h, err := w.Acquire(t.Context(), a.Digest) // waits for the load
+	if err != nil || content(h) != "shard a" {
+		t.Fatalf("%v, %v", h, err)
+	}
+	h.Release()
+	if _, err := w.Acquire(t.Context(), refOf("other").Digest); !errors.Is(err, store.ErrNotCovered) {
+		t.Errorf("a shard that is not placed here: %v", err)
+	}
+	w.acquire(b).Release()
+	if c, _ := w.Counts(); c.Ready != 2 || !c.Settled() {
+		t.Errorf("counts %+v", c)
+	}
+}
+
+func TestWaitEndsWithTheContext(t *testing.T) {
+	dir, b := t.TempDir(), bucket.NewMemory(1<<20)
+	m, err := store.NewMetrics(prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := store.New(store.Config{Dir: dir, Loads: 1}, b, open, slog.New(slog.DiscardHandler), m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Want([]store.Ref{refOf("never loaded: the store does not run")})
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	_, err = s.Acquire(ctx, refOf("never loaded: the store does not run").Digest)
+	if !errors.Is(err, store.ErrNotCovered) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestObjectOfAnotherDigest: what arrives is verified, and never served.
+func TestObjectOfAnotherDigest(t *testing.T) {
+	w := start(t)
+	for name, wrong := range map[string]string{"flipped": "shard B", "short": "shard", "long": "shard bb"} {
+		ref := refOf("shard b")
+		w.putAs(ref, wrong)
+		w.Want([]store.Ref{ref})
+		_, err := w.Acquire(t.Context(), ref.Digest)
+		if !errors.Is(err, store.ErrCorrupt) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if c, _ := w.Counts(); c.Failed != 1 || !c.Settled() || c.Reason == "" {
+			t.Errorf("%s: counts %+v", name, c)
+		}
+		w.putAs(ref, "shard b") // repaired: the next try succeeds
+		w.acquire(ref).Release()
+		w.reset(ref)
+	}
+}
+
+// reset makes a store that has forgotten everything.
+func (w *world) reset(store.Ref) {
+	fresh, _ := run(w.t, w.t.TempDir(), w.bucket)
+	w.Store, w.dir = fresh.Store, fresh.dir
+}
+
+// TestDamageFoundInUse is the life of a damaged shard: those who use it go on,
+// others are told, the file is put aside, and a sound one comes back.
+func TestDamageFoundInUse(t *testing.T) {
+	w := start(t)
+	ref := w.put("shard a")
+	w.Want([]store.Ref{ref})
+	first, second := w.acquire(ref), w.acquire(ref)
+	if err := os.WriteFile(w.file(ref), []byte("bad rd a"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	damage := &format.CorruptError{File: "f", Section: "s", Reason: "r"}
+	first.Corrupt(damage)
+	second.Corrupt(damage) // the second to find it changes nothing
+	if first.Shard.(*opened).closed.Load() {
+		t.Error("closed while it is used")
+	}
+	again := w.acquire(ref)
+	if content(again) != "shard a" || again.Shard == first.Shard {
+		t.Errorf("came back as %q", content(again))
+	}
+	first.Release()
+	if second.Shard.(*opened).closed.Load() {
+		t.Error("closed before its last user left")
+	}
+	second.Release()
+	if !second.Shard.(*opened).closed.Load() {
+		t.Error("not closed after its last user left")
+	}
+	aside, err := os.ReadFile(filepath.Join(w.dir, "quarantine", ref.Digest.String()+".trawl"))
+	if err != nil || string(aside) != "bad rd a" {
+		t.Errorf("put aside: %q, %v", aside, err)
+	}
+	again.Release()
+}
+
+func (w *world) file(ref store.Ref) string {
+	return filepath.Join(w.dir, ref.Digest.String()+".trawl")
+}
+
+// TestDamageIsToldMeanwhile: while the bucket cannot give a sound one, users
+// are told that the shard is damaged.
+func TestDamageIsToldMeanwhile(t *testing.T) {
+	w := start(t)
+	ref := w.put("shard a")
+	w.Want([]store.Ref{ref})
+	h := w.acquire(ref)
+	if err := w.bucket.Delete(t.Context(), ref.Key); err != nil {
+		t.Fatal(err)
+	}
+	h.Corrupt(&format.CorruptError{File: "f", Section: "s", Reason: "r"})
+	h.Release()
+	if _, err := w.Acquire(t.Context(), ref.Digest); !errors.Is(err, store.ErrCorrupt) && !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("got %v", err)
+	}
+	w.putAs(ref, "shard a")
+	w.acquire(ref).Release()
+}
+
+// TestRestart: complete files of an earlier run are used without the bucket,
+// damaged and unfinished ones are not.
+func TestRestart(t *testing.T) {
+	dir, b := t.TempDir(), bucket.NewMemory(1<<20)
+	w, stop := run(t, dir, b)
+	kept, damaged, left := w.put("shard kept"), w.put("shard damaged"), w.put("shard left")
+	w.Want([]store.Ref{kept, damaged, left})
+	for _, r := range []store.Ref{kept, damaged, left} {
+		w.acquire(r).Release()
+	}
+	stop()
+	must(t, os.WriteFile(w.file(damaged), []byte("bad"+strings.Repeat("x", len("shard damaged")-3)), 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, ".partial-123"), nil, 0o600))
+	must(t, b.Delete(t.Context(), kept.Key))
+	w, _ = run(t, dir, b)
+	w.Want([]store.Ref{kept, damaged})
+	must(t, w.Prune())
+	w.acquire(kept).Release()
+	h := w.acquire(damaged)
+	if content(h) != "shard damaged" {
+		t.Errorf("served %q", content(h))
+	}
+	h.Release()
+	for _, gone := range []string{w.file(left), filepath.Join(dir, ".partial-123")} {
+		if _, err := os.Stat(gone); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s is still there: %v", gone, err)
+		}
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestGrace: a shard that is no longer wanted is served for the grace time, and
+// is closed and removed after it, but not while it is used.
+func TestGrace(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		b := bucket.NewMemory(1 << 20)
+		w, stop := run(t, dir, b)
+		defer stop()
+		ref, other := w.put("shard a"), w.put("shard b")
+		w.Want([]store.Ref{ref, other})
+		used, unused := w.acquire(ref), w.acquire(other)
+		unused.Release()
+		w.Want(nil)
+		time.Sleep(59 * time.Second)
+		w.acquire(other).Release()
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if _, err := w.Acquire(t.Context(), other.Digest); !errors.Is(err, store.ErrNotCovered) {
+			t.Errorf("after the grace time: %v", err)
+		}
+		if !unused.Shard.(*opened).closed.Load() || used.Shard.(*opened).closed.Load() {
+			t.Error("closed the used one, or not the unused one")
+		}
+		w.Want([]store.Ref{ref}) // wanted again while the old one is still used
+		w.acquire(ref).Release()
+		used.Release()
+		if !used.Shard.(*opened).closed.Load() {
+			t.Error("the last user left and it is open")
+		}
+	})
+}
+
+// TestManyUsers lets users, damage and changing wishes run into each other. A
+// shard is never used after it is closed, and all are closed in the end.
+func TestManyUsers(t *testing.T) {
+	w, stop := run(t, t.TempDir(), bucket.NewMemory(1<<20))
+	var refs []store.Ref
+	for i := range 6 {
+		refs = append(refs, w.put(fmt.Sprint("shard ", i)))
+	}
+	var seen sync.Map
+	var users sync.WaitGroup
+	for u := range 4 {
+		users.Go(func() {
+			for i := range 200 {
+				ref := refs[(u+i)%len(refs)]
+				switch i % 17 {
+				case 0:
+					w.Want(refs[i%3:])
+					continue
+				case 1:
+					w.Want(refs)
+					continue
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+				h, err := w.Acquire(ctx, ref.Digest)
+				cancel()
+				if err != nil {
+					continue
+				}
+				seen.Store(h.Shard, true)
+				if i%29 == 0 {
+					h.Corrupt(&format.CorruptError{File: "f", Section: "s", Reason: "r"})
+				}
+				if h.Shard.(*opened).closed.Load() || !bytes.HasPrefix([]byte(content(h)), []byte("shard ")) {
+					t.Error("used after it was closed")
+				}
+				h.Release()
+			}
+		})
+	}
+	users.Wait()
+	stop()
+	count := 0
+	for sh := range seen.Range {
+		count++
+		if !sh.(*opened).closed.Load() {
+			t.Error("left open")
+		}
+	}
+	if count == 0 {
+		t.Error("no shard was ever used")
+	}
+}

@@ -1,0 +1,167 @@
+// Package searcher is the role that holds shards and searches them. It takes
+// the shards that rendezvous hashing places on it, and answers routers for
+// exactly the shards they name.
+package searcher
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"runtime"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/internal/bucket"
+	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/registry"
+	"github.com/trawl-search/trawl/internal/server"
+	"github.com/trawl-search/trawl/internal/telemetry"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+	"github.com/trawl-search/trawl/services/searcher/internal/placement"
+	"github.com/trawl-search/trawl/services/searcher/internal/serve"
+	"github.com/trawl-search/trawl/services/searcher/internal/store"
+)
+
+// component names the role in logs, metrics and traces.
+const component = "searcher"
+
+const (
+	// loadRetry is the first pause after a shard could not be loaded.
+	loadRetry = time.Second
+	// registryTimeout bounds what is told the registry at a shutdown: etcd may
+	// be away, and the lease ends by itself.
+	registryTimeout = 2 * time.Second
+)
+
+// Deps is what a searcher works with. Who made it closes it, after Run.
+type Deps struct {
+	Etcd      *clientv3.Client
+	Bucket    bucket.Bucket
+	Telemetry *telemetry.Telemetry
+}
+
+// Searcher is one searcher.
+type Searcher struct {
+	cfg     Config
+	deps    Deps
+	tel     *telemetry.Telemetry
+	server  *server.Server
+	store   *store.Store
+	metrics *serve.Metrics
+}
+
+// New makes a searcher and its cache folder. It neither listens nor talks to
+// anything yet.
+func New(cfg Config, deps Deps) (*Searcher, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("configure searcher: %w", err)
+	}
+	s := &Searcher{cfg: cfg, deps: deps, tel: deps.Telemetry.For(component)}
+	stored, err := store.NewMetrics(s.tel.Metrics())
+	if err != nil {
+		return nil, err
+	}
+	if s.metrics, err = serve.NewMetrics(s.tel.Metrics()); err != nil {
+		return nil, err
+	}
+	if s.server, err = server.New(cfg.Config, s.tel); err != nil {
+		return nil, err
+	}
+	held := store.Config{Dir: cfg.CacheDir, Loads: cfg.Loads, Grace: cfg.Grace, Retry: loadRetry}
+	if s.store, err = store.New(held, deps.Bucket, openShard, s.tel.Logger(), stored); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func openShard(path string) (store.Shard, error) {
+	sh, err := shard.Open(path)
+	if err != nil {
+		return nil, err // not a nil *shard.Shard in an interface
+	}
+	return sh, nil
+}
+
+// Listen binds the addresses, so that they are known before Run.
+func (s *Searcher) Listen(ctx context.Context) error { return s.server.Listen(ctx) }
+
+// GRPCAddr is the address that gRPC is bound to, or nil before Listen.
+func (s *Searcher) GRPCAddr() net.Addr { return s.server.GRPCAddr() }
+
+// HTTPAddr is the address that HTTP is bound to, or nil before Listen.
+func (s *Searcher) HTTPAddr() net.Addr { return s.server.HTTPAddr() }
+
+// Run serves until ctx ends, then says that it is draining, answers what still
+// comes, and leaves. It does not fail while etcd or the bucket is away:
+// readiness tells, and it goes on when they are back. A searcher runs once.
+func (s *Searcher) Run(ctx context.Context) error {
+	if err := s.Listen(ctx); err != nil {
+		return err
+	}
+	// What calls need lives until the drain is over.
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	log := s.tel.Logger()
+	view := catalog.NewView(life, catalog.New(s.deps.Etcd, ""), log)
+	defer view.Close()
+	members := registry.NewMembers(life, s.deps.Etcd, "", log)
+	defer members.Close()
+	follower := placement.NewFollower(view, members, s.store, s.cfg.ID, s.cfg.Replication, log)
+	s.serve(follower)
+
+	ready := conditions{
+		etcd:       s.server.Readiness().Condition("etcd"),
+		registered: s.server.Readiness().Condition("registered"),
+		shards:     s.server.Readiness().Condition("shards"),
+	}
+	registration := registry.Register(life, s.deps.Etcd, "", s.record(), s.cfg.LeaseTTL, log)
+	var working sync.WaitGroup
+	working.Go(func() { s.store.Run(life) })
+	working.Go(func() { follower.Run(life) })
+	working.Go(func() { ready.follow(life, follower, registration, s.store, log) })
+	stop := context.AfterFunc(ctx, func() { s.leave(life, registration) })
+	defer stop()
+	err := s.server.Run(ctx)
+	s.goodbye(registration)
+	end()
+	working.Wait()
+	return err
+}
+
+func (s *Searcher) serve(follower *placement.Follower) {
+	cfg := serve.Config{Parallel: runtime.GOMAXPROCS(0), LoadWait: s.cfg.LoadWait}
+	tracer := s.tel.Tracer("github.com/trawl-search/trawl/services/searcher")
+	searchv1.RegisterSearchServiceServer(s.server, serve.New(cfg, s.store, follower, tracer, s.metrics, s.tel.Logger()))
+}
+
+// record is what the registry tells of this searcher.
+func (s *Searcher) record() *catalogv1.Searcher {
+	address := s.cfg.Advertise
+	if address == "" {
+		address = s.GRPCAddr().String()
+	}
+	return &catalogv1.Searcher{Id: s.cfg.ID, Address: address, StartedAt: timestamppb.Now()}
+}
+
+// leave tells routers, while calls are still taken, to prefer others.
+func (s *Searcher) leave(life context.Context, r *registry.Registration) {
+	ctx, cancel := context.WithTimeout(life, registryTimeout)
+	defer cancel()
+	if err := r.SetDraining(ctx, true); err != nil {
+		s.tel.Logger().WarnContext(ctx, "tell the registry of the drain", "error", err)
+	}
+}
+
+// goodbye takes the record away when no more calls are taken.
+func (s *Searcher) goodbye(r *registry.Registration) {
+	ctx, cancel := context.WithTimeout(context.Background(), registryTimeout)
+	defer cancel()
+	if err := r.Close(ctx); err != nil {
+		s.tel.Logger().WarnContext(ctx, "leave the registry", "error", err)
+	}
+}
