@@ -117,6 +117,16 @@ func wrap(op, key string, err error) error {
 	return &Error{Op: op, Key: key, Err: err}
 }
 
+// Reachable tells what keeps the bucket from being used, if anything: it lists a
+// prefix that nothing has, which a store that is away, a bucket that does not
+// exist and wrong credentials all refuse.
+func Reachable(ctx context.Context, b Bucket) error {
+	for _, err := range b.List(ctx, "reachable/") {
+		return err
+	}
+	return nil
+}
+
 // Close lets go of a bucket's file or network handles. Calls that run may fail;
 // none may follow.
 func Close(b Bucket) error {
@@ -143,6 +153,9 @@ func checkKey(key string) error {
 	}
 	return nil
 }
+
+// isKey tells whether a name that was found can be a key.
+func isKey(name string) bool { return checkKey(name) == nil }
 
 // checkPrefix accepts what valid keys can begin with.
 func checkPrefix(prefix string) error {

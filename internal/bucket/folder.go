@@ -89,7 +89,9 @@ func (f *Folder) put(ctx context.Context, key string, r io.Reader, opts PutOptio
 		}
 	}
 	temp := path.Join(tempDir, rand.Text())
-	defer f.root.Remove(temp) // after a rename there is nothing left to remove
+	defer func() {
+		_ = f.root.Remove(temp) // after a rename there is nothing left to remove
+	}()
 	if err := f.write(temp, newExact(ctx, r, opts)); err != nil {
 		return err
 	}

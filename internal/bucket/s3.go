@@ -167,7 +167,7 @@ func (s *S3) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
 				return
 			}
 			key := strings.TrimPrefix(o.Key, s.prefix)
-			if checkKey(key) != nil {
+			if !isKey(key) {
 				continue // put there by others
 			}
 			if !yield(Info{Key: key, Size: o.Size, ModTime: o.LastModified}, nil) {
@@ -217,8 +217,7 @@ func (s *S3) meaning(ctx context.Context, err error) error {
 // rootOf finds the store's answer in an error. The client's own function for
 // that does not look into wrapped errors.
 func rootOf(err error) error {
-	var answer minio.ErrorResponse
-	if errors.As(err, &answer) {
+	if answer, ok := errors.AsType[minio.ErrorResponse](err); ok {
 		return answer
 	}
 	return err

@@ -81,6 +81,9 @@ func testS3Restart(t *testing.T, server *buckettest.S3Server) {
 	buckettest.Put(t, patient, "before", []byte("x"))
 
 	server.Stop()
+	if bucket.Reachable(t.Context(), impatient) == nil {
+		t.Error("the bucket is reachable while the server is away")
+	}
 	_, err := impatient.Stat(t.Context(), "before")
 	if err == nil || errors.Is(err, bucket.ErrNotFound) {
 		t.Errorf("stat while the server is away: %v", err)
@@ -122,6 +125,12 @@ func testS3NoBucket(t *testing.T, server *buckettest.S3Server) {
 	}
 	if !listed {
 		t.Error("the list is empty, without an error")
+	}
+	if err := bucket.Reachable(t.Context(), b); err == nil {
+		t.Error("the bucket is reachable")
+	}
+	if err := bucket.Reachable(t.Context(), open(t, server.Config("is-there"))); err != nil {
+		t.Error(err)
 	}
 }
 

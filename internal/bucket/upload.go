@@ -95,7 +95,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 func (s *S3) sendPart(ctx context.Context, key, id string, number int, part []byte) (minio.CompletePart, error) {
 	sum := base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, crc32.Checksum(part, castagnoli)))
 	header := http.Header{}
-	header.Set("x-amz-checksum-crc32c", sum)
+	header.Set("X-Amz-Checksum-Crc32c", sum)
 	sent, err := s.core.PutObjectPart(ctx, s.bucket, s.prefix+key, id, number, bytes.NewReader(part), int64(len(part)),
 		minio.PutObjectPartOptions{CustomHeader: header})
 	return minio.CompletePart{PartNumber: number, ETag: sent.ETag, ChecksumCRC32C: sum}, err

@@ -67,9 +67,10 @@ func sortName(e fs.DirEntry) string {
 // entry yields a file or walks a folder. What others have put into the folder,
 // and what has gone meanwhile, is passed over.
 func (w *walker) entry(key string, e fs.DirEntry) (bool, error) {
-	switch {
-	case checkKey(key) != nil:
+	if !isKey(key) {
 		return true, nil
+	}
+	switch {
 	case e.IsDir() && (strings.HasPrefix(key+"/", w.prefix) || strings.HasPrefix(w.prefix, key+"/")):
 		return w.folder(key)
 	case !e.Type().IsRegular() || !strings.HasPrefix(key, w.prefix):

@@ -51,8 +51,8 @@ func (c *Check) That(ok bool, key string, value any, want string) {
 // empty key is that of an embedded configuration, whose keys are the whole's.
 func (c *Check) Nested(key string, part interface{ Validate() error }) {
 	for _, p := range unjoin(part.Validate()) {
-		var e *Error
-		if !errors.As(p, &e) {
+		e, ok := errors.AsType[*Error](p)
+		if !ok {
 			e = &Error{Want: p.Error()}
 		}
 		inner := *e

@@ -139,8 +139,7 @@ func (s *Set) validate() []error {
 	}
 	problems := unjoin(err)
 	for i, p := range problems {
-		var e *Error
-		if errors.As(p, &e) {
+		if e, ok := errors.AsType[*Error](p); ok {
 			located := *e
 			if located.Source = s.sources[e.Key]; located.Source == "" {
 				located.Source = "the default"

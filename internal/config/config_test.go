@@ -39,6 +39,14 @@ type logging struct {
 	Level string `config:"log-level" doc:"how much is logged"`
 }
 
+func (l *logging) SetDefaults() { l.Level = "info" }
+
+func (l *logging) Validate() error {
+	var c config.Check
+	c.OneOf("log-level", l.Level, "info", "debug")
+	return c.Err()
+}
+
 // role has a setting of every type.
 type role struct {
 	logging
@@ -56,13 +64,13 @@ type role struct {
 
 func (r *role) SetDefaults() {
 	*r = role{Cache: 64 * config.MiB, Pause: time.Minute, Hosts: []string{"a", "b"}, Share: 0.5, Count: 3}
-	r.Level = "info"
+	r.logging.SetDefaults()
 	r.GRPC.SetDefaults()
 }
 
 func (r *role) Validate() error {
 	var c config.Check
-	c.OneOf("log-level", r.Level, "info", "debug")
+	c.Nested("", &r.logging)
 	c.Nested("grpc", &r.GRPC)
 	c.NotEmpty("token", string(r.Token))
 	c.That(r.Pause > 0, "pause", r.Pause, "more than 0")
@@ -185,6 +193,7 @@ func TestMistakes(t *testing.T) {
 		{what: "group as a setting", yaml: "grpc: 5", want: `grpc (FILE): this is a group of settings, not a setting`},
 		{what: "setting as a group", yaml: "pause: {x: 1}", want: `pause.x (FILE): there is no such setting; did you mean pause?`},
 		{what: "unknown variable", env: []string{"TRAWL_ROLE_GRPC_ADR=x"}, want: `TRAWL_ROLE_GRPC_ADR ($TRAWL_ROLE_GRPC_ADR): there is no such setting`},
+		{what: "flag without a variable", env: []string{"TRAWL_ROLE_PRINT_CONFIG=1"}, want: `TRAWL_ROLE_PRINT_CONFIG ($TRAWL_ROLE_PRINT_CONFIG): there is no such setting`},
 		{what: "bad number", args: []string{"--grpc-max=ten"}, want: `grpc.max = "ten" (--grpc-max): want a whole number`},
 		{what: "number too large", args: []string{"--count=4294967296"}, want: `count = "4294967296" (--count): want a whole number, not negative`},
 		{what: "negative count", yaml: "count: -1", want: `count = "-1" (FILE): want a whole number, not negative`},

@@ -76,7 +76,7 @@ func fileLayer(path string) (layer, error) {
 // is no setting stays in, by its own name, and is reported as unknown, unless
 // Kubernetes put it there.
 func (s *Set) envLayer(environ []string) (layer, error) {
-	keys := map[string]string{envName(s.role, fileFlag): "", envName(s.role, printFlag): ""}
+	keys := map[string]string{envName(s.role, fileFlag): ""} // read by layers
 	for _, f := range s.fields {
 		keys[f.env] = f.key
 	}

@@ -142,7 +142,7 @@ func splitList(text string) []string {
 
 // format is the inverse of parse; a secret is redacted.
 func format(v reflect.Value) string {
-	if list, ok := v.Interface().([]string); ok {
+	if list, ok := reflect.TypeAssert[[]string](v); ok {
 		return strings.Join(list, ",")
 	}
 	return fmt.Sprint(v.Interface())

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -202,7 +203,7 @@ func TestDrainEndsStreams(t *testing.T) {
 	if err := <-s.done; err != nil { // long before the hour is over
 		t.Errorf("run: %v", err)
 	}
-	if _, err := repo.Recv(); err != io.EOF {
+	if _, err := repo.Recv(); !errors.Is(err, io.EOF) {
 		t.Errorf("the watch of a repo ended by %v", err)
 	}
 	for err == nil {
@@ -354,7 +355,7 @@ func TestHTTPHandlers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		req.Header.Set("traceparent", "00-"+parent+"-0123456789abcdef-01")
+		req.Header.Set("Traceparent", "00-"+parent+"-0123456789abcdef-01")
 		req.Header.Set("X-Long", header)
 		resp, err := client.Do(req)
 		if err != nil {

@@ -1,0 +1,149 @@
+package bucket
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// instrumented counts what is done with a bucket.
+type instrumented struct {
+	Bucket
+	calls   *prometheus.CounterVec
+	seconds *prometheus.HistogramVec
+	bytes   *prometheus.CounterVec
+}
+
+// latencies are the bounds of the histogram, in seconds: from a local file to
+// an upload of gigabytes.
+var latencies = []float64{.0001, .001, .005, .025, .1, .5, 2.5, 10, 60, 300}
+
+// Instrument returns the bucket with metrics: calls by method and outcome,
+// their durations (of gets: until the first byte can be read), and the bytes of
+// contents. An error means that the metrics are registered already.
+func Instrument(b Bucket, r prometheus.Registerer) (Bucket, error) {
+	i := &instrumented{
+		Bucket: b,
+		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "trawl_bucket_calls_total", Help: "Calls of the object store, by method and outcome.",
+		}, []string{"op", "outcome"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "trawl_bucket_call_seconds", Help: "Duration of calls of the object store, by method.", Buckets: latencies,
+		}, []string{"op"}),
+		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "trawl_bucket_bytes_total", Help: "Bytes of objects read and written.",
+		}, []string{"direction"}),
+	}
+	for _, c := range []prometheus.Collector{i.calls, i.seconds, i.bytes} {
+		if err := r.Register(c); err != nil {
+			return nil, fmt.Errorf("register the bucket's metrics: %w", err)
+		}
+	}
+	return i, nil
+}
+
+// Close implements io.Closer.
+func (i *instrumented) Close() error { return Close(i.Bucket) }
+
+// observe records a call that began at start and ended with err.
+func (i *instrumented) observe(op string, start time.Time, err error) {
+	i.calls.WithLabelValues(op, outcome(err)).Inc()
+	i.seconds.WithLabelValues(op).Observe(time.Since(start).Seconds())
+}
+
+// outcome sorts the ends of a call: what callers reckon with is no error.
+func outcome(err error) string {
+	switch {
+	case err == nil:
+		return "ok"
+	case errors.Is(err, ErrNotFound):
+		return "not_found"
+	case errors.Is(err, ErrExists):
+		return "exists"
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return "canceled"
+	default:
+		return "error"
+	}
+}
+
+// Put implements Bucket.
+func (i *instrumented) Put(ctx context.Context, key string, r io.Reader, opts PutOptions) error {
+	start := time.Now()
+	err := i.Bucket.Put(ctx, key, r, opts)
+	i.observe("put", start, err)
+	if err == nil {
+		i.bytes.WithLabelValues("written").Add(float64(opts.Size))
+	}
+	return err
+}
+
+// Get implements Bucket.
+func (i *instrumented) Get(ctx context.Context, key string) (io.ReadCloser, Info, error) {
+	start := time.Now()
+	r, info, err := i.Bucket.Get(ctx, key)
+	i.observe("get", start, err)
+	return i.counted(r), info, err
+}
+
+// GetRange implements Bucket.
+func (i *instrumented) GetRange(ctx context.Context, key string, off, n int64) (io.ReadCloser, error) {
+	start := time.Now()
+	r, err := i.Bucket.GetRange(ctx, key, off, n)
+	i.observe("get_range", start, err)
+	return i.counted(r), err
+}
+
+// Stat implements Bucket.
+func (i *instrumented) Stat(ctx context.Context, key string) (Info, error) {
+	start := time.Now()
+	info, err := i.Bucket.Stat(ctx, key)
+	i.observe("stat", start, err)
+	return info, err
+}
+
+// List implements Bucket. Its duration is that of the whole iteration.
+func (i *instrumented) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
+	return func(yield func(Info, error) bool) {
+		var last error
+		defer func(start time.Time) { i.observe("list", start, last) }(time.Now())
+		for info, err := range i.Bucket.List(ctx, prefix) {
+			if last = err; !yield(info, err) {
+				return
+			}
+		}
+	}
+}
+
+// Delete implements Bucket.
+func (i *instrumented) Delete(ctx context.Context, key string) error {
+	start := time.Now()
+	err := i.Bucket.Delete(ctx, key)
+	i.observe("delete", start, err)
+	return err
+}
+
+// counted counts what is read.
+func (i *instrumented) counted(r io.ReadCloser) io.ReadCloser {
+	if r == nil {
+		return nil
+	}
+	return countedReader{r, i.bytes.WithLabelValues("read")}
+}
+
+type countedReader struct {
+	io.ReadCloser
+	bytes prometheus.Counter
+}
+
+// Read implements io.Reader.
+func (c countedReader) Read(p []byte) (int, error) {
+	n, err := c.ReadCloser.Read(p)
+	c.bytes.Add(float64(n))
+	return n, err
+}

@@ -1,0 +1,96 @@
+package bucket_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/expfmt"
+
+	"github.com/trawl-search/trawl/internal/bucket"
+	"github.com/trawl-search/trawl/internal/bucket/buckettest"
+)
+
+func TestInstrumentedIsABucket(t *testing.T) {
+	buckettest.Run(t, func(t *testing.T) bucket.Bucket {
+		b, err := bucket.Instrument(bucket.NewMemory(buckettest.Limit), prometheus.NewRegistry())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	})
+}
+
+func TestInstrument(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	var fault error
+	faulty := &buckettest.Faulty{Bucket: openFolder(t, t.TempDir()), Fault: func(context.Context, string, string) error { return fault }}
+	b, err := bucket.Instrument(faulty, registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	buckettest.Put(t, b, "a", make([]byte, 100))
+	buckettest.Want(t, b, "a", make([]byte, 100)) // a get and a stat
+	if err := b.Put(t.Context(), "a", strings.NewReader("x"), bucket.PutOptions{Size: 1, IfAbsent: true}); !errors.Is(err, bucket.ErrExists) {
+		t.Error(err)
+	}
+	if _, _, err := b.Get(t.Context(), "b"); !errors.Is(err, bucket.ErrNotFound) {
+		t.Error(err)
+	}
+	r, err := b.GetRange(t.Context(), "a", 10, 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Close(); err != nil { // nothing is read
+		t.Error(err)
+	}
+	fault = errors.New("broken")
+	for range b.List(t.Context(), "") {
+	}
+	fault = context.Canceled
+	if err := b.Delete(t.Context(), "a"); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	const want = `# HELP trawl_bucket_bytes_total Bytes of objects read and written.
+# TYPE trawl_bucket_bytes_total counter
+trawl_bucket_bytes_total{direction="read"} 100
+trawl_bucket_bytes_total{direction="written"} 100
+# HELP trawl_bucket_calls_total Calls of the object store, by method and outcome.
+# TYPE trawl_bucket_calls_total counter
+trawl_bucket_calls_total{op="delete",outcome="canceled"} 1
+trawl_bucket_calls_total{op="get",outcome="not_found"} 1
+trawl_bucket_calls_total{op="get",outcome="ok"} 1
+trawl_bucket_calls_total{op="get_range",outcome="ok"} 1
+trawl_bucket_calls_total{op="list",outcome="error"} 1
+trawl_bucket_calls_total{op="put",outcome="exists"} 1
+trawl_bucket_calls_total{op="put",outcome="ok"} 1
+trawl_bucket_calls_total{op="stat",outcome="ok"} 1
+`
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got strings.Builder
+	for _, f := range families {
+		if f.GetName() == "trawl_bucket_call_seconds" {
+			if n := len(f.GetMetric()); n != 6 {
+				t.Errorf("durations of %d methods, want 6", n)
+			}
+			continue
+		}
+		if _, err := expfmt.MetricFamilyToText(&got, f); err != nil {
+			t.Error(err)
+		}
+	}
+	if got.String() != want {
+		t.Errorf("metrics\n%s\nwant\n%s", &got, want)
+	}
+	if _, err := bucket.Instrument(faulty, registry); err == nil {
+		t.Error("the metrics were registered twice")
+	}
+	if err := bucket.Close(b); err != nil { // the wrapper passes it on to Faulty, which has none
+		t.Error(err)
+	}
+}
