@@ -14,9 +14,11 @@ import (
 )
 
 const (
-	// probeEvery is the time between two looks at what the indexer needs, and
-	// probeTimeout the longest time for one.
+	// probeEvery is the time between two looks at what the indexer needs,
+	// brokenEvery while some of it is missing, and probeTimeout the longest time
+	// for one.
 	probeEvery   = 5 * time.Second
+	brokenEvery  = time.Second
 	probeTimeout = 5 * time.Second
 	// probeKey is looked for in the bucket; that it is not there is an answer.
 	probeKey = "probe"
@@ -42,36 +44,44 @@ func (x *Indexer) newProbes(store *catalog.Store) *probes {
 
 // run probes what is elsewhere until ctx ends.
 func (p *probes) run(ctx context.Context) {
-	every(ctx, func() {
-		check(ctx, p.etcd, func(ctx context.Context) error {
+	every(ctx, func() bool {
+		well := check(ctx, p.etcd, func(ctx context.Context) error {
 			_, err := p.store.CurrentRevision(ctx)
 			return err
 		})
-		check(ctx, p.queue, p.deps.Queue.Check)
-		check(ctx, p.bucket, p.probeBucket)
-		check(ctx, p.git, func(ctx context.Context) error {
+		well = check(ctx, p.queue, p.deps.Queue.Check) && well
+		well = check(ctx, p.bucket, p.probeBucket) && well
+		return check(ctx, p.git, func(ctx context.Context) error {
 			_, err := source.GitVersion(ctx)
 			return err
-		})
+		}) && well
 	})
 }
 
 // watchRoom probes the disk until ctx ends.
 func watchRoom(ctx context.Context, cond *server.Condition, dir string) {
-	every(ctx, func() { check(ctx, cond, func(context.Context) error { return probeDisk(dir) }) })
+	every(ctx, func() bool {
+		return check(ctx, cond, func(context.Context) error { return probeDisk(dir) })
+	})
 }
 
-func every(ctx context.Context, probe func()) {
+// every probes until ctx ends, more often while the probe says that not all is
+// well.
+func every(ctx context.Context, probe func() bool) {
 	for ctx.Err() == nil {
-		probe()
+		wait := brokenEvery
+		if probe() {
+			wait = probeEvery
+		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(probeEvery):
+		case <-time.After(wait):
 		}
 	}
 }
 
-func check(ctx context.Context, cond *server.Condition, probe func(context.Context) error) {
+// check probes one thing, and says whether it is well.
+func check(ctx context.Context, cond *server.Condition, probe func(context.Context) error) bool {
 	limited, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	err := probe(limited)
@@ -82,6 +92,7 @@ func check(ctx context.Context, cond *server.Condition, probe func(context.Conte
 	default:
 		cond.Met()
 	}
+	return err == nil
 }
 
 func (p *probes) probeBucket(ctx context.Context) error {
