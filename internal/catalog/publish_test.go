@@ -71,6 +71,13 @@ var zombies = map[string]struct {
 		}
 		putDesired(t, s, "repo")
 	}, catalog.ErrNotDesired},
+	// The lease would still hold here: only the record's life tells.
+	"desired record replaced by hand": {func(t *testing.T, s *catalog.Store, l *catalog.Lease) {
+		if _, err := shared.Client().Delete(t.Context(), "/"+t.Name()+"/desired/repo"); err != nil {
+			t.Fatal(err)
+		}
+		putDesired(t, s, "repo")
+	}, catalog.ErrNotDesired},
 	"own root replaced": {func(t *testing.T, s *catalog.Store, l *catalog.Lease) {
 		other := nextRoot(l)
 		other.Generation++

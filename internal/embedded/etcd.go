@@ -40,7 +40,7 @@ type Etcd struct {
 
 // StartEtcd starts etcd alone on cfg.Dir/etcd and returns when it answers. The
 // context bounds the start only.
-func StartEtcd(ctx context.Context, cfg Config) (_ *Etcd, err error) {
+func StartEtcd(ctx context.Context, cfg Config) (started *Etcd, err error) {
 	dir := filepath.Join(cfg.Dir, "etcd")
 	e := &Etcd{}
 	if e.lock, err = lock(dir); err != nil {
@@ -48,7 +48,7 @@ func StartEtcd(ctx context.Context, cfg Config) (_ *Etcd, err error) {
 	}
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("start etcd: %w", errors.Join(err, e.Close()))
+			started, err = nil, fmt.Errorf("start etcd: %w", errors.Join(err, e.Close()))
 		}
 	}()
 	if e.sockets, err = socketFolder(dir); err != nil {

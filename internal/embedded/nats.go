@@ -34,7 +34,7 @@ type NATS struct {
 
 // StartNATS starts NATS alone on cfg.Dir/nats and returns when it answers. Every
 // message is on disk before it is acknowledged. The context bounds the start only.
-func StartNATS(ctx context.Context, cfg Config) (_ *NATS, err error) {
+func StartNATS(ctx context.Context, cfg Config) (started *NATS, err error) {
 	dir := filepath.Join(cfg.Dir, "nats")
 	n := &NATS{}
 	if n.lock, err = lock(dir); err != nil {
@@ -42,7 +42,7 @@ func StartNATS(ctx context.Context, cfg Config) (_ *NATS, err error) {
 	}
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("start NATS: %w", errors.Join(err, n.Close()))
+			started, err = nil, fmt.Errorf("start NATS: %w", errors.Join(err, n.Close()))
 		}
 	}()
 	opts, err := natsOptions(cfg, dir)
