@@ -3,6 +3,7 @@ package buckettest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -32,6 +33,7 @@ type S3Server struct {
 	dir    string
 	addr   string
 	cmd    *exec.Cmd
+	ended  chan struct{} // closed when the process has ended
 	output lockedBuffer
 }
 
@@ -39,15 +41,22 @@ type S3Server struct {
 // free port of the loopback interface, and stops it at the end of the test.
 func StartS3(tb testing.TB) *S3Server {
 	tb.Helper()
-	s := &S3Server{tb: tb, binary: serverBinary(tb), dir: tb.TempDir(), addr: freeAddr(tb)}
+	s := &S3Server{tb: tb, binary: serverBinary(tb), dir: tb.TempDir()}
 	for _, sub := range []string{"data", "meta"} {
 		if err := os.Mkdir(filepath.Join(s.dir, sub), 0o700); err != nil {
 			tb.Fatal(err)
 		}
 	}
 	tb.Cleanup(s.Stop)
-	s.Start()
-	return s
+	var err error
+	for range 5 { // someone else may be faster to take the port
+		s.addr = freeAddr(tb)
+		if err = s.start(); err == nil {
+			return s
+		}
+	}
+	tb.Fatalf("start the S3 server: %v\n%s", err, s.output.String())
+	return nil
 }
 
 // freeAddr is an address nobody listened on a moment ago.
@@ -79,25 +88,39 @@ func (s *S3Server) Config(name string) bucket.Config {
 // until it answers.
 func (s *S3Server) Start() {
 	s.tb.Helper()
+	if err := s.start(); err != nil {
+		s.tb.Fatalf("start the S3 server again: %v\n%s", err, s.output.String())
+	}
+}
+
+func (s *S3Server) start() error {
 	s.cmd = exec.Command(s.binary, "--port", s.addr, "--health", "/health", "--region", "us-east-1", "--quiet",
 		"posix", "--sidecar", filepath.Join(s.dir, "meta"), filepath.Join(s.dir, "data"))
 	s.cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY_ID="+accessKey, "ROOT_SECRET_ACCESS_KEY="+secretKey)
 	s.cmd.Stdout, s.cmd.Stderr = &s.output, &s.output
 	if err := s.cmd.Start(); err != nil {
-		s.tb.Fatalf("start the S3 server: %v", err)
+		s.cmd = nil
+		return err
 	}
+	s.ended = make(chan struct{})
+	go func(cmd *exec.Cmd, ended chan struct{}) {
+		defer close(ended)
+		_ = cmd.Wait() // how it ended is in its output
+	}(s.cmd, s.ended)
 	if err := s.await(); err != nil {
-		s.tb.Fatalf("the S3 server does not answer: %v\n%s", err, s.output.String())
+		s.Stop()
+		return err
 	}
+	return nil
 }
 
 // Stop kills the server. Doing so again does nothing.
 func (s *S3Server) Stop() {
-	if s.cmd == nil || s.cmd.Process == nil {
+	if s.cmd == nil {
 		return
 	}
-	s.cmd.Process.Kill() // it may have ended by itself
-	s.cmd.Wait()         // says that it was killed
+	_ = s.cmd.Process.Kill() // it may have ended by itself
+	<-s.ended
 	s.cmd = nil
 }
 
@@ -105,19 +128,15 @@ func (s *S3Server) Stop() {
 func (s *S3Server) await() error {
 	ctx, cancel := context.WithTimeout(context.Background(), readyTime)
 	defer cancel()
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Second}
 	for {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.addr+"/health", nil)
-		if err != nil {
-			return err
+		err := s.healthy(ctx)
+		select {
+		case <-s.ended: // whoever answered was not this server
+			return errors.New("the process has ended")
+		default:
 		}
-		resp, err := client.Do(req)
 		if err == nil {
-			resp.Body.Close()
-			if resp.StatusCode == http.StatusOK {
-				return nil
-			}
-			err = fmt.Errorf("health: %s", resp.Status)
+			return nil
 		}
 		select {
 		case <-ctx.Done():
@@ -125,6 +144,24 @@ func (s *S3Server) await() error {
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
+}
+
+// healthy asks once.
+func (s *S3Server) healthy(ctx context.Context) error {
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Second}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.addr+"/health", nil)
+	if err != nil {
+		return err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("health: %s", resp.Status)
+	}
+	return nil
 }
 
 // lockedBuffer gathers what a process writes while the test may read it.
