@@ -47,12 +47,13 @@ func TestHeapOfAnOpenShard(t *testing.T) {
 	runtime.KeepAlive(all)
 }
 
-func live() uint64 {
+// live is the heap in use after garbage is collected.
+func live() int64 {
 	runtime.GC()
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
+	return int64(m.HeapAlloc)
 }
 
 // TestConcurrentReaders lets several goroutines meet in the first use of each
@@ -101,7 +102,7 @@ func TestMemoryOfContentWriter(t *testing.T) {
 	}
 	// Four bytes for a superblock, twice that while a slice grows, and the
 	// checksums of the shard.
-	if kept := int64(live() - before); kept > 40*int64(c.Superblocks()) {
+	if kept := live() - before; kept > 40*int64(c.Superblocks()) {
 		t.Errorf("%d bytes are kept for %d superblocks", kept, c.Superblocks())
 	}
 	runtime.KeepAlive(c)

@@ -37,7 +37,7 @@ func NewBuilder(n int, universe uint64) *Builder {
 	if b.layout, b.err = newLayout(n, universe, len(header)); b.err != nil {
 		return b
 	}
-	b.data = make([]byte, b.end)
+	b.data = make([]byte, b.end())
 	copy(b.data, header)
 	return b
 }
@@ -109,9 +109,9 @@ func (b *Builder) finish() error {
 		for w := from; w < to; w += wordBits / 8 {
 			o += bits.OnesCount64(le.Uint64(b.data[w:]))
 		}
-		b.sampleBlock(b.ones, block, ones, ones+o, b.n)
+		b.sampleBlock(b.ones(), block, ones, ones+o, b.n)
 		z := (to-from)*8 - o
-		b.sampleBlock(b.zeros, block, zeros, zeros+z, b.lastZero()+1)
+		b.sampleBlock(b.zeros(), block, zeros, zeros+z, b.lastZero()+1)
 		ones, zeros = ones+o, zeros+z
 	}
 	return nil

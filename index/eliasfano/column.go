@@ -10,18 +10,17 @@ import (
 // checksums checked, when it is first used. After Init it is safe for
 // concurrent use. It must not be copied.
 type Column struct {
-	section  format.Section
-	once     sync.Once
-	list     List
-	err      error
-	n        int
-	universe uint64
+	section format.Section
+	once    sync.Once
+	list    List // before it is opened, without data: the length and universe that are wanted
+	err     error
 }
 
 // Init names the section and the number of values and the universe that the
 // list must have; a list of others is corrupt.
 func (c *Column) Init(section format.Section, n int, universe uint64) {
-	c.section, c.n, c.universe = section, n, universe
+	c.section = section
+	c.list.n, c.list.universe = n, universe
 }
 
 // List returns the list, good until the shard is closed. The error is a
@@ -53,8 +52,8 @@ func (c *Column) open() {
 		c.err = c.section.Corruptf(0, "%v", err)
 	case used != len(data):
 		c.err = c.section.Corruptf(int64(used), "%d bytes follow the list", len(data)-used)
-	case list.n != c.n || list.universe != c.universe:
-		c.err = c.section.Corruptf(0, "a list of %d values below %d, not of %d below %d", list.n, list.universe, c.n, c.universe)
+	case list.n != c.list.n || list.universe != c.list.universe:
+		c.err = c.section.Corruptf(0, "a list of %d values below %d, not of %d below %d", list.n, list.universe, c.list.n, c.list.universe)
 	default:
 		c.list, c.err = list, nil
 	}

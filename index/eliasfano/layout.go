@@ -19,14 +19,15 @@ const (
 var le = binary.LittleEndian
 
 // layout says where the parts of a list are; it follows from the number of
-// values and the universe alone.
+// values and the universe alone. Readers keep many of them, so what is as
+// quickly computed is not a field.
 type layout struct {
 	n        int
 	universe uint64
 	lowBits  uint
 	blocks   int
-	// Offsets of the parts in the data.
-	low, high, dir, ones, zeros, end int
+	// Offsets of low bits, high bits and directory in the data.
+	low, high, dir int
 }
 
 // newLayout lays out n values below universe, the header being header bytes.
@@ -34,7 +35,7 @@ func newLayout(n int, universe uint64, header int) (layout, error) {
 	if n < 0 || n > MaxLen {
 		return layout{}, fmt.Errorf("a list of %d values, at most %d are possible", n, MaxLen)
 	}
-	l := layout{n: n, universe: universe, low: header, high: header, dir: header, ones: header, zeros: header, end: header}
+	l := layout{n: n, universe: universe, low: header, high: header, dir: header}
 	if n == 0 {
 		return l, nil
 	}
@@ -42,17 +43,23 @@ func newLayout(n int, universe uint64, header int) (layout, error) {
 		return layout{}, fmt.Errorf("%d values below zero", n)
 	}
 	l.lowBits = uint(max(bits.Len64(universe/uint64(n)), 1) - 1)
-	zeros := int((universe-1)>>l.lowBits) + 1
-	l.blocks = (n + zeros + blockBits - 1) / blockBits
+	high := n + l.lastZero() + 1
+	l.blocks = (high + blockBits - 1) / blockBits
 	l.high = l.low + int((uint64(n)*uint64(l.lowBits)+7)/8)
-	l.dir = l.high + (n+zeros+wordBits-1)/wordBits*(wordBits/8)
-	l.ones, l.zeros, l.end = l.dir, l.dir, l.dir
-	if l.blocks > 1 {
-		l.ones = l.dir + l.blocks*rankSize
-		l.zeros = l.ones + samples(n)*rankSize
-		l.end = l.zeros + samples(zeros)*rankSize
-	}
+	l.dir = l.high + (high+wordBits-1)/wordBits*(wordBits/8)
 	return l, nil
+}
+
+// ones is the offset of the samples of ones, zeros of those of zeros; end is
+// that of what follows the list.
+func (l *layout) ones() int  { return l.dir + l.blocks*rankSize }
+func (l *layout) zeros() int { return l.ones() + samples(l.n)*rankSize }
+
+func (l *layout) end() int {
+	if l.blocks <= 1 {
+		return l.dir
+	}
+	return l.zeros() + samples(l.lastZero()+1)*rankSize
 }
 
 func samples(n int) int { return (n + sample - 1) / sample }

@@ -30,10 +30,11 @@ func Open(data []byte) (List, int, error) {
 	if err != nil {
 		return List{}, 0, err
 	}
-	if l.end > len(data) {
-		return List{}, 0, fmt.Errorf("a list of %d values below %d takes %d bytes, %d are left", n, universe, l.end, len(data))
+	end := l.end()
+	if end > len(data) {
+		return List{}, 0, fmt.Errorf("a list of %d values below %d takes %d bytes, %d are left", n, universe, end, len(data))
 	}
-	return List{layout: l, data: data[:l.end:l.end]}, l.end, nil
+	return List{layout: l, data: data[:end:end]}, end, nil
 }
 
 // Len is the number of values.

@@ -59,7 +59,7 @@ func (l *List) bit(pos int) bool { return l.word(pos/wordBits)>>(pos%wordBits)&1
 func (l *List) selectOne(i int) int {
 	block := 0
 	if l.blocks > 1 {
-		from, to := l.sampled(l.ones, i/sample, samples(l.n))
+		from, to := l.sampled(l.ones(), i/sample, samples(l.n))
 		for from < to { // the last block that has at most i ones before it
 			if mid := int(uint(from+to+1) / 2); l.onesBefore(mid) <= i {
 				from = mid
@@ -76,7 +76,7 @@ func (l *List) selectOne(i int) int {
 func (l *List) selectZero(i int) int {
 	block := 0
 	if l.blocks > 1 {
-		from, to := l.sampled(l.zeros, i/sample, samples(l.lastZero()+1))
+		from, to := l.sampled(l.zeros(), i/sample, samples(l.lastZero()+1))
 		for from < to {
 			if mid := int(uint(from+to+1) / 2); l.zerosBefore(mid) <= i {
 				from = mid
