@@ -7,6 +7,8 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 )
 
 const (
@@ -15,6 +17,15 @@ const (
 	// keepAliveTimeout is how long an answer to a ping may take.
 	keepAliveTimeout = 3 * time.Second
 )
+
+// reconnect bounds how long after etcd is back a client may stay away: gRPC's own
+// wait grows to two minutes, in which no router could answer.
+var reconnect = grpc.ConnectParams{
+	Backoff: backoff.Config{
+		BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 3 * time.Second,
+	},
+	MinConnectTimeout: 5 * time.Second,
+}
 
 // Options say how to reach etcd.
 type Options struct {
@@ -32,6 +43,7 @@ func Connect(opts Options) (*clientv3.Client, error) {
 		Endpoints:            opts.Endpoints,
 		DialKeepAliveTime:    keepAliveTime,
 		DialKeepAliveTimeout: keepAliveTimeout,
+		DialOptions:          []grpc.DialOption{grpc.WithConnectParams(reconnect)},
 		// Failures reach the caller as errors; the client's own log repeats them.
 		Logger: zap.NewNop(),
 	})
