@@ -28,17 +28,24 @@ func expression(re *regexp.Regexp) finder {
 // substring looks for the pattern at every byte, compared by bytes or by runes
 // that fold to each other.
 func substring(pattern string, caseSensitive bool) finder {
-	equal := func(a, b rune) bool { return slices.Contains(orbit(a), b) }
-	if caseSensitive {
-		equal = func(a, b rune) bool { return a == b }
+	var wanted [][]rune // for each rune of the pattern, those that it matches
+	for _, r := range pattern {
+		if caseSensitive {
+			wanted = append(wanted, []rune{r})
+		} else {
+			wanted = append(wanted, orbit(r))
+		}
 	}
-	first := firstBytes(pattern, equal)
+	var first [256]bool // the bytes that a match can begin with
+	for _, r := range wanted[0] {
+		first[string(r)[0]] = true
+	}
 	return func(text []byte) (ranges []Range, found bool) {
 		for i := 0; i < len(text); i++ {
 			if !first[text[i]] {
 				continue
 			}
-			if n, ok := prefix(text[i:], pattern, equal); ok {
+			if n, ok := prefix(text[i:], wanted); ok {
 				ranges = append(ranges, Range{i, i + n})
 				i += n - 1
 			}
@@ -47,28 +54,17 @@ func substring(pattern string, caseSensitive bool) finder {
 	}
 }
 
-// prefix tells whether text begins with the pattern, and with how many bytes.
-// A byte that is not UTF-8 is like no rune.
-func prefix(text []byte, pattern string, equal func(a, b rune) bool) (n int, ok bool) {
-	for _, want := range pattern {
+// prefix tells whether text begins with the runes wanted, and with how many
+// bytes. A byte that is not UTF-8 is like no rune.
+func prefix(text []byte, wanted [][]rune) (n int, ok bool) {
+	for _, want := range wanted {
 		r, size := utf8.DecodeRune(text[n:])
-		if r == utf8.RuneError && size <= 1 || !equal(want, r) {
+		if r == utf8.RuneError && size <= 1 || !slices.Contains(want, r) {
 			return 0, false
 		}
 		n += size
 	}
 	return n, true
-}
-
-// firstBytes are the bytes that a match can begin with.
-func firstBytes(pattern string, equal func(a, b rune) bool) (first [256]bool) {
-	want, _ := utf8.DecodeRuneInString(pattern)
-	for _, r := range orbit(want) {
-		if equal(want, r) {
-			first[string(r)[0]] = true
-		}
-	}
-	return first
 }
 
 // orbit lists the runes that fold to r, r included.

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/trawl-search/trawl/index/query"
 )
@@ -35,15 +37,24 @@ func Eval(c *Corpus, q query.Q) ([]Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	var results []Result
+	var documents []document
 	for i := range c.Repos {
 		for j := range c.Repos[i].Documents {
-			d := document{&c.Repos[i], &c.Repos[i].Documents[j]}
-			if o.holds(q, d) {
-				results = append(results, o.result(q, d))
-			}
+			documents = append(documents, document{&c.Repos[i], &c.Repos[i].Documents[j]})
 		}
 	}
+	workers := runtime.GOMAXPROCS(0)
+	parts := make([][]Result, workers)
+	var all sync.WaitGroup
+	for w := range workers {
+		all.Go(func() {
+			for i := w; i < len(documents); i += workers {
+				parts[w] = append(parts[w], o.evaluate(q, documents[i])...)
+			}
+		})
+	}
+	all.Wait()
+	results := slices.Concat(parts...)
 	sortResults(results)
 	return results, nil
 }
@@ -67,12 +78,7 @@ func compareResults(a, b Result) int {
 	return cmp.Or(cmp.Compare(a.Repo, b.Repo), cmp.Compare(a.Path, b.Path), slices.Compare(a.Branches, b.Branches))
 }
 
-type document struct {
-	*Repo
-	*Document
-}
-
-// oracle evaluates one query.
+// oracle holds what is compiled of one query. It may be used concurrently.
 type oracle struct {
 	find    map[query.Q]finder // of each Substring and Regexp
 	regexps map[query.Q]*regexp.Regexp
@@ -116,44 +122,94 @@ func (o *oracle) prepare(n query.Q) (err error) {
 	return err
 }
 
+// evaluate gives the document's result, if it matches.
+func (o *oracle) evaluate(q query.Q, d document) []Result {
+	e := evaluation{o, d, map[place]finding{}}
+	if !e.holds(q) {
+		return nil
+	}
+	return []Result{e.result(q)}
+}
+
+type document struct {
+	*Repo
+	*Document
+}
+
+// evaluation is that of a query on one document. Each atom is looked for once
+// in the content and once in the path.
+type evaluation struct {
+	*oracle
+	document
+	known map[place]finding
+}
+
+type place struct {
+	atom query.Q
+	in   query.Scope // Content or FileName
+}
+
+type finding struct {
+	ranges []Range
+	found  bool
+}
+
+// look says what is found of an atom in the content or in the path. Skipped
+// documents have no content.
+func (e evaluation) look(atom query.Q, in query.Scope) finding {
+	if in == query.Content && e.Skipped {
+		return finding{}
+	}
+	f, ok := e.known[place{atom, in}]
+	if !ok {
+		text := e.Content
+		if in == query.FileName {
+			text = []byte(e.Path)
+		}
+		f.ranges, f.found = e.find[atom](text)
+		e.known[place{atom, in}] = f
+	}
+	return f
+}
+
 // holds tells whether the document matches.
-func (o *oracle) holds(q query.Q, d document) bool {
+func (e evaluation) holds(q query.Q) bool {
 	switch q := q.(type) {
 	case *query.And:
-		return !slices.ContainsFunc(q.Children, func(c query.Q) bool { return !o.holds(c, d) })
+		return !slices.ContainsFunc(q.Children, func(c query.Q) bool { return !e.holds(c) })
 	case *query.Or:
-		return slices.ContainsFunc(q.Children, func(c query.Q) bool { return o.holds(c, d) })
+		return slices.ContainsFunc(q.Children, func(c query.Q) bool { return e.holds(c) })
 	case *query.Not:
-		return !o.holds(q.Child, d)
+		return !e.holds(q.Child)
 	case *query.Type:
-		return o.holds(q.Child, d)
+		return e.holds(q.Child)
 	case *query.Const:
 		return q.Value
 	case *query.Substring:
-		return o.found(q, q.Scope, d)
+		return e.found(q, q.Scope)
 	case *query.Regexp:
-		return o.found(q, q.Scope, d)
+		return e.found(q, q.Scope)
 	}
-	return o.factHolds(q, d)
+	return e.factHolds(q)
 }
 
 // factHolds is holds for what does not depend on a text.
-func (o *oracle) factHolds(q query.Q, d document) bool {
+func (e evaluation) factHolds(q query.Q) bool {
 	switch q := q.(type) {
 	case *query.Repo:
-		return o.regexps[q].MatchString(d.Name)
+		return e.regexps[q].MatchString(e.Name)
 	case *query.RepoSet:
-		return q.Names[d.Name]
+		return q.Names[e.Name]
 	case *query.Branch:
-		return slices.ContainsFunc(d.Document.Branches, func(name string) bool { return onBranch(q, d.Repo, name) })
+		return slices.ContainsFunc(e.Document.Branches, func(name string) bool { return onBranch(q, e.Repo, name) })
 	case *query.Language:
-		return d.Language == q.Name
+		return e.Language == q.Name
 	case *query.Meta:
-		value, ok := d.Meta[q.Key]
-		return ok && o.regexps[q].MatchString(value)
+		value, ok := e.Meta[q.Key]
+		return ok && e.regexps[q].MatchString(value)
 	case *query.RepoFact:
 		return q.Value == map[query.Fact]bool{
-			query.Archived: d.Archived, query.Fork: d.Fork, query.Public: d.Public}[q.Fact]
+			query.Archived: e.Archived, query.Fork: e.Fork, query.Public: e.Public}[q.Fact]
 	}
 	panic(fmt.Sprintf("the oracle does not know %T", q))
 }
@@ -168,70 +224,55 @@ func onBranch(q *query.Branch, r *Repo, name string) bool {
 	return strings.Contains(name, q.Pattern)
 }
 
-// found tells whether an atom's text is in the content or path, as its scope says.
-func (o *oracle) found(atom query.Q, scope query.Scope, d document) bool {
-	if scope != query.FileName && !d.Skipped {
-		if _, ok := o.find[atom](d.Content); ok {
-			return true
-		}
-	}
-	if scope != query.Content {
-		_, ok := o.find[atom]([]byte(d.Path))
-		return ok
-	}
-	return false
+// found tells whether an atom's text is where its scope says.
+func (e evaluation) found(atom query.Q, scope query.Scope) bool {
+	return scope != query.FileName && e.look(atom, query.Content).found ||
+		scope != query.Content && e.look(atom, query.FileName).found
 }
 
 // result collects the ranges of a document that matches.
-func (o *oracle) result(q query.Q, d document) Result {
-	r := Result{Repo: d.Name, Path: d.Path, Branches: d.Document.Branches}
-	if !d.Skipped {
-		r.Content = withoutOverlap(o.ranges(q, d, query.Content))
-	}
+func (e evaluation) result(q query.Q) Result {
+	r := Result{Repo: e.Name, Path: e.Path, Branches: e.Document.Branches}
+	r.Content = withoutOverlap(e.ranges(q, query.Content))
 	if len(r.Content) == 0 {
-		r.Name = withoutOverlap(o.ranges(q, d, query.FileName))
+		r.Name = withoutOverlap(e.ranges(q, query.FileName))
 	}
 	return r
 }
 
 // ranges gives those of the atoms in the content, or in the path, that count:
 // they are not under a Not, and all nodes above them hold.
-func (o *oracle) ranges(q query.Q, d document, in query.Scope) []Range {
-	if !o.holds(q, d) {
+func (e evaluation) ranges(q query.Q, in query.Scope) []Range {
+	if !e.holds(q) {
 		return nil
 	}
 	var all []Range
 	switch q := q.(type) {
 	case *query.And:
 		for _, c := range q.Children {
-			all = append(all, o.ranges(c, d, in)...)
+			all = append(all, e.ranges(c, in)...)
 		}
 	case *query.Or:
 		for _, c := range q.Children {
-			all = append(all, o.ranges(c, d, in)...)
+			all = append(all, e.ranges(c, in)...)
 		}
 	case *query.Type:
 		if q.Kind != query.KindFileName || in == query.FileName {
-			all = o.ranges(q.Child, d, in)
+			all = e.ranges(q.Child, in)
 		}
 	case *query.Substring:
-		all = o.atomRanges(q, q.Scope, d, in)
+		all = e.atomRanges(q, q.Scope, in)
 	case *query.Regexp:
-		all = o.atomRanges(q, q.Scope, d, in)
+		all = e.atomRanges(q, q.Scope, in)
 	}
 	return all
 }
 
-func (o *oracle) atomRanges(atom query.Q, scope query.Scope, d document, in query.Scope) []Range {
-	text := d.Content
-	if in == query.FileName {
-		text = []byte(d.Path)
-	}
+func (e evaluation) atomRanges(atom query.Q, scope, in query.Scope) []Range {
 	if scope != query.Either && scope != in {
 		return nil
 	}
-	ranges, _ := o.find[atom](text)
-	return ranges
+	return e.look(atom, in).ranges
 }
 
 // withoutOverlap sorts by start, longer first, and drops each range that

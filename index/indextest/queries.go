@@ -77,19 +77,25 @@ type sampler struct {
 	corpus *Corpus
 	texts  []document // those with content
 	all    []document
+	large  bool // the corpus has more than largeCorpus bytes
 }
+
+const largeCorpus = 4 << 20
 
 func newSampler(c *Corpus, seed uint64) *sampler {
 	g := &sampler{rng: rand.New(rand.NewPCG(seed, 2)), corpus: c}
+	size := 0
 	for i := range c.Repos {
 		for j := range c.Repos[i].Documents {
 			d := document{&c.Repos[i], &c.Repos[i].Documents[j]}
 			g.all = append(g.all, d)
 			if len(d.Content) > 0 {
 				g.texts = append(g.texts, d)
+				size += len(d.Content)
 			}
 		}
 	}
+	g.large = size > largeCorpus
 	return g
 }
 

@@ -44,8 +44,13 @@ var regexpKinds = []func(*sampler) string{
 
 func (g *sampler) literal(least, most int) string { return regexp.QuoteMeta(g.text(least, most)) }
 
-// altered replaces some runes of a text by expressions that match them.
+// altered replaces some runes of a text by expressions that match them; in a
+// small corpus perhaps so that the empty text matches too.
 func (g *sampler) altered(text string) string {
+	repetitions := []string{"+", "{1,2}", "*", "?"}
+	if g.large {
+		repetitions = repetitions[:2]
+	}
 	var b strings.Builder
 	for _, r := range text {
 		quoted := regexp.QuoteMeta(string(r))
@@ -55,7 +60,7 @@ func (g *sampler) altered(text string) string {
 		case 1:
 			b.WriteString("[" + string('a'+rune(g.rng.IntN(3))) + classRune(r) + "]")
 		case 2:
-			b.WriteString(quoted + pickOne(g, "+", "*", "?", "{1,2}"))
+			b.WriteString(quoted + pickOne(g, repetitions...))
 		default:
 			b.WriteString(quoted)
 		}
