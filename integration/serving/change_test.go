@@ -1,0 +1,257 @@
+package serving_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/trawl-search/trawl/internal/catalog"
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// generation is the files of one generation, in two shards: each carries its token.
+func generation(n int) []map[string]string {
+	first, second := make(map[string]string), make(map[string]string)
+	for i := range 4 {
+		first[fmt.Sprintf("a%d", i)] = fmt.Sprintf("token generation%04d end\n", n)
+		second[fmt.Sprintf("b%d", i)] = fmt.Sprintf("token generation%04d end\n", n)
+	}
+	return []map[string]string{first, second}
+}
+
+// TestGenerationsNeverMix publishes one generation after another while queries
+// run. Each complete answer is all of one generation, and never of one older
+// than what was published before the query began.
+func TestGenerationsNeverMix(t *testing.T) {
+	c := startCluster(t, 2, 2)
+	var published atomic.Int64
+	c.publish("host/flip", generation(1)...)
+	published.Store(1)
+	done := make(chan struct{})
+	var queries sync.WaitGroup
+	var answers atomic.Int64
+	for range 3 {
+		queries.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				least := published.Load()
+				resp, err := c.search.Search(t.Context(), &searchv1.SearchRequest{Query: "token"})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				checkGeneration(t, resp, least)
+				answers.Add(1)
+			}
+		})
+	}
+	for n := 2; n <= 25; n++ {
+		c.publish("host/flip", generation(n)...)
+		published.Store(int64(n))
+	}
+	close(done)
+	queries.Wait()
+	if answers.Load() == 0 {
+		t.Error("no query was answered")
+	}
+	t.Logf("%d answers over 25 generations", answers.Load())
+}
+
+func checkGeneration(t *testing.T, resp *searchv1.SearchResponse, least int64) {
+	t.Helper()
+	if !resp.Coverage.Complete || len(resp.Files) != 8 {
+		t.Errorf("%d files, coverage %v", len(resp.Files), resp.Coverage)
+		return
+	}
+	seen := make(map[string]bool)
+	for _, f := range resp.Files {
+		seen[strings.Fields(string(f.Chunks[0].Content))[1]] = true
+	}
+	for token := range seen {
+		var n int64
+		if _, err := fmt.Sscanf(token, "generation%d", &n); err != nil || len(seen) != 1 || n < least {
+			t.Errorf("generations %v after %d was published", seen, least)
+		}
+	}
+}
+
+// TestDamagedShard flips one byte of a shard in a searcher's cache: the query
+// that meets it says CORRUPT, the file is put aside, and soon the answer is
+// complete again, from the same process.
+func TestDamagedShard(t *testing.T) {
+	c := startCluster(t, 1, 1)
+	// What does not compress is stored as it is, and found in the file. Much of
+	// it, so that the damage is in a block that nothing has read before.
+	files := make(map[string]string)
+	var text string
+	for i := range 20 {
+		noise := make([]byte, 12_000)
+		rand.Read(noise)
+		content := base64.StdEncoding.EncodeToString(noise)
+		files[fmt.Sprintf("%02d", i)] = content
+		if i == 10 {
+			text = content
+		}
+	}
+	c.publish("host/one", files)
+	c.publish("host/two", map[string]string{"a": "other text\n"})
+	file := c.cachedFile(text[10_000:10_020])
+	c.flip(file, text[10_000:10_020])
+
+	resp := c.find(text[10_040:10_080], nil)
+	cov := resp.Coverage
+	if cov.Complete || cov.Failed != 1 || cov.Uncovered[0].Reason != searchv1.UncoveredReason_UNCOVERED_REASON_CORRUPT || cov.Uncovered[0].Repos[0] != "host/one" {
+		t.Fatalf("coverage %v", cov)
+	}
+	if m := cov.Uncovered[0].Message; !strings.Contains(m, filepath.Base(file)) {
+		t.Errorf("the message does not name the file: %s", m)
+	}
+	if resp = c.find("other", nil); len(resp.Files) != 1 {
+		t.Errorf("the sound shard gives %v", paths(resp))
+	}
+	c.eventually("the shard is back", func() bool {
+		resp := c.find(text[10_040:10_080], nil)
+		return resp.Coverage.Complete && len(resp.Files) == 1
+	})
+	aside, err := os.ReadDir(filepath.Join(c.cache(0), "quarantine"))
+	if err != nil || len(aside) != 1 {
+		t.Errorf("put aside: %v, %v", aside, err)
+	}
+}
+
+// cachedFile waits for the shard file with this text in the cache.
+func (c *cluster) cachedFile(text string) (name string) {
+	c.t.Helper()
+	c.eventually("the shard is in the cache", func() bool {
+		files, err := filepath.Glob(filepath.Join(c.cache(0), "*.trawl"))
+		c.must(err)
+		for _, name = range files {
+			if content, err := os.ReadFile(name); err == nil && bytes.Contains(content, []byte(text)) {
+				return true
+			}
+		}
+		return false
+	})
+	return name
+}
+
+func (c *cluster) flip(file, text string) {
+	c.t.Helper()
+	content, err := os.ReadFile(file)
+	c.must(err)
+	at := int64(bytes.Index(content, []byte(text)))
+	f, err := os.OpenFile(file, os.O_WRONLY, 0)
+	c.must(err)
+	_, err = f.WriteAt([]byte{content[at] ^ 1}, at)
+	c.must(err)
+	c.must(f.Close())
+}
+
+// TestDelete: once a delete is acknowledged no linearizable query returns the repo.
+func TestDelete(t *testing.T) {
+	c := startCluster(t, 1, 1)
+	for range 10 {
+		c.publish("host/gone", map[string]string{"a": "needle\n"})
+		if resp := c.find("needle", &searchv1.SearchOptions{RequireComplete: true}); len(resp.Files) != 1 {
+			t.Fatalf("before: %v", paths(resp))
+		}
+		deleted, err := c.ingest.DeleteRepo(t.Context(), &ingestv1.DeleteRepoRequest{Name: "host/gone"})
+		c.must(err)
+		resp := c.find("needle", nil)
+		if len(resp.Files) != 0 || resp.Coverage.Requested != 0 {
+			t.Fatalf("after: %v, %v", paths(resp), resp.Coverage)
+		}
+		least := &searchv1.Consistency{Level: &searchv1.Consistency_AtLeast{AtLeast: deleted.RevisionToken}}
+		if resp = c.find("needle", &searchv1.SearchOptions{Consistency: least}); len(resp.Files) != 0 {
+			t.Fatalf("with the token of the delete: %v", paths(resp))
+		}
+	}
+	if _, err := c.ingest.DeleteRepo(t.Context(), &ingestv1.DeleteRepoRequest{Name: "host/gone"}); status.Code(err) != codes.NotFound {
+		t.Errorf("deleted again: %v", err)
+	}
+}
+
+// TestRollingRestart: at replication 2, searchers that restart one after the
+// other give no incomplete answer.
+func TestRollingRestart(t *testing.T) {
+	c := startCluster(t, 1, 2)
+	stops := []func(){nil, c.startSearcher(1), c.startSearcher(2)}
+	for i := range 6 {
+		c.publish(fmt.Sprint("host/r", i), map[string]string{"a": fmt.Sprintf("needle %d\n", i)})
+	}
+	c.find("needle", &searchv1.SearchOptions{RequireComplete: true})
+	done := make(chan struct{})
+	var queries sync.WaitGroup
+	queries.Go(func() {
+		for n := 0; ; n++ {
+			select {
+			case <-done:
+				t.Logf("%d complete answers", n)
+				return
+			default:
+			}
+			resp, err := c.search.Search(t.Context(), &searchv1.SearchRequest{Query: "needle"})
+			if err != nil || !resp.Coverage.Complete || len(resp.Files) != 6 {
+				t.Errorf("%v, %v", resp.GetCoverage(), err)
+				return
+			}
+		}
+	})
+	for i := 1; i < len(stops); i++ { // s0 shares its telemetry with the router
+		stops[i]()
+		stops[i] = c.startSearcher(i)
+	}
+	close(done)
+	queries.Wait()
+}
+
+// TestConsistency: an answer reflects what it was asked to, and a token from the
+// future waits until the deadline.
+func TestConsistency(t *testing.T) {
+	c := startCluster(t, 1, 1)
+	revision := c.publish("host/one", map[string]string{"a": "needle\n"})
+	for name, level := range map[string]*searchv1.Consistency{
+		"linearizable": {Level: &searchv1.Consistency_Linearizable{Linearizable: true}},
+		"at least":     {Level: &searchv1.Consistency_AtLeast{AtLeast: catalog.EncodeToken(revision)}},
+		"bounded by 0": {Level: &searchv1.Consistency_Bounded{Bounded: durationpb.New(0)}},
+	} {
+		resp := c.find("needle", &searchv1.SearchOptions{Consistency: level, RequireComplete: true})
+		if len(resp.Files) != 1 {
+			t.Errorf("%s: %v", name, paths(resp))
+		}
+		if got, err := catalog.DecodeToken(resp.RevisionToken); err != nil || got < revision {
+			t.Errorf("%s: revision %d, %v", name, got, err)
+		}
+	}
+	for name, cs := range map[string]struct {
+		token []byte
+		want  codes.Code
+	}{"of the future": {catalog.EncodeToken(1 << 40), codes.DeadlineExceeded}, "that is none": {[]byte("x"), codes.InvalidArgument}} {
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		_, err := c.search.Search(ctx, &searchv1.SearchRequest{Query: "needle", Options: &searchv1.SearchOptions{
+			Consistency: &searchv1.Consistency{Level: &searchv1.Consistency_AtLeast{AtLeast: cs.token}},
+		}})
+		cancel()
+		if status.Code(err) != cs.want {
+			t.Errorf("a token %s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,229 @@
+package serving_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+
+	"github.com/trawl-search/trawl/index/build"
+	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/internal/bucket"
+	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/embedded"
+	"github.com/trawl-search/trawl/internal/queue"
+	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/server"
+	"github.com/trawl-search/trawl/internal/telemetry"
+	"github.com/trawl-search/trawl/internal/telemetry/telemetrytest"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+	"github.com/trawl-search/trawl/services/router"
+	"github.com/trawl-search/trawl/services/searcher"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// cluster is one router and some searchers.
+type cluster struct {
+	t       *testing.T
+	dir     string
+	servers *embedded.Embedded
+	bucket  bucket.Bucket
+	store   *catalog.Store
+	tel     *telemetry.Telemetry
+	spans   *tracetest.InMemoryExporter
+
+	replication int
+	conn        *grpc.ClientConn
+	search      searchv1.SearchServiceClient
+	ingest      ingestv1.IngestServiceClient
+}
+
+// startCluster starts a router and searchers named s0, s1 and so on, and waits
+// until they are ready.
+func startCluster(t *testing.T, searchers, replication int) *cluster {
+	t.Helper()
+	c := &cluster{t: t, dir: t.TempDir(), replication: replication}
+	var err error
+	c.servers, err = embedded.Start(t.Context(), embedded.Config{
+		Dir: filepath.Join(c.dir, "servers"), Heartbeat: 10 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
+	})
+	c.must(err)
+	t.Cleanup(func() { c.must(c.servers.Close()) })
+	c.bucket, err = bucket.OpenFolder(filepath.Join(c.dir, "bucket"), 1<<30)
+	c.must(err)
+	t.Cleanup(func() { c.must(bucket.Close(c.bucket)) })
+	c.store = catalog.New(c.servers.Client(), "")
+	c.tel, c.spans = telemetrytest.New(t)
+	for i := range searchers {
+		c.startSearcher(i)
+	}
+	c.startRouter()
+	return c
+}
+
+func (c *cluster) must(err error) {
+	c.t.Helper()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// run runs a role until the test ends or the function returned is called, and
+// waits until it is ready.
+func (c *cluster) run(name string, listen, run func(context.Context) error, httpAddr func() string) (stop func()) {
+	c.t.Helper()
+	c.must(listen(c.t.Context()))
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := run(ctx); err != nil {
+			c.t.Errorf("%s: %v", name, err)
+		}
+	})
+	stop = sync.OnceFunc(func() { cancel(); running.Wait() })
+	c.t.Cleanup(stop)
+	c.eventually(name+" is ready", func() bool { return ready(httpAddr()) })
+	return stop
+}
+
+func ready(addr string) bool {
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Get("http://" + addr + "/readyz")
+	if err != nil {
+		return false
+	}
+	defer resp.Body.Close()
+	return resp.StatusCode == http.StatusOK
+}
+
+// eventually waits for what must come; how long is for the test's timeout.
+func (c *cluster) eventually(what string, holds func() bool) {
+	c.t.Helper()
+	for start := time.Now(); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Since(start) > time.Minute {
+			c.t.Fatalf("not after a minute: %s", what)
+		}
+	}
+}
+
+func free(s *server.Config) {
+	s.GRPC, s.HTTP, s.DrainDelay = "127.0.0.1:0", "127.0.0.1:0", 50*time.Millisecond
+}
+
+func (c *cluster) cache(i int) string { return filepath.Join(c.dir, fmt.Sprint("cache", i)) }
+
+func (c *cluster) startSearcher(i int) (stop func()) {
+	c.t.Helper()
+	var cfg searcher.Config
+	cfg.SetDefaults()
+	free(&cfg.Config)
+	cfg.ID, cfg.CacheDir, cfg.Replication = fmt.Sprint("s", i), c.cache(i), c.replication
+	// Each run is a process of its own to its metrics.
+	tel, _ := telemetrytest.New(c.t)
+	if i == 0 {
+		tel = c.tel
+	}
+	s, err := searcher.New(cfg, searcher.Deps{Etcd: c.servers.Client(), Bucket: c.bucket, Telemetry: tel})
+	c.must(err)
+	return c.run(cfg.ID, s.Listen, s.Run, func() string { return s.HTTPAddr().String() })
+}
+
+func (c *cluster) startRouter() {
+	c.t.Helper()
+	jobs, err := queue.New(c.servers.Conn(), queue.Config{})
+	c.must(err)
+	var cfg router.Config
+	cfg.SetDefaults()
+	free(&cfg.Config)
+	cfg.Replication = c.replication
+	r, err := router.New(cfg, router.Deps{Etcd: c.servers.Client(), Queue: jobs, Telemetry: c.tel})
+	c.must(err)
+	c.run("router", r.Listen, r.Run, func() string { return r.HTTPAddr().String() })
+	var client server.ClientConfig
+	client.SetDefaults()
+	c.conn, err = server.Dial(r.GRPCAddr().String(), client, c.tel)
+	c.must(err)
+	c.t.Cleanup(func() { c.must(c.conn.Close()) })
+	c.search, c.ingest = searchv1.NewSearchServiceClient(c.conn), ingestv1.NewIngestServiceClient(c.conn)
+}
+
+// publish builds a shard for each map of files and makes them the next
+// generation of the repo, as an indexer does.
+func (c *cluster) publish(repo string, shards ...map[string]string) (revision int64) {
+	c.t.Helper()
+	_, _, err := c.store.PutDesired(c.t.Context(), &catalogv1.Desired{Name: repo, Url: "https://" + repo})
+	c.must(err)
+	lease, err := c.store.AcquireLease(c.t.Context(), repo, 10*time.Second)
+	c.must(err)
+	root := &catalogv1.Root{
+		Repo: repo, Generation: lease.NextGeneration(), Epoch: lease.Desired().Epoch, Url: "https://" + repo,
+		Branches: []*catalogv1.Branch{{Name: "main", Commit: fmt.Sprintf("%040d", lease.NextGeneration())}},
+	}
+	for _, files := range shards {
+		root.Shards = append(root.Shards, c.upload(root, files))
+	}
+	revision, err = c.store.Publish(c.t.Context(), lease, lease.Root(), root)
+	c.must(err)
+	c.must(lease.Release(c.t.Context()))
+	return revision
+}
+
+func (c *cluster) upload(root *catalogv1.Root, files map[string]string) *catalogv1.ShardRef {
+	c.t.Helper()
+	var object bytes.Buffer
+	b, err := build.NewBuilder(&object, build.Options{})
+	c.must(err)
+	c.must(b.AddRepo(docstore.Repo{
+		Name: root.Repo, URL: root.Url, Generation: root.Generation,
+		Branches: []docstore.Branch{{Name: "main", Commit: root.Branches[0].Commit}},
+	}))
+	for _, path := range slices.Sorted(maps.Keys(files)) {
+		c.must(b.Add(build.Document{Path: []byte(path), Content: []byte(files[path]), Branches: []uint32{0}, Language: languageOf(path)}))
+	}
+	result, err := b.Close()
+	c.must(err)
+	digest := searchwire.Digest(result.SHA256)
+	key := "shards/" + digest.String() + ".trawl"
+	c.must(c.bucket.Put(c.t.Context(), key, bytes.NewReader(object.Bytes()), bucket.PutOptions{Size: result.Size, SHA256: result.SHA256}))
+	return &catalogv1.ShardRef{Digest: digest[:], Key: key, SizeBytes: uint64(result.Size), Documents: result.Documents}
+}
+
+func languageOf(path string) string {
+	if strings.HasSuffix(path, ".go") {
+		return "Go"
+	}
+	return ""
+}
+
+// find searches and fails the test on an error.
+func (c *cluster) find(query string, options *searchv1.SearchOptions) *searchv1.SearchResponse {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), 30*time.Second)
+	defer cancel()
+	resp, err := c.search.Search(ctx, &searchv1.SearchRequest{Query: query, Options: options})
+	c.must(err)
+	return resp
+}
+
+// paths are the paths of the answer's files.
+func paths(resp *searchv1.SearchResponse) (list []string) {
+	for _, f := range resp.Files {
+		list = append(list, f.Repo+":"+string(f.Path))
+	}
+	return list
+}
