@@ -178,7 +178,7 @@ func (e evaluation) holds(q query.Q) bool {
 	case *query.And:
 		return !slices.ContainsFunc(q.Children, func(c query.Q) bool { return !e.holds(c) })
 	case *query.Or:
-		return slices.ContainsFunc(q.Children, func(c query.Q) bool { return e.holds(c) })
+		return slices.ContainsFunc(q.Children, e.holds)
 	case *query.Not:
 		return !e.holds(q.Child)
 	case *query.Type:
