@@ -31,9 +31,6 @@ func (d *Decoder) Left() int {
 	return len(d.data) - d.off
 }
 
-// Offset is the number of bytes read.
-func (d *Decoder) Offset() int { return d.off }
-
 // Failf makes the error of a value that is out of its bounds, unless there
 // already is one.
 func (d *Decoder) Failf(format string, args ...any) {
@@ -64,14 +61,6 @@ func (d *Decoder) Bytes(n int) []byte {
 func (d *Decoder) U8() uint8 {
 	if b := d.Bytes(1); b != nil {
 		return b[0]
-	}
-	return 0
-}
-
-// U16 reads two bytes.
-func (d *Decoder) U16() uint16 {
-	if b := d.Bytes(2); b != nil {
-		return le.Uint16(b)
 	}
 	return 0
 }

@@ -22,6 +22,9 @@ type written struct {
 	data  []byte
 }
 
+// tagOf returns the tag of a name of four bytes.
+func tagOf(name string) Tag { return Tag(le.Uint32([]byte(name))) }
+
 // testingT is what *testing.T, *testing.F and *rapid.T share.
 type testingT interface {
 	Helper()
@@ -58,7 +61,7 @@ func sample(t testingT) ([]byte, []written) {
 	sections := []written{
 		{TagUnits, Required, big},
 		{TagLines, Required, nil},
-		{MakeTag("XTRA"), Optional, []byte("a section that only a newer version knows")},
+		{tagOf("XTRA"), Optional, []byte("a section that only a newer version knows")},
 		{TagMasks, Required, big[:ChecksumBlock]},
 	}
 	return write(t, sections...), sections
@@ -71,7 +74,7 @@ func TestRoundTrip(t *testing.T) {
 		for _, name := range names {
 			data := rapid.SliceOfN(rapid.Byte(), 0, 100).Draw(t, "data")
 			data = bytes.Repeat(data, rapid.SampledFrom([]int{1, 1, 40, 400}).Draw(t, "times"))
-			sections = append(sections, written{MakeTag(name), Optional, data})
+			sections = append(sections, written{tagOf(name), Optional, data})
 		}
 		data := write(t, sections...)
 		f, err := NewFile("test", data)
@@ -336,7 +339,7 @@ func TestVerifyEndsWithItsContext(t *testing.T) {
 func TestTags(t *testing.T) {
 	seen := map[Tag]bool{}
 	for _, tag := range Tags() {
-		if seen[tag] || MakeTag(tag.String()) != tag || len(tag.String()) != 4 {
+		if seen[tag] || tagOf(tag.String()) != tag || len(tag.String()) != 4 {
 			t.Errorf("tag %s", tag)
 		}
 		seen[tag] = true

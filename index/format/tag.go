@@ -8,14 +8,6 @@ import (
 // Tag names a section: four ASCII letters, the first in the lowest byte.
 type Tag uint32
 
-// MakeTag returns the tag of a name of four bytes; shorter names are filled
-// with zero bytes, and what is longer is cut.
-func MakeTag(name string) Tag {
-	var b [4]byte
-	copy(b[:], name)
-	return Tag(le.Uint32(b[:]))
-}
-
 // String is the name, or the number where that is not printable.
 func (t Tag) String() string {
 	var b [4]byte

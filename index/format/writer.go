@@ -80,14 +80,6 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Offset is the number of bytes in the open section so far.
-func (w *Writer) Offset() int64 {
-	if !w.open {
-		return 0
-	}
-	return w.sections[len(w.sections)-1].Length
-}
-
 // End ends the open section.
 func (w *Writer) End() error {
 	if w.err == nil && !w.open {
