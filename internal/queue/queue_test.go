@@ -4,137 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
-	"go.uber.org/goleak"
 
-	"github.com/trawl-search/trawl/internal/embedded"
 	"github.com/trawl-search/trawl/internal/queue"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// limit is how long a test waits for what must come; far above what it takes.
-const limit = 30 * time.Second
-
-func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
-
-// brisk is a configuration whose waits suit tests.
-func brisk() queue.Config {
-	return queue.Config{
-		AckWait: 300 * time.Millisecond, MaxDeliver: 3,
-		RetryMin: 10 * time.Millisecond, RetryMax: 40 * time.Millisecond, Logger: quiet(),
-	}
-}
-
-func startNATS(t *testing.T, dir, listen string) *embedded.NATS {
-	t.Helper()
-	n, err := embedded.StartNATS(t.Context(), embedded.Config{Dir: dir, NATSListen: listen, Logger: quiet()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = n.Close() })
-	return n
-}
-
-func newQueue(t *testing.T, nc *nats.Conn, cfg queue.Config) *queue.Queue {
-	t.Helper()
-	q, err := queue.New(nc, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return q
-}
-
-// fresh is a queue on a server of its own.
-func fresh(t *testing.T) (*queue.Queue, *nats.Conn) {
-	t.Helper()
-	nc := startNATS(t, t.TempDir(), "").Conn()
-	q := newQueue(t, nc, brisk())
-	if err := q.Ensure(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	return q, nc
-}
-
-func publish(t *testing.T, q *queue.Queue, jobs ...queue.Job) {
-	t.Helper()
-	for _, job := range jobs {
-		if err := q.Publish(t.Context(), job); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// consume runs Consume until the test ends or stop is called, which waits for it.
-func consume(t *testing.T, q *queue.Queue, workers int, handle queue.Handler) (stop func()) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		if err := q.Consume(ctx, workers, handle); err != nil {
-			t.Errorf("consume: %v", err)
-		}
-	})
-	stop = func() { cancel(); wg.Wait() }
-	t.Cleanup(stop)
-	return stop
-}
-
-func receive[T any](t *testing.T, from <-chan T, what string) T {
-	t.Helper()
-	select {
-	case v := <-from:
-		return v
-	case <-time.After(limit):
-		t.Fatalf("waited in vain for %s", what)
-		panic("unreachable")
-	}
-}
-
-// eventually waits for a condition that other goroutines bring about.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(limit); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited in vain: %s", what)
-		}
-	}
-}
-
-// left counts the messages in a stream.
-func left(t *testing.T, nc *nats.Conn, stream string) uint64 {
-	t.Helper()
-	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := js.Stream(t.Context(), stream)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s.CachedInfo().State.Msgs
-}
-
-func letters(t *testing.T, q *queue.Queue) []queue.DeadLetter {
-	t.Helper()
-	var all []queue.DeadLetter
-	for letter, err := range q.DeadLetters(t.Context()) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, letter)
-	}
-	return all
-}
 
 func TestEveryJobIsDoneOnce(t *testing.T) {
 	q, nc := fresh(t)
@@ -370,99 +249,6 @@ func TestFinishedJobIsSettledWhileStopping(t *testing.T) {
 	stop()
 	if n := left(t, nc, queue.JobStream); n != 0 {
 		t.Errorf("%d messages left", n)
-	}
-}
-
-func TestMessagesSurviveRestart(t *testing.T) {
-	dir := t.TempDir()
-	n := startNATS(t, dir, "")
-	q := newQueue(t, n.Conn(), brisk())
-	stop := consume(t, q, 1, func(_ context.Context, d *queue.Delivery) error {
-		return queue.Permanent(errors.New("reason"))
-	})
-	publish(t, q, queue.Job{Repo: "dead"})
-	eventually(t, "dead letter", func() bool { return left(t, n.Conn(), queue.JobStream) == 0 })
-	stop()
-	publish(t, q, queue.Job{Repo: "waiting"})
-	if err := n.Close(); err != nil {
-		t.Fatal(err)
-	}
-	n = startNATS(t, dir, "")
-	q = newQueue(t, n.Conn(), brisk())
-	if got := letters(t, q); len(got) != 1 || got[0].Repo != "dead" || !strings.Contains(got[0].Reason, "reason") {
-		t.Errorf("letters after restart: %+v", got)
-	}
-	got := make(chan string, 10)
-	consume(t, q, 1, func(_ context.Context, d *queue.Delivery) error { got <- d.Repo; return nil })
-	if repo := receive(t, got, "job after restart"); repo != "waiting" {
-		t.Errorf("got %s", repo)
-	}
-}
-
-// The server goes away under a running Consume, twice: once with its data, and
-// once it comes back with nothing.
-func TestConsumeSurvivesServerRestart(t *testing.T) {
-	dir := t.TempDir()
-	n := startNATS(t, dir, "127.0.0.1:0")
-	url := n.URL()
-	address := strings.TrimPrefix(url, "nats://")
-	nc, err := queue.Connect(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
-	q := newQueue(t, nc, brisk())
-	got := make(chan string, 100)
-	stop := consume(t, q, 2, func(_ context.Context, d *queue.Delivery) error { got <- d.Repo; return nil })
-	defer stop()
-	for i, next := range []string{dir, t.TempDir()} {
-		repo := fmt.Sprintf("before %d", i)
-		eventually(t, "publication", func() bool { return q.Publish(t.Context(), queue.Job{Repo: repo}) == nil })
-		for receive(t, got, repo) != repo {
-		}
-		if err := n.Close(); err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		if err := q.Publish(ctx, queue.Job{Repo: "nobody there"}); err == nil {
-			t.Error("published without a server")
-		}
-		cancel()
-		n = startNATS(t, next, address)
-		repo = fmt.Sprintf("after %d", i)
-		eventually(t, "publication", func() bool { return q.Publish(t.Context(), queue.Job{Repo: repo}) == nil })
-		for receive(t, got, repo) != repo {
-		}
-	}
-}
-
-func TestStartsBeforeTheServer(t *testing.T) {
-	dir := t.TempDir()
-	n := startNATS(t, dir, "127.0.0.1:0")
-	url := n.URL()
-	if err := n.Close(); err != nil {
-		t.Fatal(err)
-	}
-	nc, err := queue.Connect(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
-	q := newQueue(t, nc, brisk())
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	if err := q.Ensure(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("ensured without a server: %v", err)
-	}
-	if err := q.Check(ctx); err == nil {
-		t.Error("ready without a server")
-	}
-	cancel()
-	startNATS(t, dir, strings.TrimPrefix(url, "nats://"))
-	if err := q.Ensure(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := q.Check(t.Context()); err != nil {
-		t.Errorf("not ready: %v", err)
 	}
 }
 

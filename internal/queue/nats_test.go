@@ -1,0 +1,133 @@
+package queue_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"go.uber.org/goleak"
+
+	"github.com/trawl-search/trawl/internal/embedded"
+	"github.com/trawl-search/trawl/internal/queue"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// limit is how long a test waits for what must come; far above what it takes.
+const limit = 30 * time.Second
+
+func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
+
+// brisk is a configuration whose waits suit tests.
+func brisk() queue.Config {
+	return queue.Config{
+		AckWait: 300 * time.Millisecond, MaxDeliver: 3,
+		RetryMin: 10 * time.Millisecond, RetryMax: 40 * time.Millisecond, Logger: quiet(),
+	}
+}
+
+func startNATS(t *testing.T, dir, listen string) *embedded.NATS {
+	t.Helper()
+	n, err := embedded.StartNATS(t.Context(), embedded.Config{Dir: dir, NATSListen: listen, Logger: quiet()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = n.Close() })
+	return n
+}
+
+func newQueue(t *testing.T, nc *nats.Conn, cfg queue.Config) *queue.Queue {
+	t.Helper()
+	q, err := queue.New(nc, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q
+}
+
+// fresh is a queue on a server of its own.
+func fresh(t *testing.T) (*queue.Queue, *nats.Conn) {
+	t.Helper()
+	nc := startNATS(t, t.TempDir(), "").Conn()
+	q := newQueue(t, nc, brisk())
+	if err := q.Ensure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return q, nc
+}
+
+func publish(t *testing.T, q *queue.Queue, jobs ...queue.Job) {
+	t.Helper()
+	for _, job := range jobs {
+		if err := q.Publish(t.Context(), job); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// consume runs Consume until the test ends or stop is called, which waits for it.
+func consume(t *testing.T, q *queue.Queue, workers int, handle queue.Handler) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := q.Consume(ctx, workers, handle); err != nil {
+			t.Errorf("consume: %v", err)
+		}
+	})
+	stop = func() { cancel(); wg.Wait() }
+	t.Cleanup(stop)
+	return stop
+}
+
+func receive[T any](t *testing.T, from <-chan T, what string) T {
+	t.Helper()
+	select {
+	case v := <-from:
+		return v
+	case <-time.After(limit):
+		t.Fatalf("waited in vain for %s", what)
+		panic("unreachable")
+	}
+}
+
+// eventually waits for a condition that other goroutines bring about.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(limit); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited in vain: %s", what)
+		}
+	}
+}
+
+// left counts the messages in a stream.
+func left(t *testing.T, nc *nats.Conn, stream string) uint64 {
+	t.Helper()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := js.Stream(t.Context(), stream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.CachedInfo().State.Msgs
+}
+
+func letters(t *testing.T, q *queue.Queue) []queue.DeadLetter {
+	t.Helper()
+	var all []queue.DeadLetter
+	for letter, err := range q.DeadLetters(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, letter)
+	}
+	return all
+}

@@ -1,0 +1,105 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/trawl-search/trawl/internal/queue"
+)
+
+func TestMessagesSurviveRestart(t *testing.T) {
+	dir := t.TempDir()
+	n := startNATS(t, dir, "")
+	q := newQueue(t, n.Conn(), brisk())
+	stop := consume(t, q, 1, func(_ context.Context, d *queue.Delivery) error {
+		return queue.Permanent(errors.New("reason"))
+	})
+	publish(t, q, queue.Job{Repo: "dead"})
+	eventually(t, "dead letter", func() bool { return left(t, n.Conn(), queue.JobStream) == 0 })
+	stop()
+	publish(t, q, queue.Job{Repo: "waiting"})
+	if err := n.Close(); err != nil {
+		t.Fatal(err)
+	}
+	n = startNATS(t, dir, "")
+	q = newQueue(t, n.Conn(), brisk())
+	if got := letters(t, q); len(got) != 1 || got[0].Repo != "dead" || !strings.Contains(got[0].Reason, "reason") {
+		t.Errorf("letters after restart: %+v", got)
+	}
+	got := make(chan string, 10)
+	consume(t, q, 1, func(_ context.Context, d *queue.Delivery) error { got <- d.Repo; return nil })
+	if repo := receive(t, got, "job after restart"); repo != "waiting" {
+		t.Errorf("got %s", repo)
+	}
+}
+
+// The server goes away under a running Consume, twice: once with its data, and
+// once it comes back with nothing.
+func TestConsumeSurvivesServerRestart(t *testing.T) {
+	dir := t.TempDir()
+	n := startNATS(t, dir, "127.0.0.1:0")
+	url := n.URL()
+	address := strings.TrimPrefix(url, "nats://")
+	nc, err := queue.Connect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	q := newQueue(t, nc, brisk())
+	got := make(chan string, 100)
+	stop := consume(t, q, 2, func(_ context.Context, d *queue.Delivery) error { got <- d.Repo; return nil })
+	defer stop()
+	for i, next := range []string{dir, t.TempDir()} {
+		repo := fmt.Sprintf("before %d", i)
+		eventually(t, "publication", func() bool { return q.Publish(t.Context(), queue.Job{Repo: repo}) == nil })
+		for receive(t, got, repo) != repo {
+		}
+		if err := n.Close(); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		if err := q.Publish(ctx, queue.Job{Repo: "nobody there"}); err == nil {
+			t.Error("published without a server")
+		}
+		cancel()
+		n = startNATS(t, next, address)
+		repo = fmt.Sprintf("after %d", i)
+		eventually(t, "publication", func() bool { return q.Publish(t.Context(), queue.Job{Repo: repo}) == nil })
+		for receive(t, got, repo) != repo {
+		}
+	}
+}
+
+func TestStartsBeforeTheServer(t *testing.T) {
+	dir := t.TempDir()
+	n := startNATS(t, dir, "127.0.0.1:0")
+	url := n.URL()
+	if err := n.Close(); err != nil {
+		t.Fatal(err)
+	}
+	nc, err := queue.Connect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	q := newQueue(t, nc, brisk())
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	if err := q.Ensure(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("ensured without a server: %v", err)
+	}
+	if err := q.Check(ctx); err == nil {
+		t.Error("ready without a server")
+	}
+	cancel()
+	startNATS(t, dir, strings.TrimPrefix(url, "nats://"))
+	if err := q.Ensure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := q.Check(t.Context()); err != nil {
+		t.Errorf("not ready: %v", err)
+	}
+}
