@@ -119,6 +119,20 @@ func (x *Index) Ngrams() (int, error) {
 	return t.ids.Len(), nil
 }
 
+// NextNgram returns the first n-gram at or after id that occurs, or false when
+// there is none.
+func (x *Index) NextNgram(id ngram.ID) (ngram.ID, bool, error) {
+	t, err := x.table()
+	if err != nil {
+		return 0, false, err
+	}
+	i := t.ids.Search(uint64(id))
+	if i == t.ids.Len() {
+		return 0, false, nil
+	}
+	return ngram.ID(t.ids.At(i)), true, nil
+}
+
 // Lookup returns the posting list of an n-gram, or false when it does not occur.
 func (x *Index) Lookup(id ngram.ID) (List, bool, error) {
 	t, err := x.table()

@@ -11,7 +11,8 @@ import (
 // posting lists: as sums over a hash of each posting, since lists and text are
 // in different orders.
 func (s *search) verifyPostings() error {
-	want, err := s.contentSum()
+	extract := ngram.NewExtractor()
+	want, err := s.contentSum(extract)
 	if err != nil {
 		return err
 	}
@@ -29,14 +30,13 @@ func (s *search) verifyPostings() error {
 	if got, err = s.listSum(s.names); err != nil {
 		return err
 	}
-	if got != textSum(ngram.NewExtractor(), names, 0) {
+	if got != textSum(extract, names, 0) {
 		return s.corrupt("posting lists of names do not belong to the paths")
 	}
 	return nil
 }
 
-func (s *search) contentSum() (sum uint64, err error) {
-	extract := ngram.NewExtractor()
+func (s *search) contentSum(extract *ngram.Extractor) (sum uint64, err error) {
 	for blob := range s.content.Blobs() {
 		if err := s.tick(); err != nil {
 			return 0, err
@@ -65,13 +65,13 @@ func textSum(e *ngram.Extractor, text []byte, first uint32) (sum uint64) {
 
 func (s *search) listSum(x *postings.Index) (sum uint64, err error) {
 	var it *postings.Iterator
-	for id := range ngram.ID(ngram.Space) {
-		list, ok, err := x.Lookup(id)
+	for id, ok, err := x.NextNgram(0); ok || err != nil; id, ok, err = x.NextNgram(id + 1) {
 		if err != nil {
 			return 0, err
 		}
-		if !ok {
-			continue
+		list, _, err := x.Lookup(id)
+		if err != nil {
+			return 0, err
 		}
 		if err := s.tick(); err != nil {
 			return 0, err
