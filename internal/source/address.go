@@ -88,7 +88,7 @@ func (p Policy) Resolve(ctx context.Context, raw string) error {
 		return err
 	}
 	_, err = p.allowedAddress(ctx, remote.Host)
-	if rule := (*RuleError)(nil); errors.As(err, &rule) {
+	if rule, ok := errors.AsType[*RuleError](err); ok {
 		return rule
 	}
 	return context.Cause(ctx)

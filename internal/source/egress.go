@@ -143,7 +143,7 @@ func (e *egress) tunnel(w http.ResponseWriter, r *http.Request) {
 	remote, err := e.dial(r.Context(), "https", r.Host)
 	if err != nil {
 		status := http.StatusBadGateway
-		if rule := (*RuleError)(nil); errors.As(err, &rule) {
+		if _, isRule := errors.AsType[*RuleError](err); isRule {
 			status = http.StatusForbidden
 		}
 		http.Error(w, sanitize(err.Error()), status)
@@ -175,7 +175,7 @@ func (e *egress) dial(ctx context.Context, scheme, hostport string) (net.Conn, e
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if rule := (*RuleError)(nil); errors.As(err, &rule) {
+	if rule, ok := errors.AsType[*RuleError](err); ok {
 		if e.refused == nil {
 			e.refused = rule
 		}

@@ -117,8 +117,8 @@ func (f *Fetcher) Fetch(ctx context.Context, mirror, url string, branches []docs
 
 // worthFresh says whether a failure can come from what an old mirror holds.
 func worthFresh(err error) bool {
-	var fail *Failure
-	return errors.As(err, &fail) && (fail.Kind == Damaged || fail.Kind == TooLarge || fail.Kind == Unknown)
+	fail, ok := errors.AsType[*Failure](err)
+	return ok && (fail.Kind == Damaged || fail.Kind == TooLarge || fail.Kind == Unknown)
 }
 
 func (f *Fetcher) fetchOnce(ctx context.Context, mirror, url string, branches []docstore.Branch, progress func(Progress)) ([]docstore.Branch, error) {
@@ -170,14 +170,13 @@ func (f *Fetcher) session(ctx context.Context, url string, fn func(context.Conte
 
 // asFailure gives every error the words of a Failure.
 func asFailure(err error) error {
-	var fail *Failure
-	var rule *RuleError
-	switch {
-	case errors.As(err, &fail):
+	if _, ok := errors.AsType[*Failure](err); ok {
 		return err
-	case errors.As(err, &rule):
+	}
+	if rule, ok := errors.AsType[*RuleError](err); ok {
 		return failure(Refused, rule, rule.Error())
-	case errors.Is(err, errNoSpace):
+	}
+	if errors.Is(err, errNoSpace) {
 		return failure(NoSpace, err, "the indexer's disk is full")
 	}
 	return failure(Unknown, err, sanitize(err.Error()))

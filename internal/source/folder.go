@@ -106,8 +106,9 @@ func (w *folderWalk) below(root *os.Root, name, prefix string, depth int) bool {
 	if err != nil {
 		return w.unreadable(prefix, err)
 	}
-	defer inner.Close()
-	return w.dir(inner, prefix, depth)
+	goOn := w.dir(inner, prefix, depth)
+	_ = inner.Close() // it was only read
+	return goOn
 }
 
 // unreadable yields a folder itself; the source's own is an error.

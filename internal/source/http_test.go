@@ -6,6 +6,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -277,6 +278,17 @@ func TestTooManyBytesOverHTTP(t *testing.T) {
 	if left := children(t); len(left) > 0 {
 		t.Errorf("processes are left: %q", left)
 	}
+}
+
+func TestTooManyBytesOfARealPack(t *testing.T) {
+	r, url, config := httpRepo(t, asIs)
+	noise := make([]byte, 1<<20)
+	rand.NewChaCha8([32]byte{}).Read(noise)
+	r.Files("main", "noise", string(noise))
+	f := newFetcher(t, func(c *FetchConfig) { config(c); c.MaxBytes = 100_000 })
+	mirror := filepath.Join(t.TempDir(), "m")
+	_, err := f.Fetch(t.Context(), mirror, url, []docstore.Branch{{Name: "main"}}, nil)
+	wantFailure(t, err, TooLarge, "100000")
 }
 
 func TestServerThatIsDown(t *testing.T) {

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -91,7 +92,8 @@ func (r *Repository) git(ctx context.Context, stdin []byte, args ...string) ([]b
 	if r.gitDir != "" {
 		args = append([]string{"--git-dir=" + r.gitDir}, args...)
 	}
-	return runGit(ctx, r.env, nil, strings.NewReader(string(stdin)), nil, args...)
+	g := gitRun{env: r.env, maxOutput: maxListing}
+	return g.run(ctx, bytes.NewReader(stdin), args...)
 }
 
 // resolve finds the commits of the wanted branches.
@@ -129,7 +131,7 @@ func (r *Repository) resolveOne(ctx context.Context, name string) (docstore.Bran
 	if err == nil {
 		return docstore.Branch{Name: name, Commit: strings.TrimSpace(string(out))}, nil
 	}
-	if any, anyErr := r.git(ctx, nil, "for-each-ref", "--count=1", "refs/heads"); anyErr == nil && len(any) == 0 {
+	if heads, listErr := r.git(ctx, nil, "for-each-ref", "--count=1", "refs/heads"); listErr == nil && len(heads) == 0 {
 		return docstore.Branch{}, failure(Empty, err, "the repository is empty: it has no commits")
 	}
 	return docstore.Branch{}, failure(NoBranch, err, fmt.Sprintf("the repository has no branch %q", name))

@@ -60,7 +60,7 @@ func allow(schemes ...string) [][2]string {
 
 // unreachable gives a failed look-up its words; the policy's stay.
 func unreachable(err error) error {
-	if rule := (*RuleError)(nil); err == nil || errors.As(err, &rule) {
+	if _, isRule := errors.AsType[*RuleError](err); err == nil || isRule {
 		return err
 	}
 	return failure(Unreachable, err, withDetail("the host cannot be reached", sanitize(err.Error())))
@@ -82,7 +82,7 @@ func (s *session) openHTTP(remote Remote) error {
 	}
 	env, secrets := f.httpsCredentials(remote)
 	s.env = append(gitEnv(config), env...)
-	s.secrets = append(secrets, s.egress.token)
+	s.secrets = append([]string{s.egress.token}, secrets...)
 	return nil
 }
 
@@ -155,29 +155,43 @@ func (s *session) refusal() error {
 	return unreachable(s.egress.err())
 }
 
-// maxOutput bounds what git may print: the names of some million branches.
-const maxOutput = 128 << 20
+// Bounds of what git may print.
+const (
+	// maxAnswer holds the names of a million branches of a remote repository.
+	maxAnswer = 128 << 20
+	// maxListing holds the tree of some eight million files.
+	maxListing = 1 << 30
+)
 
 // run runs git to its end and returns its output.
 func (s *session) run(ctx context.Context, stdin io.Reader, onLine func(string), args ...string) ([]byte, error) {
-	return runGit(ctx, s.env, s.secrets, stdin, onLine, args...)
+	g := gitRun{env: s.env, secrets: s.secrets, maxOutput: maxAnswer, onLine: onLine}
+	return g.run(ctx, stdin, args...)
 }
 
-func runGit(ctx context.Context, env, secrets []string, stdin io.Reader, onLine func(string), args ...string) ([]byte, error) {
+// gitRun is a way to run git to its end.
+type gitRun struct {
+	env       []string
+	secrets   []string // never shown
+	maxOutput int
+	onLine    func(string) // gets git's lines of error output, progress included
+}
+
+func (g *gitRun) run(ctx context.Context, stdin io.Reader, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	cmd := gitCommand(ctx, env, args...)
-	out := &limitedBuffer{limit: maxOutput, exceeded: func() {
+	cmd := gitCommand(ctx, g.env, args...)
+	out := &limitedBuffer{limit: g.maxOutput, exceeded: func() {
 		cancel(failure(TooLarge, nil, "git's answer is too long"))
 	}}
-	said := &lineWriter{onLine: onLine}
+	said := &lineWriter{onLine: g.onLine}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, out, said
 	if err := cmd.Start(); err != nil {
 		return nil, startFailure(err)
 	}
 	if err := finish(ctx, cmd); err != nil {
-		if exit := (*exec.ExitError)(nil); errors.As(err, &exit) || errors.Is(err, exec.ErrWaitDelay) {
-			return nil, explain(redact(said.text(), secrets), err)
+		if _, isExit := errors.AsType[*exec.ExitError](err); isExit || errors.Is(err, exec.ErrWaitDelay) {
+			return nil, explain(redact(said.text(), g.secrets), err)
 		}
 		return nil, err
 	}

@@ -78,8 +78,8 @@ func (x *Indexer) Run(ctx context.Context) error {
 	group.Go(func() error { return x.server.Run(running) })
 	group.Go(func() error { probes.run(running); return nil })
 	group.Go(func() error {
-		tools, err := x.openTools(running, probes.cache)
-		if err != nil {
+		tools, ok := x.openTools(running, probes.cache)
+		if !ok {
 			return nil // the end of the context
 		}
 		x.work(running, store, tools, probes.cache)

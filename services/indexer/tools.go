@@ -21,18 +21,19 @@ const (
 	maxToolsWait = 30 * time.Second
 )
 
-// openTools tries until the cache folder can be used or ctx ends.
-func (x *Indexer) openTools(ctx context.Context, cond *server.Condition) (tools, error) {
+// openTools tries until the cache folder can be used; ok is false when ctx ends
+// before.
+func (x *Indexer) openTools(ctx context.Context, cond *server.Condition) (t tools, ok bool) {
 	for wait := minToolsWait; ; wait = min(2*wait, maxToolsWait) {
 		t, err := x.tryTools()
 		if err == nil {
-			return t, nil
+			return t, true
 		}
 		cond.Unmet(err.Error())
 		x.tel.Logger().WarnContext(ctx, "cannot use the cache folder, trying again", "error", err, "wait", wait)
 		select {
 		case <-ctx.Done():
-			return tools{}, context.Cause(ctx)
+			return tools{}, false
 		case <-time.After(wait):
 		}
 	}

@@ -5,7 +5,7 @@ package sourcetest
 import (
 	"io"
 	"net/http"
-	"net/http/cgi"
+	"net/http/cgi" //nolint:gosec // the warning is of Go before 1.6.3
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -52,7 +52,7 @@ func (r *Repo) Git(args ...string) string {
 // GitIn is Git with a standard input.
 func (r *Repo) GitIn(stdin string, args ...string) string {
 	r.tb.Helper()
-	cmd := exec.Command("git", args...)
+	cmd := exec.CommandContext(r.tb.Context(), "git", args...)
 	cmd.Dir = r.Dir
 	cmd.Stdin = strings.NewReader(stdin)
 	cmd.Env = []string{
@@ -102,7 +102,7 @@ func (r *Repo) Files(branch string, pathsAndContents ...string) string {
 // program.
 func Handler(tb testing.TB, root string) http.Handler {
 	tb.Helper()
-	out, err := exec.Command("git", "--exec-path").Output()
+	out, err := exec.CommandContext(tb.Context(), "git", "--exec-path").Output()
 	if err != nil {
 		tb.Fatal(err)
 	}

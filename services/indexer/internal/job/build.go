@@ -49,7 +49,6 @@ func (t *task) shards(ctx context.Context, dir string, branches []docstore.Branc
 	if err != nil {
 		return shards.Result{}, err
 	}
-	defer src.Close()
 	total := uint64(src.Total())
 	builder := shards.Builder{
 		Bucket: t.Bucket, TempDir: t.Mirrors.TempDir(), Options: t.Build,
@@ -59,7 +58,8 @@ func (t *task) shards(ctx context.Context, dir string, branches []docstore.Branc
 			}
 		},
 	}
-	return builder.Build(ctx, t.repo(src.Branches()), src)
+	result, err := builder.Build(ctx, t.repo(src.Branches()), src)
+	return result, errors.Join(err, src.Close())
 }
 
 // repo is what the shards know of the repo.
@@ -88,8 +88,7 @@ func (t *task) inputs() []byte {
 // dropDamaged removes a mirror that cannot be read, so that the next try
 // fetches it anew.
 func dropDamaged(err error, dir string) error {
-	var fail *source.Failure
-	if errors.As(err, &fail) && (fail.Kind == source.Damaged || fail.Kind == source.Unknown) {
+	if fail, ok := errors.AsType[*source.Failure](err); ok && (fail.Kind == source.Damaged || fail.Kind == source.Unknown) {
 		return errors.Join(err, os.RemoveAll(dir))
 	}
 	return err

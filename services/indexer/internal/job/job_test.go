@@ -327,7 +327,6 @@ func TestStoppedAtEveryStep(t *testing.T) {
 		var mu sync.Mutex
 		counting, seen := false, 0
 		var point string
-		finished := false
 		e := newEnv(t, filepath.Dir(r.Dir), func(p string) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -348,7 +347,7 @@ func TestStoppedAtEveryStep(t *testing.T) {
 		first := e.Handle(ctx, d)
 		mu.Lock()
 		counting = false
-		finished = seen < step
+		finished := seen < step
 		mu.Unlock()
 		cancel()
 		if queue.IsPermanent(first) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -69,7 +68,6 @@ type env struct {
 	*Worker
 	t      *testing.T
 	bucket *watchedBucket
-	now    time.Time
 }
 
 const repoName = "example.com/org/repo"
@@ -241,7 +239,7 @@ func (b *watchedBucket) Put(ctx context.Context, key string, r io.Reader, opts b
 
 func (b *watchedBucket) keys(prefix string) []string {
 	var keys []string
-	for info, err := range iter.Seq2[bucket.Info, error](b.List(context.Background(), prefix)) {
+	for info, err := range b.List(context.Background(), prefix) {
 		if err == nil {
 			keys = append(keys, info.Key)
 		}

@@ -51,10 +51,9 @@ const (
 // judge decides what becomes of a job that failed, and notes it in the status.
 // The lease is nil when the job got none.
 func (w *Worker) judge(ctx context.Context, d *queue.Delivery, lease *catalog.Lease, err error) (Outcome, error) {
-	var fail *source.Failure
-	var store *shards.StoreError
-	var broken *shards.BuildError
-	isSource := errors.As(err, &fail)
+	fail, isSource := errors.AsType[*source.Failure](err)
+	_, isStore := errors.AsType[*shards.StoreError](err)
+	_, isBuild := errors.AsType[*shards.BuildError](err)
 	switch {
 	case errors.Is(err, catalog.ErrNotDesired):
 		return Deleted, nil
@@ -66,11 +65,11 @@ func (w *Worker) judge(ctx context.Context, d *queue.Delivery, lease *catalog.Le
 		return Postponed, queue.Later(err, time.Second)
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), isSource && fail.Kind == source.NoSpace:
 		return w.postpone(ctx, d, lease, fmt.Errorf("the indexer's disk is full: %w", err), noSpaceWait)
-	case errors.As(err, &store):
+	case isStore:
 		return w.postpone(ctx, d, lease, err, brokenWait)
 	case isSource && fail.Kind.Permanent(), errors.Is(err, catalog.ErrTooLarge):
 		return w.fail(ctx, d, lease, err)
-	case isSource, errors.Is(err, errTimeout), errors.As(err, &broken):
+	case isSource, isBuild, errors.Is(err, errTimeout):
 		return w.retry(ctx, d, lease, err)
 	}
 	return Postponed, queue.Later(err, brokenWait) // etcd
@@ -81,12 +80,12 @@ func (w *Worker) retry(ctx context.Context, d *queue.Delivery, lease *catalog.Le
 	if d.NumDelivered >= w.Attempts {
 		return w.fail(ctx, d, lease, fmt.Errorf("%w; tried %d times", err, d.NumDelivered))
 	}
-	w.note(ctx, d, lease, ingestv1.State_STATE_QUEUED, "will be tried again: "+err.Error())
+	w.noteRetry(ctx, d, lease, err)
 	return Retried, err
 }
 
 func (w *Worker) postpone(ctx context.Context, d *queue.Delivery, lease *catalog.Lease, err error, wait time.Duration) (Outcome, error) {
-	w.note(ctx, d, lease, ingestv1.State_STATE_QUEUED, "will be tried again: "+err.Error())
+	w.noteRetry(ctx, d, lease, err)
 	return Postponed, queue.Later(err, wait)
 }
 
@@ -98,6 +97,11 @@ func (w *Worker) fail(ctx context.Context, d *queue.Delivery, lease *catalog.Lea
 		return Postponed, queue.Later(errors.Join(err, noted), brokenWait)
 	}
 	return Failed, queue.Permanent(err)
+}
+
+// noteRetry says that the job comes again, and why. It is lost without harm.
+func (w *Worker) noteRetry(ctx context.Context, d *queue.Delivery, lease *catalog.Lease, err error) {
+	_ = w.note(ctx, d, lease, ingestv1.State_STATE_QUEUED, "will be tried again: "+err.Error())
 }
 
 // note writes the status of a job that did not publish.

@@ -143,7 +143,7 @@ func (r *run) finish(ctx context.Context) error {
 	}
 	ref := &catalogv1.ShardRef{
 		Digest: built.SHA256[:], Key: Key(built.SHA256), SizeBytes: uint64(built.Size),
-		FormatVersion: uint32(format.WriterVersion), Documents: built.Documents,
+		FormatVersion: format.WriterVersion, Documents: built.Documents,
 		ContentBytes: built.ContentBytes, Languages: built.Languages,
 	}
 	if err := r.upload(ctx, ref, built); err != nil {
