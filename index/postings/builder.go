@@ -17,8 +17,8 @@ var (
 	ErrMisuse = errors.New("wrong use of a builder of postings")
 )
 
-// DefaultMaxBytes bounds a Builder's pool by default. Source code takes about 0.5 bytes
-// of it for each of its own, so that this is enough for 4 GiB.
+// DefaultMaxBytes bounds a Builder's pool by default. Source code takes about 0.7
+// bytes of it for each of its own, so that this is enough for 3 GB.
 const DefaultMaxBytes = 2 << 30
 
 // Config sets up a Builder. The zero value has the defaults.
