@@ -51,7 +51,7 @@ func etcdConfig(dir string) embedded.Config {
 	}
 }
 
-func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
+func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 func newStore(t *testing.T) *catalog.Store {
 	return catalog.New(shared.Client(), "/"+t.Name()+"/")

@@ -69,7 +69,7 @@ func (w *repoWatch) run(ctx context.Context) error {
 		channels[i] = w.store.client.Watch(ctx, w.store.key(k, w.name), clientv3.WithRev(revision+1))
 	}
 	for {
-		open := true
+		var open bool
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)

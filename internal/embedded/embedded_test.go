@@ -3,7 +3,6 @@ package embedded_test
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -26,7 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func config(dir string) embedded.Config {
 	return embedded.Config{
 		Dir: dir, Heartbeat: 10 * time.Millisecond, Election: 100 * time.Millisecond,
-		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Logger: slog.New(slog.DiscardHandler),
 	}
 }
 

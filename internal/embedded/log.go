@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 
 	"go.uber.org/zap/zapcore"
 )
@@ -33,7 +34,7 @@ func (c zapCore) Enabled(level zapcore.Level) bool {
 
 // With implements zapcore.Core.
 func (c zapCore) With(fields []zapcore.Field) zapcore.Core {
-	return zapCore{logger: c.logger, fields: append(c.fields[:len(c.fields):len(c.fields)], fields...)}
+	return zapCore{logger: c.logger, fields: append(slices.Clip(c.fields), fields...)}
 }
 
 // Check implements zapcore.Core.
@@ -47,7 +48,7 @@ func (c zapCore) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zapc
 // Write implements zapcore.Core.
 func (c zapCore) Write(entry zapcore.Entry, fields []zapcore.Field) error {
 	encoder := zapcore.NewMapObjectEncoder()
-	for _, f := range append(c.fields[:len(c.fields):len(c.fields)], fields...) {
+	for _, f := range append(slices.Clip(c.fields), fields...) {
 		f.AddTo(encoder)
 	}
 	attrs := make([]slog.Attr, 0, len(encoder.Fields))

@@ -2,7 +2,6 @@ package queue_test
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"sync"
 	"testing"
@@ -21,7 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // limit is how long a test waits for what must come; far above what it takes.
 const limit = 30 * time.Second
 
-func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
+func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 // brisk is a configuration whose waits suit tests.
 func brisk() queue.Config {

@@ -3,7 +3,6 @@ package follow_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
 	"math/rand/v2"
@@ -67,7 +66,7 @@ func (r *reader) waitFor(revision int64) map[string]string {
 // between: two readers, one from the start and one that comes later, must both
 // end with what is stored.
 func TestReadersEndWithWhatIsStored(t *testing.T) {
-	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
+	quiet := slog.New(slog.DiscardHandler)
 	etcd, err := embedded.StartEtcd(t.Context(), embedded.Config{
 		Dir: t.TempDir(), Heartbeat: 10 * time.Millisecond, Election: 100 * time.Millisecond, Logger: quiet,
 	})
