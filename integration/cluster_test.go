@@ -19,8 +19,8 @@ import (
 
 // cluster is Trawl as separate processes on one data folder.
 type cluster struct {
-	t   *testing.T
-	dir string
+	owner *testing.T // whose end ends the processes
+	dir   string
 
 	servers   *process // etcd and NATS
 	indexer   *process
@@ -37,18 +37,18 @@ type cluster struct {
 // newCluster starts everything, with that many searchers.
 func newCluster(t *testing.T, searchers int) *cluster {
 	t.Helper()
-	c := &cluster{t: t, dir: t.TempDir()}
-	c.startAll(searchers)
+	c := &cluster{owner: t, dir: t.TempDir()}
+	c.startAll(t, searchers)
 	return c
 }
 
 // startAll starts every process on the data that is there.
-func (c *cluster) startAll(searchers int) {
-	c.t.Helper()
-	c.servers = start(c.t, "servers", "up", "--roles", "none", "--data-dir", filepath.Join(c.dir, "servers"),
+func (c *cluster) startAll(t *testing.T, searchers int) {
+	t.Helper()
+	c.servers = start(c.owner, "servers", "up", "--roles", "none", "--data-dir", filepath.Join(c.dir, "servers"),
 		"--etcd-listen", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0")
 	type places struct{ etcd, nats string }
-	found := await(c.t, c.servers, "where etcd and NATS are", func(line string) (places, bool) {
+	found := await(t, c.servers, "where etcd and NATS are", func(line string) (places, bool) {
 		var p places
 		n, _ := fmt.Sscanf(line, "ready: etcd %s NATS %s", &p.etcd, &p.nats)
 		p.etcd = strings.TrimSuffix(p.etcd, ",")
@@ -57,19 +57,19 @@ func (c *cluster) startAll(searchers int) {
 	c.etcd, c.nats = found.etcd, found.nats
 	c.searchers = nil
 	for i := range searchers {
-		c.searchers = append(c.searchers, c.startSearcher(i))
+		c.searchers = append(c.searchers, c.startSearcher(t, i))
 	}
-	c.startIndexer()
-	c.startRouter()
+	c.startIndexer(t)
+	c.startRouter(t)
 	for _, p := range c.searchers {
-		c.ready(p)
+		c.ready(t, p)
 	}
 }
 
 // role starts one role with what all roles need.
-func (c *cluster) role(name, role string, args ...string) *process {
-	c.t.Helper()
-	return start(c.t, name, append([]string{role, "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0",
+func (c *cluster) role(t *testing.T, name, role string, args ...string) *process {
+	t.Helper()
+	return start(c.owner, name, append([]string{role, "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0",
 		"--etcd-endpoints", c.etcd, "--drain-delay", "0s"}, args...)...)
 }
 
@@ -80,30 +80,30 @@ func (c *cluster) searcherCache(i int) string {
 	return filepath.Join(c.dir, fmt.Sprintf("searcher%d", i))
 }
 
-func (c *cluster) startSearcher(i int) *process {
-	c.t.Helper()
-	return c.role(fmt.Sprintf("searcher%d", i), "searcher", "--bucket-url", c.bucket(), "--replication", "2",
+func (c *cluster) startSearcher(t *testing.T, i int) *process {
+	t.Helper()
+	return c.role(t, fmt.Sprintf("searcher%d", i), "searcher", "--bucket-url", c.bucket(), "--replication", "2",
 		"--id", fmt.Sprintf("searcher%d", i), "--cache-dir", c.searcherCache(i))
 }
 
-func (c *cluster) startIndexer() {
-	c.t.Helper()
-	c.indexer = c.role("indexer", "indexer", append(c.policy(), "--nats-url", c.nats, "--bucket-url", c.bucket(),
-		"--cache-dir", filepath.Join(c.dir, "indexer"))...)
+func (c *cluster) startIndexer(t *testing.T) {
+	t.Helper()
+	c.indexer = c.role(t, "indexer", "indexer", append(c.policy(), "--nats-url", c.nats, "--bucket-url", c.bucket(),
+		"--cache-dir", filepath.Join(c.dir, "indexer"), "--reconcile-every", "2s")...)
 }
 
-func (c *cluster) startRouter() {
-	c.t.Helper()
-	c.router = c.role("router", "router", append(c.policy(), "--nats-url", c.nats, "--replication", "2")...)
-	at := c.router.addresses(c.t)
+func (c *cluster) startRouter(t *testing.T) {
+	t.Helper()
+	c.router = c.role(t, "router", "router", append(c.policy(), "--nats-url", c.nats, "--replication", "2")...)
+	at := c.router.addresses(t)
 	c.routerHTTP = at.HTTP
 	conn, err := grpc.NewClient(at.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
-		c.t.Fatal(err)
+		t.Fatal(err)
 	}
-	c.t.Cleanup(func() { conn.Close() })
+	c.owner.Cleanup(func() { conn.Close() })
 	c.search, c.ingest = searchv1.NewSearchServiceClient(conn), ingestv1.NewIngestServiceClient(conn)
-	c.ready(c.router)
+	c.ready(t, c.router)
 }
 
 // policy allows the repositories of the tests: folders below the cluster's, and
@@ -113,10 +113,10 @@ func (c *cluster) policy() []string {
 }
 
 // ready waits until a role says it is ready.
-func (c *cluster) ready(p *process) {
-	c.t.Helper()
-	at := p.addresses(c.t)
-	eventually(c.t, p.name+" is ready", func(ctx context.Context) error {
+func (c *cluster) ready(t *testing.T, p *process) {
+	t.Helper()
+	at := p.addresses(t)
+	eventually(t, p.name+" is ready", func(ctx context.Context) error {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+at.HTTP+"/readyz", http.NoBody)
 		if err != nil {
 			return err
@@ -142,31 +142,31 @@ func (c *cluster) killAll() {
 }
 
 // put asks for a repo to be indexed and returns the acknowledged request.
-func (c *cluster) put(url, name string, branches ...string) *ingestv1.PutRepoResponse {
-	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+func (c *cluster) put(t *testing.T, url, name string, branches ...string) *ingestv1.PutRepoResponse {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	put, err := c.ingest.PutRepo(ctx, &ingestv1.PutRepoRequest{Url: url, Name: name, Branches: branches})
 	if err != nil {
-		c.t.Fatalf("PutRepo(%s): %v", url, err)
+		t.Fatalf("PutRepo(%s): %v", url, err)
 	}
 	return put
 }
 
 // settled follows a request until it is published or failed.
-func (c *cluster) settled(put *ingestv1.PutRepoResponse) *ingestv1.RepoStatus {
-	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+func (c *cluster) settled(t *testing.T, put *ingestv1.PutRepoResponse) *ingestv1.RepoStatus {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	stream, err := c.ingest.WatchRepo(ctx, &ingestv1.WatchRepoRequest{Name: put.GetName()})
 	if err != nil {
-		c.t.Fatal(err)
+		t.Fatal(err)
 	}
 	var last *ingestv1.RepoStatus
 	for {
 		m, err := stream.Recv()
 		if err != nil {
-			c.t.Fatalf("watching %s: %v; its last status was %v", put.GetName(), err, last)
+			t.Fatalf("watching %s: %v; its last status was %v", put.GetName(), err, last)
 		}
 		last = m.GetStatus()
 		if last.GetPublishedEpoch() >= put.GetEpoch() || last.GetState() == ingestv1.State_STATE_FAILED && last.GetEpoch() >= put.GetEpoch() {
@@ -176,33 +176,33 @@ func (c *cluster) settled(put *ingestv1.PutRepoResponse) *ingestv1.RepoStatus {
 }
 
 // index indexes a repository and waits until it is published.
-func (c *cluster) index(r *repository, name string, branches ...string) *ingestv1.RepoStatus {
-	c.t.Helper()
-	s := c.settled(c.put(r.path, name, branches...))
+func (c *cluster) index(t *testing.T, r *repository, name string, branches ...string) *ingestv1.RepoStatus {
+	t.Helper()
+	s := c.settled(t, c.put(t, r.path, name, branches...))
 	if s.GetState() == ingestv1.State_STATE_FAILED {
-		c.t.Fatalf("%s was not indexed: %s", name, s.GetReason())
+		t.Fatalf("%s was not indexed: %s", name, s.GetReason())
 	}
 	return s
 }
 
 // query searches with a deadline that leaves time for a slow machine.
-func (c *cluster) query(text string) (*searchv1.SearchResponse, error) {
-	ctx, cancel := context.WithTimeout(c.t.Context(), 30*time.Second)
+func (c *cluster) query(ctx context.Context, text string) (*searchv1.SearchResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	return c.search.Search(ctx, &searchv1.SearchRequest{Query: text})
 }
 
 // expect searches and compares the whole answer: it is complete, its account
 // adds up, and it has exactly the files want, each "repo:path".
-func (c *cluster) expect(text string, want ...string) *searchv1.SearchResponse {
-	c.t.Helper()
-	answer, err := c.query(text)
+func (c *cluster) expect(t *testing.T, text string, want ...string) *searchv1.SearchResponse {
+	t.Helper()
+	answer, err := c.query(t.Context(), text)
 	if err != nil {
-		c.t.Errorf("search %q: %v", text, err)
+		t.Errorf("search %q: %v", text, err)
 		return nil
 	}
 	if err := compare(answer, want); err != nil {
-		c.t.Errorf("search %q: %v", text, err)
+		t.Errorf("search %q: %v", text, err)
 	}
 	return answer
 }

@@ -37,12 +37,12 @@ func get(ctx context.Context, url string) (text string, code int, err error) {
 // wrong and go on.
 func TestBadInput(t *testing.T) {
 	c := newCluster(t, 1)
-	t.Run("URLs", func(t *testing.T) { badURLs(t, c.in(t)) })
-	t.Run("repositories", func(t *testing.T) { badRepositories(t, c.in(t)) })
-	t.Run("queries", func(t *testing.T) { badQueries(t, c.in(t)) })
-	t.Run("requests", func(t *testing.T) { badRequests(t, c.in(t)) })
-	t.Run("odd files", func(t *testing.T) { oddFiles(t, c.in(t)) })
-	t.Run("corrupt shard", func(t *testing.T) { corruptShards(t, c.in(t)) })
+	t.Run("URLs", func(t *testing.T) { badURLs(t, c) })
+	t.Run("repositories", func(t *testing.T) { badRepositories(t, c) })
+	t.Run("queries", func(t *testing.T) { badQueries(t, c) })
+	t.Run("requests", func(t *testing.T) { badRequests(t, c) })
+	t.Run("odd files", func(t *testing.T) { oddFiles(t, c) })
+	t.Run("corrupt shard", func(t *testing.T) { corruptShards(t, c) })
 	for _, p := range append([]*process{c.router, c.indexer, c.servers}, c.searchers...) {
 		if !p.running() {
 			t.Errorf("%s did not survive: %v", p.name, p.err)
@@ -53,7 +53,7 @@ func TestBadInput(t *testing.T) {
 func badURLs(t *testing.T, c *cluster) {
 	for url, rule := range map[string]string{
 		"--upload-pack=touch":                 "dash",
-		"https://-oProxyCommand=x/y":          "dash",
+		"https://-oProxyCommand=x/y":          "host",
 		"ext::sh -c touch% x":                 "transport-helper",
 		"ftp://example.org/r":                 "scheme",
 		"git://example.org/r":                 "scheme",
@@ -110,19 +110,19 @@ func badRepositories(t *testing.T, c *cluster) {
 	absent := httptest.NewServer(http.NotFoundHandler())
 	defer absent.Close()
 	for _, tt := range []struct{ name, url, branch, reason string }{
-		{"missing folder", filepath.Join(c.dir, "nowhere"), "", "not"},
-		{"not a repository", notGit, "", "not"},
+		{"missing folder", filepath.Join(c.dir, "nowhere"), "", "no such folder"},
+		{"not a repository", notGit, "", "does not exist"},
 		{"empty", empty.path, "", "empty"},
 		{"missing branch", good.path, "no-such-branch", "no-such-branch"},
 		{"locked", locked.URL + "/r", "", "credentials"},
-		{"absent", absent.URL + "/r", "", "not"},
+		{"absent", absent.URL + "/r", "", "does not exist"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var branches []string
 			if tt.branch != "" {
 				branches = []string{tt.branch}
 			}
-			s := c.in(t).settled(c.in(t).put(tt.url, "bad/"+strings.ReplaceAll(tt.name, " ", "-"), branches...))
+			s := c.settled(t, c.put(t, tt.url, "bad/"+strings.ReplaceAll(tt.name, " ", "-"), branches...))
 			if s.GetState() != ingestv1.State_STATE_FAILED || !strings.Contains(strings.ToLower(s.GetReason()), tt.reason) {
 				t.Errorf("%v; want failed, with a reason that has %q", s, tt.reason)
 			}
@@ -131,13 +131,13 @@ func badRepositories(t *testing.T, c *cluster) {
 			}
 		})
 	}
-	c.index(good, "good")
-	c.expect("a good one", "good:a.txt")
+	c.index(t, good, "good")
+	c.expect(t, "a good one", "good:a.txt")
 }
 
 func badQueries(t *testing.T, c *cluster) {
 	for text, position := range map[string]uint32{"foo (bar": 4, "foo or": 4, "a[b": 0, "(foo))": 5} {
-		_, err := c.query(text)
+		_, err := c.query(t.Context(), text)
 		if status.Code(err) != codes.InvalidArgument {
 			t.Errorf("query %q: %v", text, err)
 			continue
@@ -149,7 +149,7 @@ func badQueries(t *testing.T, c *cluster) {
 			t.Errorf("query %q: position %d, want %d or later", text, detail.GetPosition(), position)
 		}
 	}
-	_, err := c.query(strings.Repeat("(", 3000) + "a" + strings.Repeat(")", 3000))
+	_, err := c.query(t.Context(), strings.Repeat("(", 3000)+"a"+strings.Repeat(")", 3000))
 	if d := queryError(err); status.Code(err) != codes.InvalidArgument || d.GetLimit() == "" {
 		t.Errorf("a query too deep: %v", err)
 	}
@@ -195,8 +195,8 @@ func oddFiles(t *testing.T, c *cluster) {
 	r.git("add", "-A", "-f")
 	r.git("update-index", "--add", "--cacheinfo", "160000,"+strings.Repeat("12", 20)+",module")
 	r.git("commit", "-q", "-m", "odd")
-	c.index(r, "odd")
-	c.expect("r:odd oddities -f:deep", "odd:new\nline.txt", "odd:latin\xe9.txt", "odd:-dash.txt")
+	c.index(t, r, "odd")
+	c.expect(t, "r:odd oddities -f:deep", "odd:new\nline.txt", "odd:latin\xe9.txt", "odd:-dash.txt")
 	list, err := c.search.List(t.Context(), &searchv1.ListRequest{Query: "r:^odd$", MaxSkippedFiles: 100})
 	if err != nil || len(list.GetRepos()) != 1 {
 		t.Fatalf("List: %v, %v", list, err)
@@ -214,7 +214,7 @@ func oddFiles(t *testing.T, c *cluster) {
 		if reasons[path] != want {
 			t.Errorf("%s was skipped for %v, want %v", path, reasons[path], want)
 		}
-		c.expect("r:odd f:^"+path+"$", "odd:"+path)
+		c.expect(t, "r:odd f:^"+path+"$", "odd:"+path)
 	}
 }
 
@@ -233,17 +233,16 @@ func corruptShards(t *testing.T, c *cluster) {
 		{"cut under a running searcher", func(path string, _ int64) error { return os.Truncate(path, 0) }, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c := c.in(t)
 			if !tt.live {
 				c.searchers[0].stop(t)
 			}
 			damageAll(t, c.searcherCache(0), tt.damage)
 			if !tt.live {
-				c.searchers[0] = c.startSearcher(0)
+				c.searchers[0] = c.startSearcher(t, 0)
 				c.searchers[0].addresses(t)
 			}
 			eventually(t, "the answer is whole again", func(context.Context) error {
-				answer, err := c.query("a good one")
+				answer, err := c.query(t.Context(), "a good one")
 				if err != nil {
 					return err
 				}

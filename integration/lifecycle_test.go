@@ -22,9 +22,9 @@ import (
 func TestLifeOfRepositories(t *testing.T) {
 	c := newCluster(t, 3)
 	alpha, beta, gamma := threeRepositories(t, c.dir)
-	c.index(alpha, "example.org/alpha")
-	c.index(beta, "example.org/beta", "main", "release")
-	c.index(gamma, "example.org/gamma")
+	c.index(t, alpha, "example.org/alpha")
+	c.index(t, beta, "example.org/beta", "main", "release")
+	c.index(t, gamma, "example.org/gamma")
 
 	t.Run("search across repositories", func(t *testing.T) { searchAcross(t, c) })
 	t.Run("the command line finds the same", func(t *testing.T) { searchByCommand(t, c) })
@@ -54,7 +54,7 @@ func threeRepositories(t *testing.T, dir string) (alpha, beta, gamma *repository
 }
 
 func searchAcross(t *testing.T, c *cluster) {
-	answer := c.in(t).expect("c:heron", "example.org/alpha:bird.go", "example.org/beta:src/pond.py",
+	answer := c.expect(t, "c:heron", "example.org/alpha:bird.go", "example.org/beta:src/pond.py",
 		"example.org/beta:src/released.py", "example.org/gamma:Heron.txt")
 	for _, f := range answer.GetFiles() {
 		chunk := f.GetChunks()[0]
@@ -65,20 +65,12 @@ func searchAcross(t *testing.T, c *cluster) {
 			t.Errorf("%s: the match is %q", f.GetPath(), found)
 		}
 	}
-	c.in(t).expect("HERON", "example.org/gamma:Heron.txt")
-	c.in(t).expect(`lang:python re\w+Only`, "example.org/beta:src/released.py")
-	c.in(t).expect("b:release heron", "example.org/beta:src/pond.py", "example.org/beta:src/released.py")
-	c.in(t).expect("r:alpha or betaonly", "example.org/alpha:bird.go", "example.org/alpha:doc/notes.md", "example.org/beta:src/pond.py")
-	c.in(t).expect("f:heron -lang:python", "example.org/gamma:Heron.txt")
-	c.in(t).expect("no such words anywhere")
-}
-
-// in returns the cluster with another test to report to.
-func (c *cluster) in(t *testing.T) *cluster {
-	t.Helper()
-	copied := *c
-	copied.t = t
-	return &copied
+	c.expect(t, "HERON", "example.org/gamma:Heron.txt")
+	c.expect(t, `lang:python re\w+Only`, "example.org/beta:src/released.py")
+	c.expect(t, "b:release heron", "example.org/beta:src/pond.py", "example.org/beta:src/released.py")
+	c.expect(t, "r:alpha or betaonly", "example.org/alpha:bird.go", "example.org/alpha:doc/notes.md", "example.org/beta:src/pond.py")
+	c.expect(t, "f:heron -lang:python", "example.org/gamma:Heron.txt")
+	c.expect(t, "no such words anywhere")
 }
 
 func searchByCommand(t *testing.T, c *cluster) {
@@ -115,27 +107,27 @@ func getFile(t *testing.T, c *cluster) {
 }
 
 func update(t *testing.T, c *cluster, alpha *repository) {
-	before := c.in(t).index(alpha, "example.org/alpha") // nothing new: the same generation
+	before := c.index(t, alpha, "example.org/alpha") // nothing new: the same generation
 	alpha.write("bird.go", "package bird\n\n// The heron flies.\nfunc Fly() { secondCommit() }\n")
 	commit := alpha.commit("second")
-	after := c.in(t).index(alpha, "example.org/alpha")
+	after := c.index(t, alpha, "example.org/alpha")
 	if before.GetGeneration() != 1 || after.GetGeneration() != 2 {
 		t.Errorf("generations %d and %d, want 1 and 2", before.GetGeneration(), after.GetGeneration())
 	}
-	answer := c.in(t).expect("secondCommit", "example.org/alpha:bird.go")
+	answer := c.expect(t, "secondCommit", "example.org/alpha:bird.go")
 	if len(answer.GetFiles()) == 1 && answer.GetFiles()[0].GetCommit() != commit {
 		t.Errorf("found at commit %s, want %s", answer.GetFiles()[0].GetCommit(), commit)
 	}
-	c.in(t).expect("alphaOnly")
-	c.in(t).expect("heron waits")
+	c.expect(t, "alphaOnly")
+	c.expect(t, "heron waits")
 }
 
 func remove(t *testing.T, c *cluster) {
 	if _, err := c.ingest.DeleteRepo(t.Context(), &ingestv1.DeleteRepoRequest{Name: "example.org/beta"}); err != nil {
 		t.Fatal(err)
 	}
-	c.in(t).expect("c:heron", "example.org/alpha:bird.go", "example.org/gamma:Heron.txt")
-	c.in(t).expect("betaOnly")
+	c.expect(t, "c:heron", "example.org/alpha:bird.go", "example.org/gamma:Heron.txt")
+	c.expect(t, "betaOnly")
 	if _, err := c.ingest.GetRepo(t.Context(), &ingestv1.GetRepoRequest{Name: "example.org/beta"}); status.Code(err) != codes.NotFound {
 		t.Errorf("GetRepo of a deleted repo: %v", err)
 	}
@@ -149,7 +141,7 @@ func killSearcher(t *testing.T, c *cluster) {
 	var answered sync.WaitGroup
 	answered.Add(cap(results)) // one for each worker's first answers
 	for range cap(results) {
-		go func() { results <- askUntil(c, stop, answered.Done) }()
+		go func() { results <- askUntil(t.Context(), c, stop, answered.Done) }()
 	}
 	answered.Wait()
 	c.searchers[0].kill()
@@ -161,14 +153,14 @@ func killSearcher(t *testing.T, c *cluster) {
 			t.Errorf("while a searcher died: %v", err)
 		}
 	}
-	c.searchers[0] = c.in(t).startSearcher(0)
-	c.in(t).ready(c.searchers[0])
-	c.in(t).expect("c:heron", "example.org/alpha:bird.go", "example.org/gamma:Heron.txt")
+	c.searchers[0] = c.startSearcher(t, 0)
+	c.ready(t, c.searchers[0])
+	c.expect(t, "c:heron", "example.org/alpha:bird.go", "example.org/gamma:Heron.txt")
 }
 
 // askUntil queries until stop is closed; it fails at the first answer that is
 // not the whole truth. It calls warm once it has a few answers.
-func askUntil(c *cluster, stop <-chan struct{}, warm func()) error {
+func askUntil(ctx context.Context, c *cluster, stop <-chan struct{}, warm func()) error {
 	for n := 0; ; n++ {
 		if n == 10 {
 			warm()
@@ -178,7 +170,7 @@ func askUntil(c *cluster, stop <-chan struct{}, warm func()) error {
 			return nil
 		default:
 		}
-		answer, err := c.query("c:heron")
+		answer, err := c.query(ctx, "c:heron")
 		if err == nil {
 			err = compare(answer, []string{"example.org/alpha:bird.go", "example.org/gamma:Heron.txt"})
 		}
@@ -197,17 +189,17 @@ func crashAll(t *testing.T, c *cluster, gamma *repository) {
 	c.indexer.kill()
 	gamma.write("late.txt", "acknowledged before the crash\n")
 	gamma.commit("late")
-	put := c.in(t).put(gamma.path, "example.org/gamma")
+	put := c.put(t, gamma.path, "example.org/gamma")
 	c.killAll()
 	wipeNATS(t, filepath.Join(c.dir, "servers"))
-	c.in(t).restart(c, 3)
+	c.startAll(t, 3)
 
-	c.in(t).expect("c:heron", "example.org/alpha:bird.go", "example.org/gamma:Heron.txt")
-	c.in(t).expect("secondCommit", "example.org/alpha:bird.go")
-	if s := c.in(t).settled(put); s.GetState() != ingestv1.State_STATE_PUBLISHED {
+	c.expect(t, "c:heron", "example.org/alpha:bird.go", "example.org/gamma:Heron.txt")
+	c.expect(t, "secondCommit", "example.org/alpha:bird.go")
+	if s := c.settled(t, put); s.GetState() != ingestv1.State_STATE_PUBLISHED {
 		t.Fatalf("the request from before the crash: %v", s)
 	}
-	c.in(t).expect("acknowledged before", "example.org/gamma:late.txt")
+	c.expect(t, "acknowledged before", "example.org/gamma:late.txt")
 	list, err := c.search.List(t.Context(), &searchv1.ListRequest{})
 	if err != nil || len(list.GetRepos()) != 2 {
 		t.Errorf("repositories after the crash: %v, %v", list.GetRepos(), err)
@@ -216,15 +208,6 @@ func crashAll(t *testing.T, c *cluster, gamma *repository) {
 		p.stop(t)
 	}
 	c.servers.stop(t)
-}
-
-// restart starts everything again, in processes of original.
-func (c *cluster) restart(original *cluster, searchers int) {
-	c.t.Helper()
-	c.startAll(searchers)
-	t := original.t
-	*original = *c
-	original.t = t
 }
 
 // wipeNATS removes what the embedded NATS server keeps.
@@ -244,10 +227,10 @@ func wipeNATS(t *testing.T, dir string) {
 // TestRolesWaitForServers: roles that start before etcd and NATS wait for
 // them, say so, and work once they are there.
 func TestRolesWaitForServers(t *testing.T) {
-	c := &cluster{t: t, dir: t.TempDir(), etcd: "http://127.0.0.1:1", nats: "nats://127.0.0.1:1"}
-	c.searchers = []*process{c.startSearcher(0)}
-	c.startIndexer()
-	router := c.role("router", "router", "--nats-url", c.nats)
+	c := &cluster{owner: t, dir: t.TempDir(), etcd: "http://127.0.0.1:1", nats: "nats://127.0.0.1:1"}
+	c.searchers = []*process{c.startSearcher(t, 0)}
+	c.startIndexer(t)
+	router := c.role(t, "router", "router", "--nats-url", c.nats)
 	roles := []*process{c.searchers[0], c.indexer, router}
 	for _, p := range roles {
 		at := p.addresses(t)
