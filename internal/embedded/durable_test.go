@@ -1,6 +1,11 @@
 package embedded
 
-import "testing"
+import (
+	"testing"
+
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.uber.org/zap"
+)
 
 // What is acknowledged must be on disk. A test cannot cut the power, so it looks
 // at the settings that decide.
@@ -13,6 +18,7 @@ func TestWritesAreSynced(t *testing.T) {
 	if err != nil || conf.UnsafeNoFsync {
 		t.Errorf("etcd does not sync: %v", err)
 	}
+	conf.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
 	if err := conf.Validate(); err != nil {
 		t.Errorf("default timing is refused: %v", err)
 	}

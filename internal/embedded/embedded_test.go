@@ -1,6 +1,7 @@
 package embedded_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -100,6 +101,22 @@ func TestOtherProcessesConnect(t *testing.T) {
 	defer nc.Close()
 	if err := nc.FlushTimeout(10 * time.Second); err != nil {
 		t.Errorf("NATS over TCP: %v", err)
+	}
+}
+
+// An ordinary start and end says nothing that would worry anybody.
+func TestQuietLog(t *testing.T) {
+	var log bytes.Buffer
+	cfg := config(t.TempDir())
+	cfg.EtcdListen = "127.0.0.1:0"
+	cfg.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	for range 2 {
+		if err := start(t, cfg).Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if log.Len() > 0 {
+		t.Errorf("log:\n%s", &log)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -36,6 +37,7 @@ type Etcd struct {
 	lock     *os.File
 	sockets  string // folder of the unix sockets
 	logging  sync.WaitGroup
+	closing  atomic.Bool
 }
 
 // StartEtcd starts etcd alone on cfg.Dir/etcd and returns when it answers. The
@@ -58,6 +60,8 @@ func StartEtcd(ctx context.Context, cfg Config) (started *Etcd, err error) {
 	if err != nil {
 		return nil, err
 	}
+	log := zapCore{logger: cfg.logger().With("server", "etcd"), closing: &e.closing}
+	conf.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.New(log))
 	if e.server, err = embed.StartEtcd(conf); err != nil {
 		return nil, err
 	}
@@ -90,6 +94,7 @@ func (e *Etcd) Endpoint() string { return e.endpoint }
 
 // Close stops client and server and waits for them. What was acknowledged is on disk.
 func (e *Etcd) Close() error {
+	e.closing.Store(true)
 	var errs []error
 	if e.client != nil {
 		errs = append(errs, e.client.Close())
@@ -163,6 +168,5 @@ func etcdConfig(cfg Config, dir, sockets string) (*embed.Config, error) {
 	c.AutoCompactionMode, c.AutoCompactionRetention = embed.CompactorModeRevision, keptRevisions
 	c.QuotaBackendBytes = storeQuota
 	c.EnableGRPCGateway = false
-	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.New(zapCore{logger: cfg.logger().With("server", "etcd")}))
 	return c, nil
 }

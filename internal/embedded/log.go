@@ -5,23 +5,27 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync/atomic"
 
 	"go.uber.org/zap/zapcore"
 )
 
 // zapCore passes etcd's log on to slog, quieter: etcd tells its whole
-// configuration at each start, and warns of what is normal with one member.
+// configuration at each start, warns of what is normal with one member, and calls
+// an error what it tries again a moment later. What lasts, its clients report.
+// Once closing is set each closed listener is an error to etcd, and nothing to us.
 type zapCore struct {
-	logger *slog.Logger
-	fields []zapcore.Field
+	logger  *slog.Logger
+	closing *atomic.Bool
+	fields  []zapcore.Field
 }
 
-func slogLevel(level zapcore.Level) slog.Level {
+func (c zapCore) level(level zapcore.Level) slog.Level {
 	switch {
-	case level >= zapcore.ErrorLevel:
-		return slog.LevelWarn
-	case level == zapcore.WarnLevel:
-		return slog.LevelInfo - 1
+	case level > zapcore.ErrorLevel: // the process is about to end
+		return slog.LevelError
+	case level == zapcore.ErrorLevel && !c.closing.Load():
+		return slog.LevelInfo
 	default:
 		return slog.LevelDebug
 	}
@@ -29,12 +33,12 @@ func slogLevel(level zapcore.Level) slog.Level {
 
 // Enabled implements zapcore.LevelEnabler.
 func (c zapCore) Enabled(level zapcore.Level) bool {
-	return level >= zapcore.InfoLevel && c.logger.Enabled(context.Background(), slogLevel(level))
+	return level >= zapcore.InfoLevel && c.logger.Enabled(context.Background(), c.level(level))
 }
 
 // With implements zapcore.Core.
 func (c zapCore) With(fields []zapcore.Field) zapcore.Core {
-	return zapCore{logger: c.logger, fields: append(slices.Clip(c.fields), fields...)}
+	return zapCore{logger: c.logger, closing: c.closing, fields: append(slices.Clip(c.fields), fields...)}
 }
 
 // Check implements zapcore.Core.
@@ -55,7 +59,7 @@ func (c zapCore) Write(entry zapcore.Entry, fields []zapcore.Field) error {
 	for key, value := range encoder.Fields {
 		attrs = append(attrs, slog.Any(key, value))
 	}
-	c.logger.LogAttrs(context.Background(), slogLevel(entry.Level), entry.Message, attrs...)
+	c.logger.LogAttrs(context.Background(), c.level(entry.Level), entry.Message, attrs...)
 	return nil
 }
 
