@@ -14,7 +14,7 @@ type Config struct {
 	server.Config
 
 	ID        string        `config:"id" doc:"name of this searcher, unlike any other's; the same after a restart keeps its shards in place"`
-	Advertise string        `config:"advertise" doc:"HOST:PORT at which routers reach the gRPC server; empty: the address it listens on"`
+	Advertise string        `config:"advertise" doc:"HOST:PORT at which routers reach the gRPC server; empty: the address it listens on, or the host's name where that is every interface"`
 	CacheDir  string        `config:"cache-dir" doc:"folder for shards; kept between restarts, of one searcher only"`
 	LeaseTTL  time.Duration `config:"lease-ttl" doc:"how long routers take a searcher for live that gives no sign"`
 

@@ -7,7 +7,10 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/netip"
+	"os"
 	"runtime"
+	"strconv"
 	"sync"
 	"time"
 
@@ -143,9 +146,23 @@ func (s *Searcher) serve(follower *placement.Follower) {
 func (s *Searcher) record() *catalogv1.Searcher {
 	address := s.cfg.Advertise
 	if address == "" {
-		address = s.GRPCAddr().String()
+		address = reachable(s.GRPCAddr().String())
 	}
 	return &catalogv1.Searcher{Id: s.cfg.ID, Address: address, StartedAt: timestamppb.Now()}
+}
+
+// reachable is the address that others can call when this process listens on
+// the one given: on all interfaces means under the host's name.
+func reachable(listening string) string {
+	addr, err := netip.ParseAddrPort(listening)
+	if err != nil || !addr.Addr().IsUnspecified() {
+		return listening
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return listening
+	}
+	return net.JoinHostPort(host, strconv.Itoa(int(addr.Port())))
 }
 
 // leave tells routers, while calls are still taken, to prefer others.

@@ -18,7 +18,7 @@ import (
 // GetFile implements searchv1.SearchServiceServer. It asks all shards of the
 // repo at once: roots do not tell which of them holds a path.
 func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (resp *searchv1.GetFileResponse, err error) {
-	defer func(start time.Time) { s.metrics.observe("get_file", start, nil, err) }(time.Now())
+	defer func(start time.Time) { s.metrics.observe("get_file", start, nil, err) }(s.metrics.begin())
 	if err := refusePlan(req.Plan); err != nil {
 		return nil, err
 	}

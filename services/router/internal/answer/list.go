@@ -13,7 +13,7 @@ import (
 
 // List implements searchv1.SearchServiceServer.
 func (s *Service) List(ctx context.Context, req *searchv1.ListRequest) (resp *searchv1.ListResponse, err error) {
-	defer func(start time.Time) { s.metrics.observe("list", start, resp.GetCoverage(), err) }(time.Now())
+	defer func(start time.Time) { s.metrics.observe("list", start, resp.GetCoverage(), err) }(s.metrics.begin())
 	if err := refusePlan(req.Plan); err != nil {
 		return nil, err
 	}

@@ -17,6 +17,8 @@ type Metrics struct {
 	latency *prometheus.HistogramVec
 	shards  *prometheus.CounterVec
 	calls   prometheus.Counter
+	// inflight counts the calls that are being answered.
+	inflight prometheus.Gauge
 }
 
 // NewMetrics registers the metrics.
@@ -32,14 +34,24 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 		calls: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "trawl_router_searcher_calls_total", Help: "Calls sent to searchers, repeated ones included.",
 		}),
+		inflight: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "trawl_router_queries_inflight", Help: "Searches that are being answered.",
+		}),
 	}
-	if err := errors.Join(r.Register(m.latency), r.Register(m.shards), r.Register(m.calls)); err != nil {
+	if err := errors.Join(r.Register(m.latency), r.Register(m.shards), r.Register(m.calls), r.Register(m.inflight)); err != nil {
 		return nil, fmt.Errorf("register the metrics of searches: %w", err)
 	}
 	return m, nil
 }
 
+// begin counts a call that is being answered; observe, its end.
+func (m *Metrics) begin() time.Time {
+	m.inflight.Inc()
+	return time.Now()
+}
+
 func (m *Metrics) observe(method string, start time.Time, c *searchv1.Coverage, err error) {
+	m.inflight.Dec()
 	outcome := "complete"
 	switch {
 	case err != nil:

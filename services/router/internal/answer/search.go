@@ -19,7 +19,7 @@ import (
 
 // Search implements searchv1.SearchServiceServer.
 func (s *Service) Search(ctx context.Context, req *searchv1.SearchRequest) (resp *searchv1.SearchResponse, err error) {
-	start := time.Now()
+	start := s.metrics.begin()
 	defer func() { s.metrics.observe("search", start, resp.GetCoverage(), err) }()
 	whole, asking, cancel := s.cfg.Budget.split(ctx)
 	defer cancel()

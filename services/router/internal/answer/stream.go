@@ -2,7 +2,6 @@ package answer
 
 import (
 	"cmp"
-	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
@@ -17,7 +16,7 @@ import (
 // go out as searchers finish, so that beyond max_files it depends on them which
 // are sent; in top_k mode the best are sent, in order, when all have finished.
 func (s *Service) StreamSearch(req *searchv1.StreamSearchRequest, stream grpc.ServerStreamingServer[searchv1.StreamSearchResponse]) (err error) {
-	start := time.Now()
+	start := s.metrics.begin()
 	var coverage *searchv1.Coverage
 	defer func() { s.metrics.observe("stream_search", start, coverage, err) }()
 	whole, asking, cancel := s.cfg.Budget.split(stream.Context())

@@ -251,6 +251,20 @@ func TestWaitsForShardsThatAreLoading(t *testing.T) {
 	})
 }
 
+// TestSearcherSeesTheDeadlineFirst: its error is one of time, not a failure.
+func TestSearcherSeesTheDeadlineFirst(t *testing.T) {
+	for _, code := range []codes.Code{codes.DeadlineExceeded, codes.Canceled} {
+		call := func(context.Context, fanout.Target, []searchwire.Shard) (reply, error) {
+			return reply{}, status.Error(code, "its clock is ahead")
+		}
+		account := searchwire.NewAccount(someShards(1))
+		fanout.Scatter(t.Context(), fanout.Policy{}, someShards(1), account, (&world{searchers: 1}).candidates, call, func([]searchwire.Digest) {})
+		if c := account.Coverage(); c.NotReached != 1 {
+			t.Errorf("%s: coverage %v", code, c)
+		}
+	}
+}
+
 func TestLargePlansAreCut(t *testing.T) {
 	var shards []searchwire.Shard
 	for i := range 4500 {

@@ -51,7 +51,7 @@ func (s *scatter[R]) settle(o outcome[R]) {
 
 // callFailed passes on all tasks of a call that gave nothing usable.
 func (s *scatter[R]) callFailed(o outcome[R]) {
-	if s.ctx.Err() != nil {
+	if s.ctx.Err() != nil || timeIsOver(o.err) {
 		for _, t := range o.tasks {
 			s.account.Uncovered(t.shard.Digest, deadline, says(o.target, "did not answer before the deadline"))
 		}
@@ -65,6 +65,14 @@ func (s *scatter[R]) callFailed(o outcome[R]) {
 		t.fail(reason, says(o.target, status.Convert(o.err).Message()))
 	}
 	s.dispatch(o.tasks)
+}
+
+// timeIsOver says whether a searcher ended the call because its copy of the
+// deadline passed, which can be a moment before ours does: gRPC then resets the
+// stream, which reads as a cancellation.
+func timeIsOver(err error) bool {
+	code := status.Code(err)
+	return code == codes.DeadlineExceeded || code == codes.Canceled
 }
 
 // fail counts a candidate that failed. When others failed for better reasons

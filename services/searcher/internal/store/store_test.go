@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -364,7 +363,7 @@ func TestManyUsers(t *testing.T) {
 				if i%29 == 0 {
 					h.Corrupt(&format.CorruptError{File: "f", Section: "s", Reason: "r"})
 				}
-				if h.Shard.(*opened).closed.Load() || !bytes.HasPrefix([]byte(content(h)), []byte("shard ")) {
+				if h.Shard.(*opened).closed.Load() || !strings.HasPrefix(content(h), "shard ") {
 					t.Error("used after it was closed")
 				}
 				h.Release()

@@ -1,0 +1,79 @@
+package fanout_test
+
+import (
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/trawl-search/trawl/internal/registry"
+	"github.com/trawl-search/trawl/internal/searchwire"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+	"github.com/trawl-search/trawl/services/router/internal/fanout"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func members(draining string, ids ...string) (list []*catalogv1.Searcher) {
+	for _, id := range ids {
+		list = append(list, &catalogv1.Searcher{Id: id, Address: id + ":1", Draining: id == draining})
+	}
+	return list
+}
+
+// TestCandidates: those a shard is placed on come first, in the order that the
+// searchers themselves work out; one that drains comes last.
+func TestCandidates(t *testing.T) {
+	ids := []string{"a", "b", "c", "d", "e"}
+	for i := range 50 {
+		digest := searchwire.Digest{byte(i)}
+		rank := registry.Rank(digest, ids)
+		got := fanout.NewDirectory(members("", ids...), 2).Candidates(digest)
+		if len(got) != 4 || got[0].ID != rank[0] || got[1].ID != rank[1] || got[0].Address != rank[0]+":1" {
+			t.Fatalf("candidates %v, rank %v", got, rank)
+		}
+		got = fanout.NewDirectory(members(rank[0], ids...), 2).Candidates(digest)
+		if got[0].ID != rank[1] || got[1].ID != rank[2] || got[len(got)-1].ID != rank[0] {
+			t.Fatalf("%s drains: candidates %v, rank %v", rank[0], got, rank)
+		}
+	}
+	if got := fanout.NewDirectory(nil, 2).Candidates(searchwire.Digest{}); len(got) != 0 {
+		t.Errorf("nobody is live, and candidates are %v", got)
+	}
+}
+
+func TestConnectionsAreKept(t *testing.T) {
+	var dialed []*grpc.ClientConn
+	c := fanout.NewConns(func(addr string) (*grpc.ClientConn, error) {
+		conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+		dialed = append(dialed, conn)
+		return conn, err
+	})
+	for _, addr := range []string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:1"} {
+		if _, err := c.Client(addr); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(dialed) != 2 {
+		t.Fatalf("dialed %d times", len(dialed))
+	}
+	now, live := time.Now(), map[string]bool{"127.0.0.1:1": true}
+	closed := func(i int) bool { return dialed[i].GetState() == connectivity.Shutdown }
+	for _, after := range []time.Duration{0, time.Minute} {
+		if err := c.Keep(live, now.Add(after)); err != nil || closed(0) || closed(1) {
+			t.Errorf("after %v: %v, closed %v %v", after, err, closed(0), closed(1))
+		}
+	}
+	if err := c.Keep(live, now.Add(time.Hour)); err != nil || closed(0) || !closed(1) {
+		t.Errorf("in the end: %v, closed %v %v", err, closed(0), closed(1))
+	}
+	if err := c.Close(); err != nil || !closed(0) {
+		t.Errorf("closed: %v", err)
+	}
+	if _, err := c.Client("127.0.0.1:1"); err == nil {
+		t.Error("dialed after Close")
+	}
+}

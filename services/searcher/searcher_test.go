@@ -1,0 +1,155 @@
+package searcher_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"github.com/trawl-search/trawl/internal/bucket"
+	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/embedded"
+	"github.com/trawl-search/trawl/internal/registry"
+	"github.com/trawl-search/trawl/internal/telemetry/telemetrytest"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+	"github.com/trawl-search/trawl/services/searcher"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestLife: a searcher that starts while etcd is away says so, comes up with
+// it under the address it got, answers no caller without a plan, and leaves the
+// registry when it ends.
+func TestLife(t *testing.T) {
+	dir := t.TempDir()
+	etcd := freeAddress(t)
+	client, err := catalog.Connect(catalog.Options{Endpoints: []string{"http://" + etcd}})
+	must(t, err)
+	defer client.Close()
+
+	tel, _ := telemetrytest.New(t)
+	var cfg searcher.Config
+	cfg.SetDefaults()
+	cfg.GRPC, cfg.HTTP, cfg.DrainDelay = "127.0.0.1:0", "127.0.0.1:0", 0
+	cfg.ID, cfg.CacheDir = "s0", filepath.Join(dir, "cache")
+	s, err := searcher.New(cfg, searcher.Deps{Etcd: client, Bucket: bucket.NewMemory(1 << 20), Telemetry: tel})
+	must(t, err)
+	must(t, s.Listen(t.Context()))
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := s.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	stop := sync.OnceFunc(func() { cancel(); running.Wait() })
+	defer stop()
+	if body := eventually(t, s.HTTPAddr().String(), "etcd"); !strings.Contains(body, "registered") {
+		t.Errorf("while etcd is away: %s", body)
+	}
+
+	servers := startServers(t, dir, etcd)
+	defer servers.Close()
+	eventually(t, s.HTTPAddr().String(), "ready")
+	members := registry.NewMembers(t.Context(), servers.Client(), "", slog.New(slog.DiscardHandler))
+	defer members.Close()
+	now, err := members.WaitListed(t.Context())
+	must(t, err)
+	if len(now.Searchers) != 1 || now.Searchers[0].Address != s.GRPCAddr().String() {
+		t.Errorf("registered as %v", now.Searchers)
+	}
+	refusesCallers(t, s.GRPCAddr().String())
+	stop()
+	for now = members.Snapshot(); len(now.Searchers) > 0; now = members.Snapshot() {
+		<-now.Changed()
+	}
+}
+
+// freeAddress is where etcd will listen once it is started.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer ln.Close()
+	return ln.Addr().String()
+}
+
+func startServers(t *testing.T, dir, etcd string) *embedded.Embedded {
+	t.Helper()
+	servers, err := embedded.Start(t.Context(), embedded.Config{
+		Dir: filepath.Join(dir, "servers"), EtcdListen: etcd, Heartbeat: 10 * time.Millisecond,
+		Logger: slog.New(slog.DiscardHandler),
+	})
+	must(t, err)
+	return servers
+}
+
+// eventually waits until /readyz holds the text.
+func eventually(t *testing.T, addr, text string) string {
+	t.Helper()
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	for start := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		if resp, err := client.Get("http://" + addr + "/readyz"); err == nil {
+			body, err := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			if err == nil && strings.Contains(string(body), text) {
+				return string(body)
+			}
+		}
+		if time.Since(start) > time.Minute {
+			t.Fatalf("readiness never says %q", text)
+		}
+	}
+}
+
+func refusesCallers(t *testing.T, addr string) {
+	t.Helper()
+	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	must(t, err)
+	defer conn.Close()
+	c := searchv1.NewSearchServiceClient(conn)
+	if _, err := c.Search(t.Context(), &searchv1.SearchRequest{Query: "x"}); status.Code(err) != codes.FailedPrecondition {
+		t.Errorf("a caller without a plan: %v", err)
+	}
+	bad := &searchv1.Plan{Shards: []*searchv1.PlannedShard{{Digest: []byte("short")}}}
+	if _, err := c.Search(t.Context(), &searchv1.SearchRequest{Query: "x", Plan: bad}); status.Code(err) != codes.InvalidArgument {
+		t.Errorf("a plan with half a digest: %v", err)
+	}
+	unknown := &searchv1.Plan{Shards: []*searchv1.PlannedShard{{Digest: make([]byte, 32), Repos: []string{"r"}}}}
+	resp, err := c.Search(t.Context(), &searchv1.SearchRequest{Query: "x", Plan: unknown})
+	if err != nil || resp.Coverage.Failed != 1 || resp.Coverage.Uncovered[0].Reason != searchv1.UncoveredReason_UNCOVERED_REASON_NOT_COVERED {
+		t.Errorf("a shard that is not held: %v, %v", resp, err)
+	}
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	var cfg searcher.Config
+	cfg.SetDefaults()
+	if err := cfg.Validate(); err != nil {
+		t.Errorf("the defaults: %v", err)
+	}
+	cfg.ID, cfg.Loads = "", 0
+	err := cfg.Validate()
+	if err == nil || !strings.Contains(err.Error(), "id") || !strings.Contains(err.Error(), "loads") {
+		t.Errorf("got %v", err)
+	}
+}
