@@ -237,6 +237,20 @@ func TestFetchRefusesMalformedObjects(t *testing.T) {
 	wantFailure(t, err, Damaged, "not sound")
 }
 
+// TestFetchOddDefaultBranch has a default branch that no record can name.
+func TestFetchOddDefaultBranch(t *testing.T) {
+	r := sourcetest.New(t)
+	r.Files("main", "a", "1")
+	r.Git("branch", "\xff", "main")
+	r.Git("symbolic-ref", "HEAD", "refs/heads/\xff")
+	f := newFetcher(t, local(r))
+	_, err := f.Branches(t.Context(), r.Dir, nil)
+	wantFailure(t, err, Refused, "UTF-8")
+	if got := fetchAll(t, f, filepath.Join(t.TempDir(), "m"), r.Dir, "main"); got["a@main"] != "1" {
+		t.Errorf("got %v", got)
+	}
+}
+
 func TestFetchEndsWithItsContext(t *testing.T) {
 	r := sourcetest.New(t)
 	r.Files("main", "a", "1")

@@ -88,6 +88,9 @@ func (r refs) choose(want []string) ([]docstore.Branch, error) {
 		case name == "":
 			return nil, failure(NoBranch, nil, "the repository's HEAD is not on a branch; name the branches to index")
 		}
+		if err := CheckBranch(name); err != nil { // the default branch can be called anything
+			return nil, err
+		}
 		if !slices.ContainsFunc(chosen, func(b docstore.Branch) bool { return b.Name == name }) {
 			chosen = append(chosen, docstore.Branch{Name: name, Commit: commit})
 		}

@@ -153,6 +153,9 @@ func TestResolveRefusesNamesOfPrivateAddresses(t *testing.T) {
 	if _, err := p.allowedAddress(t.Context(), "127.0.0.1"); !errors.As(err, &rule) {
 		t.Errorf("got %v, want a rule", err)
 	}
+	if _, err := p.allowedAddress(t.Context(), "localhost"); !errors.As(err, &rule) {
+		t.Errorf("a name of a private address: got %v, want a rule", err)
+	}
 	p.PrivateNetworks = []string{"127.0.0.0/8"}
 	if got, err := p.allowedAddress(t.Context(), "127.0.0.1"); err != nil || got.String() != "127.0.0.1" {
 		t.Errorf("got %v, %v", got, err)

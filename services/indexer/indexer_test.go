@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"log/slog"
 	"net/http"
 	"path/filepath"
@@ -56,11 +57,11 @@ func (b *brokenBucket) Put(ctx context.Context, key string, r io.Reader, opts bu
 	return b.Bucket.Put(ctx, key, r, opts)
 }
 
-func (b *brokenBucket) Stat(ctx context.Context, key string) (bucket.Info, error) {
+func (b *brokenBucket) List(ctx context.Context, prefix string) iter.Seq2[bucket.Info, error] {
 	if b.broken.Load() {
-		return bucket.Info{}, errBroken
+		return func(yield func(bucket.Info, error) bool) { yield(bucket.Info{}, errBroken) }
 	}
-	return b.Bucket.Stat(ctx, key)
+	return b.Bucket.List(ctx, prefix)
 }
 
 func newRole(t *testing.T, folders ...string) *role {

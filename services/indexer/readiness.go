@@ -20,8 +20,6 @@ const (
 	probeEvery   = 5 * time.Second
 	brokenEvery  = time.Second
 	probeTimeout = 5 * time.Second
-	// probeKey is looked for in the bucket; that it is not there is an answer.
-	probeKey = "probe"
 	// probeBytes are written to the cache folder to see that there is room.
 	probeBytes = 1 << 20
 )
@@ -50,7 +48,7 @@ func (p *probes) run(ctx context.Context) {
 			return err
 		})
 		well = check(ctx, p.queue, p.deps.Queue.Check) && well
-		well = check(ctx, p.bucket, p.probeBucket) && well
+		well = check(ctx, p.bucket, func(ctx context.Context) error { return bucket.Reachable(ctx, p.deps.Bucket) }) && well
 		return check(ctx, p.git, func(ctx context.Context) error {
 			_, err := source.GitVersion(ctx)
 			return err
@@ -93,14 +91,6 @@ func check(ctx context.Context, cond *server.Condition, probe func(context.Conte
 		cond.Met()
 	}
 	return err == nil
-}
-
-func (p *probes) probeBucket(ctx context.Context) error {
-	_, err := p.deps.Bucket.Stat(ctx, probeKey)
-	if errors.Is(err, bucket.ErrNotFound) {
-		return nil
-	}
-	return err
 }
 
 // probeDisk sees whether a file can be written.

@@ -59,6 +59,9 @@ func (t *task) shards(ctx context.Context, dir string, branches []docstore.Branc
 		},
 	}
 	result, err := builder.Build(ctx, t.repo(src.Branches()), src)
+	if n := src.Omitted(); n > 0 {
+		t.Log.WarnContext(ctx, "files left out: their paths are too long", "repo", t.desired.GetName(), "files", n)
+	}
 	return result, errors.Join(err, src.Close())
 }
 

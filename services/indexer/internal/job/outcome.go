@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"syscall"
 	"time"
 
@@ -104,10 +105,21 @@ func (w *Worker) noteRetry(ctx context.Context, d *queue.Delivery, lease *catalo
 	_ = w.note(ctx, d, lease, ingestv1.State_STATE_QUEUED, "will be tried again: "+err.Error())
 }
 
+// maxReason bounds the reason in a status, in bytes.
+const maxReason = 2000
+
+// clip makes a reason fit for a record: text, and not too long.
+func clip(reason string) string {
+	if len(reason) > maxReason {
+		reason = reason[:maxReason] + "…"
+	}
+	return strings.ToValidUTF8(reason, "\uFFFD")
+}
+
 // note writes the status of a job that did not publish.
 func (w *Worker) note(ctx context.Context, d *queue.Delivery, lease *catalog.Lease, state ingestv1.State, reason string) error {
 	err := w.Store.PutStatus(ctx, d.Repo, &catalogv1.Status{
-		State: state, Reason: reason, Epoch: lease.Desired().GetEpoch(), Attempts: uint32(d.NumDelivered), UpdatedAt: timestamppb.Now(),
+		State: state, Reason: clip(reason), Epoch: lease.Desired().GetEpoch(), Attempts: uint32(d.NumDelivered), UpdatedAt: timestamppb.Now(),
 	}, lease)
 	if err != nil {
 		w.Log.InfoContext(ctx, "status not written", "repo", d.Repo, "error", err)
