@@ -83,7 +83,7 @@ case $mode:$repo in
 short:*) small_repository ;;
 *:)
 	go_repository
-	queries=('"func NewReader\("' 'f:^net/http/ case:yes Hijacker -f:_test\.go$' 'sync\.(RW)?Mutex\s+// lang:go' 'KELVIN or TODO\(adg\)' 'c:unsafe f:\.s$')
+	queries=('"func NewReader" lang:go' 'f:^net/http/ case:yes Hijacker -f:_test\.go$' 'sync\.(RW)?Mutex\s+// lang:go' 'KELVIN or TODO\(adg\)' 'c:unsafe f:\.s$')
 	;;
 esac
 [ "$mode" = short ] && queries=('catch fish' 'f:\.go$ Fish -Haul')

@@ -115,6 +115,19 @@ func (p *process) tail(n int) string {
 	return strings.Join(p.lines[max(0, len(p.lines)-n):], "\n")
 }
 
+// count counts the lines that hold text.
+func (p *process) count(text string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := 0
+	for _, line := range p.lines {
+		if strings.Contains(line, text) {
+			n++
+		}
+	}
+	return n
+}
+
 // await returns what find makes of the first line that it accepts.
 func await[T any](t *testing.T, p *process, what string, find func(line string) (T, bool)) T {
 	t.Helper()

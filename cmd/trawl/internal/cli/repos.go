@@ -144,7 +144,7 @@ func languages(r *searchv1.RepoEntry, n int) string {
 	}
 	var names []string
 	for _, l := range largest(r.GetLanguages(), n) {
-		names = append(names, fmt.Sprintf("%s %d%%", l.GetLanguage(), (l.GetBytes()*100+total/2)/max(total, 1)))
+		names = append(names, fmt.Sprintf("%s %d%%", cmp.Or(l.GetLanguage(), "other"), (l.GetBytes()*100+total/2)/max(total, 1)))
 	}
 	return strings.Join(names, ", ")
 }
