@@ -7,7 +7,7 @@ import (
 	"github.com/trawl-search/trawl/internal/config"
 	"github.com/trawl-search/trawl/internal/searchwire"
 	"github.com/trawl-search/trawl/internal/server"
-	"github.com/trawl-search/trawl/internal/source"
+	"github.com/trawl-search/trawl/internal/source/origin"
 )
 
 // Config is the settings of a router.
@@ -22,7 +22,7 @@ type Config struct {
 	MaxBytes       config.Bytes  `config:"max-bytes" doc:"most bytes of content in one answer"`
 
 	Searcher server.ClientConfig `config:"searcher"`
-	Source   source.Policy       `config:"source"`
+	Source   origin.Policy       `config:"source"`
 }
 
 // SetDefaults implements config.Settings.

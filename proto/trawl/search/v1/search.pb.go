@@ -512,7 +512,8 @@ type Plan struct {
 	// Revision of the roots that the plan was made from.
 	Revision int64 `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
 	// What each type:repo of the query stands for, in the order in which the
-	// query language resolves them: only a router sees all repos.
+	// query language resolves them: only a router sees all repos. A List with
+	// fewer of them than the query has lists the repos of the next one.
 	Resolved      []*RepoNames `protobuf:"bytes,4,rep,name=resolved,proto3" json:"resolved,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

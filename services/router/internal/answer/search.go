@@ -42,7 +42,9 @@ func (s *Service) Search(ctx context.Context, req *searchv1.SearchRequest) (resp
 	if resp.Coverage, err = q.close(whole, p.options.RequireComplete); err != nil {
 		return nil, err
 	}
-	resp.Files, resp.NextPageToken = p.cut(lists, q.layout.Revision)
+	if resp.Files, resp.NextPageToken, err = p.cut(lists, q.layout.Revision); err != nil {
+		return nil, err
+	}
 	p.finish(start)
 	return resp, nil
 }
@@ -99,16 +101,29 @@ func (p *searchPage) perSearcher() *searchv1.SearchOptions {
 
 // cut makes the page out of what all searchers gave, and the token of the next
 // one. The largest page of all may be followed by an empty one.
-func (p *searchPage) cut(lists [][]*searchv1.FileMatch, revision int64) (files []*searchv1.FileMatch, next []byte) {
+func (p *searchPage) cut(lists [][]*searchv1.FileMatch, revision int64) (files []*searchv1.FileMatch, next []byte, err error) {
 	limit := int(p.options.MaxFiles)
 	files = searchwire.Merge(limit+1, lists...)
 	more := len(files) > limit || limit == searchwire.MaxFiles && len(files) == limit
 	files = files[:min(limit, len(files))]
-	searchwire.LimitBytes(files, p.options.MaxBytes)
-	if more && len(files) > 0 {
-		next = page.Encode(p.question, page.Cursor{After: searchwire.Key(files[len(files)-1]), Revision: revision})
+	if more {
+		if files, next = p.endAt(files, revision); next == nil {
+			return nil, nil, searchwire.FieldError(codes.FailedPrecondition, "options.max_files",
+				"the next page cannot be named, the paths here are too long; ask for more files at once")
+		}
 	}
-	return files, next
+	searchwire.LimitBytes(files, p.options.MaxBytes)
+	return files, next, nil
+}
+
+// endAt ends the page at its last file, or before files whose path is too long
+// for a token: those begin the next page.
+func (p *searchPage) endAt(files []*searchv1.FileMatch, revision int64) (kept []*searchv1.FileMatch, next []byte) {
+	for n := len(files); n > 0 && next == nil; n-- {
+		kept = files[:n]
+		next = page.Encode(p.question, page.Cursor{After: searchwire.Key(files[n-1]), Revision: revision})
+	}
+	return kept, next
 }
 
 func (p *searchPage) finish(start time.Time) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -68,6 +69,32 @@ func TestPagesAreTheWholeOrder(t *testing.T) {
 			rt.Fatalf("pages give %d files: %v\nwant %d: %v", len(got), got, len(all), all)
 		}
 	})
+}
+
+// TestPagesAroundLongPaths: a page does not end at a path that no token can hold.
+func TestPagesAroundLongPaths(t *testing.T) {
+	long := strings.Repeat("x", 5000)
+	c := start(t, 1, func(c *cluster) {
+		c.searchers[0].files[d(1)] = []*searchv1.FileMatch{file("r", "a", 4), file("r", long, 3), file("r", "b", 2), file("r", "c", 1)}
+	})
+	var lengths []int
+	for token := []byte(nil); ; {
+		resp, err := c.Search(t.Context(), &searchv1.SearchRequest{Query: "q", PageToken: token, Options: &searchv1.SearchOptions{MaxFiles: 2}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		lengths = append(lengths, len(resp.Files))
+		if token = resp.NextPageToken; token == nil {
+			break
+		}
+	}
+	if !slices.Equal(lengths, []int{1, 2, 1}) {
+		t.Errorf("pages of %v files", lengths)
+	}
+	_, err := c.Search(t.Context(), &searchv1.SearchRequest{Query: "q", Options: &searchv1.SearchOptions{MaxFiles: 1}})
+	if err != nil {
+		t.Fatalf("the first page ends well: %v", err)
+	}
 }
 
 func TestPageTokenOfAnotherQuery(t *testing.T) {

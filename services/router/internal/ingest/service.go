@@ -15,7 +15,7 @@ import (
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/queue"
 	"github.com/trawl-search/trawl/internal/searchwire"
-	"github.com/trawl-search/trawl/internal/source"
+	"github.com/trawl-search/trawl/internal/source/origin"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
@@ -34,14 +34,14 @@ type Service struct {
 	ingestv1.UnimplementedIngestServiceServer
 	store  *catalog.Store
 	jobs   Jobs
-	policy source.Policy
+	policy origin.Policy
 	log    *slog.Logger
 	// draining is closed when streams must end.
 	draining <-chan struct{}
 }
 
 // New makes a service. Watches end when draining is closed.
-func New(store *catalog.Store, jobs Jobs, policy source.Policy, draining <-chan struct{}, log *slog.Logger) *Service {
+func New(store *catalog.Store, jobs Jobs, policy origin.Policy, draining <-chan struct{}, log *slog.Logger) *Service {
 	return &Service{store: store, jobs: jobs, policy: policy, draining: draining, log: log}
 }
 
@@ -63,21 +63,21 @@ func (s *Service) PutRepo(ctx context.Context, req *ingestv1.PutRepoRequest) (*i
 
 // check returns the repo's name, or which rule the request breaks.
 func (s *Service) check(req *ingestv1.PutRepoRequest) (name string, err error) {
-	if err := source.CheckURL(req.Url, s.policy); err != nil {
+	if err := origin.CheckURL(req.Url, s.policy); err != nil {
 		return "", ruleError("url", err)
 	}
 	for _, b := range req.Branches {
-		if err := source.CheckBranch(b); err != nil {
+		if err := origin.CheckBranch(b); err != nil {
 			return "", ruleError("branches", err)
 		}
 	}
 	if req.Name != "" {
-		if err := source.CheckName(req.Name); err != nil {
+		if err := origin.CheckName(req.Name); err != nil {
 			return "", ruleError("name", err)
 		}
 		return req.Name, nil
 	}
-	if name, err = source.RepoName(req.Url); err != nil {
+	if name, err = origin.RepoName(req.Url); err != nil {
 		return "", ruleError("url", err)
 	}
 	return name, nil

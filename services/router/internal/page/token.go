@@ -66,8 +66,8 @@ func (q Question) mark() []byte {
 	return h.Sum(nil)[:markSize]
 }
 
-// Encode makes the token of the page that follows c. The token of a place whose
-// names are longer than a token may be is nil: such an answer cannot be paged.
+// Encode makes the token of the page that follows c. It is nil for a place
+// whose names are longer than a token may be: no page can end there.
 func Encode(q Question, c Cursor) []byte {
 	t := append([]byte{version}, q.mark()...)
 	t = binary.BigEndian.AppendUint64(t, math.Float64bits(c.After.Score))
