@@ -78,8 +78,7 @@ func (f *Finder) Find(text []byte, from int) (start, end int, ok bool) {
 // one's prefix would hold more runes than the pattern has.
 func (f *Finder) findAnchored(text []byte, from int) (start, end int, ok bool) {
 	before, after := f.runes[:f.anchor], f.runes[f.anchor+1:]
-	at := twoBytes{text: text, a: f.lo, b: f.up}
-	for i := at.next(from); i >= 0; i = at.next(i + 1) {
+	for i := indexEither(text, f.lo, f.up, from); i >= 0; i = indexEither(text, f.lo, f.up, i+1) {
 		start, ok := matchBackward(text[from:i], before)
 		if !ok {
 			continue
@@ -91,43 +90,31 @@ func (f *Finder) findAnchored(text []byte, from int) (start, end int, ok bool) {
 	return 0, 0, false
 }
 
-// twoBytes finds either of two bytes, remembering where each comes next so
-// that a frequent one does not make the rare one be searched again.
-type twoBytes struct {
-	text         []byte
-	a, b         byte
-	nextA, nextB int // 0 before the first search; else position + 1
-}
+// Windows in which indexEither looks for both bytes: so large that searching
+// them is fast, so small that a rare byte is not searched far beyond a
+// frequent one.
+const (
+	firstWindow = 64
+	lastWindow  = 16 << 10
+)
 
-func (t *twoBytes) next(from int) int {
-	t.nextA = advance(t.text, t.a, from, t.nextA)
-	if t.a == t.b {
-		return t.position(t.nextA)
+// indexEither returns the first place of either byte at or after from; -1 if
+// there is none.
+func indexEither(text []byte, a, b byte, from int) int {
+	for size := firstWindow; from < len(text); from, size = from+size, min(2*size, lastWindow) {
+		window := text[from:min(from+size, len(text))]
+		at := bytes.IndexByte(window, a)
+		if at >= 0 {
+			window = window[:at]
+		}
+		if i := bytes.IndexByte(window, b); a != b && i >= 0 {
+			at = i
+		}
+		if at >= 0 {
+			return from + at
+		}
 	}
-	t.nextB = advance(t.text, t.b, from, t.nextB)
-	return t.position(min(t.nextA, t.nextB))
-}
-
-func (t *twoBytes) position(next int) int {
-	if next > len(t.text) {
-		return -1
-	}
-	return next - 1
-}
-
-// advance returns one more than the first place of c at or after from, and
-// len(text)+1 or more when there is none. known is an earlier result.
-func advance(text []byte, c byte, from, known int) int {
-	if known > from {
-		return known
-	}
-	if from >= len(text) {
-		return len(text) + 1
-	}
-	if i := bytes.IndexByte(text[from:], c); i >= 0 {
-		return from + i + 1
-	}
-	return len(text) + 1
+	return -1
 }
 
 // matchForward compares runes with the text that starts at i and returns where they end.

@@ -149,7 +149,7 @@ func (s *search) typeNode(q *query.Type) (node, error) {
 	case query.KindFileName:
 		return &fileNameNode{child}, err
 	case query.KindRepo:
-		return nil, fmt.Errorf("query %s: type:repo must be resolved before a shard is searched", q)
+		return nil, fmt.Errorf("%s: %w", q, query.ErrUnresolved)
 	}
 	return child, err
 }

@@ -16,7 +16,7 @@ type span struct {
 type document struct {
 	s    *search
 	id   uint32
-	blob uint32 // docstore.NoBlob when the content is not searchable
+	blob uint32
 	repo int
 
 	path     []byte // valid when hasPath

@@ -108,48 +108,60 @@ func pathChunk(path []byte, spans []span) Chunk {
 }
 
 // cutChunks cuts out the lines that hold spans, with context lines around
-// them. Spans ascend; those that share a line share a chunk.
+// them. Spans ascend; those that share a line, or whose context touches, share
+// a chunk. It looks at each byte of those lines a few times only, however many
+// spans a line has.
 func cutChunks(text []byte, spans []span, context int) []Chunk {
 	var chunks []Chunk
-	pos := cursor{text: text, line: 1}
+	pos := cursor{text: text, line: 1, column: 1}
 	for i := 0; i < len(spans); {
-		lo, hi := linesAround(text, spans[i], context)
-		j := i + 1
-		for ; j < len(spans); j++ {
-			l, h := linesAround(text, spans[j], context)
-			if l > hi {
-				break
+		l := linesOf(text, spans[i], 0)
+		lo := before(text, l.lo, context)
+		hi := after(text, l.hi, context)
+		c := Chunk{Start: pos.locate(lo)}
+		for ; i < len(spans); i++ {
+			if int(spans[i].end) > l.hi+1 || int(spans[i].start) > l.hi {
+				l = linesOf(text, spans[i], min(l.hi+1, int(spans[i].start)))
+				if before(text, l.lo, context) > hi && len(c.Ranges) > 0 {
+					break
+				}
+				hi = max(hi, after(text, l.hi, context))
 			}
-			hi = max(hi, h)
+			hi = max(hi, int(spans[i].end))
+			c.Ranges = append(c.Ranges, Range{pos.locate(int(spans[i].start)), pos.locate(int(spans[i].end))})
 		}
-		c := Chunk{Content: bytes.Clone(text[lo:hi]), Start: pos.locate(lo)}
-		for _, sp := range spans[i:j] {
-			c.Ranges = append(c.Ranges, Range{pos.locate(int(sp.start)), pos.locate(int(sp.end))})
-		}
+		c.Content = bytes.Clone(text[lo:hi])
 		chunks = append(chunks, c)
-		i = j
 	}
 	return chunks
 }
 
-// linesAround returns the bounds of the lines that sp covers and of context
-// lines before and after them, without the last newline unless sp covers it.
-func linesAround(text []byte, sp span, context int) (lo, hi int) {
-	lo = bytes.LastIndexByte(text[:sp.start], '\n') + 1
-	for range context {
-		if lo == 0 {
-			break
-		}
+// lines are the bounds of the lines that a span covers; hi is the place of the
+// newline that ends the last one, or the end of the text.
+type lines struct{ lo, hi int }
+
+// linesOf finds the lines of sp; a line starts at from, or earlier ones do not matter.
+func linesOf(text []byte, sp span, from int) lines {
+	return lines{
+		lo: from + bytes.LastIndexByte(text[from:sp.start], '\n') + 1,
+		hi: lineEnd(text, int(sp.end)-1),
+	}
+}
+
+// before returns the start of the line that is n lines before the one at lo.
+func before(text []byte, lo, n int) int {
+	for ; n > 0 && lo > 0; n-- {
 		lo = bytes.LastIndexByte(text[:lo-1], '\n') + 1
 	}
-	hi = lineEnd(text, int(sp.end)-1) // the line of the last byte, which may be its newline
-	for range context {
-		if hi >= len(text) {
-			break
-		}
+	return lo
+}
+
+// after returns the end of the line that is n lines after the one that ends at hi.
+func after(text []byte, hi, n int) int {
+	for ; n > 0 && hi < len(text); n-- {
 		hi = lineEnd(text, hi+1)
 	}
-	return lo, max(hi, int(sp.end))
+	return hi
 }
 
 func lineEnd(text []byte, from int) int {
@@ -159,12 +171,11 @@ func lineEnd(text []byte, from int) int {
 	return len(text)
 }
 
-// cursor finds the locations of ascending offsets.
+// cursor finds the locations of ascending offsets that rune borders are at.
 type cursor struct {
-	text      []byte
-	at        int // offset up to which lines are counted
-	line      uint32
-	lineStart int
+	text         []byte
+	at           int // offset up to which lines and columns are counted
+	line, column uint32
 }
 
 func (c *cursor) locate(off int) Location {
@@ -172,9 +183,11 @@ func (c *cursor) locate(off int) Location {
 		passed := c.text[c.at:off]
 		if n := bytes.Count(passed, []byte{'\n'}); n > 0 {
 			c.line += uint32(n)
-			c.lineStart = c.at + bytes.LastIndexByte(passed, '\n') + 1
+			c.column = 1
+			passed = passed[bytes.LastIndexByte(passed, '\n')+1:]
 		}
+		c.column += uint32(utf8.RuneCount(passed))
 		c.at = off
 	}
-	return Location{Offset: uint32(off), Line: c.line, Column: uint32(utf8.RuneCount(c.text[c.lineStart:off])) + 1}
+	return Location{Offset: uint32(off), Line: c.line, Column: c.column}
 }

@@ -8,16 +8,18 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawSpans draws a text and ascending, non-overlapping, non-empty spans of it.
+// drawSpans draws a text and ascending, non-overlapping, non-empty spans of it
+// that begin and end where runes do.
 func drawSpans(t *rapid.T) (text []byte, spans []span) {
-	text = []byte(rapid.StringOfN(rapid.SampledFrom([]rune("ab\n\né日")), 1, 80, -1).Draw(t, "text"))
+	runes := rapid.SliceOfN(rapid.SampledFrom([]rune("ab\n\né日")), 1, 60).Draw(t, "text")
+	offset := func(runeIndex int) uint32 { return uint32(len(string(runes[:runeIndex]))) }
 	for at := 0; ; {
-		start := at + rapid.IntRange(0, 20).Draw(t, "gap")
-		end := start + rapid.IntRange(1, 12).Draw(t, "length")
-		if end > len(text) {
-			return text, spans
+		start := at + rapid.IntRange(0, 12).Draw(t, "gap")
+		end := start + rapid.IntRange(1, 8).Draw(t, "length")
+		if end > len(runes) {
+			return []byte(string(runes)), spans
 		}
-		spans = append(spans, span{start: uint32(start), end: uint32(end)})
+		spans = append(spans, span{start: offset(start), end: offset(end)})
 		at = end
 	}
 }
@@ -83,7 +85,8 @@ func TestContextIsCountedInLines(t *testing.T) {
 			return
 		}
 		context := rapid.IntRange(0, 3).Draw(t, "context")
-		lo, hi := linesAround(text, spans[0], context)
+		chunk := cutChunks(text, spans[:1], context)[0]
+		lo, hi := int(chunk.Start.Offset), int(chunk.Start.Offset)+len(chunk.Content)
 		lines := lineBounds(text)
 		first, last := 0, 0
 		for i, l := range lines {
