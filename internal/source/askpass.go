@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/trawl-search/trawl/internal/source/origin"
 )
 
 // askpassScript answers git's two questions, for the one host that it is told,
@@ -25,12 +27,12 @@ esac
 
 // httpsCredentials returns the environment that hands git the credentials of a
 // host, and what of them must never be shown. They go over https only.
-func (f *Fetcher) httpsCredentials(r Remote) (env, secrets []string) {
+func (f *Fetcher) httpsCredentials(r origin.Remote) (env, secrets []string) {
 	env = []string{"GIT_ASKPASS=" + f.askpass, "TRAWL_ASKPASS_HOST=none"}
 	if f.cfg.Credentials == "" || r.Scheme != "https" {
 		return env, nil
 	}
-	host := r.hostPort(r.Host)
+	host := r.HostPort(r.Host)
 	dir := filepath.Join(f.cfg.Credentials, host)
 	password, err := os.ReadFile(filepath.Join(dir, "password"))
 	if err != nil {

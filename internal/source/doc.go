@@ -1,13 +1,11 @@
 // Package source gets at what is indexed: the documents of a Git repository or
 // of a plain folder, in the order of their paths' bytes.
 //
-// It has three parts. Policy, CheckURL and RepoName say which URLs may be
-// fetched and how a repo is called; they touch neither network nor disk.
 // Fetcher copies the wanted branches of a remote repository into a local bare
 // one with the git command line, which it runs without any of the user's or the
 // machine's configuration, with connections only to addresses that the policy
-// allows, within limits of time and size, and as a process group that is killed
-// as a whole. Repository and Folder yield documents.
+// (package origin) allows, within limits of time and size, and as a process
+// group that is killed as a whole. Repository and Folder yield documents.
 //
 // It needs git 2.31 or later, and ssh and a shell for ssh and for credentials.
 //

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/trawl-search/trawl/internal/source/origin"
 )
 
 // egress is the only way out that git has over https and http: a proxy on a
@@ -25,7 +27,7 @@ import (
 // address that is checked is the one that is connected to, every time. With
 // https the proxy passes bytes on without seeing into them.
 type egress struct {
-	policy   Policy
+	policy   origin.Policy
 	maxBytes int64
 	token    string
 	server   *http.Server
@@ -45,7 +47,7 @@ type egress struct {
 
 // openEgress starts a proxy. More than maxBytes received in all calls exceeded
 // with a *Failure. The caller must close it.
-func openEgress(policy Policy, maxBytes int64, exceeded context.CancelCauseFunc) (*egress, error) {
+func openEgress(policy origin.Policy, maxBytes int64, exceeded context.CancelCauseFunc) (*egress, error) {
 	var d net.ListenConfig
 	listener, err := d.Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -143,7 +145,7 @@ func (e *egress) tunnel(w http.ResponseWriter, r *http.Request) {
 	remote, err := e.dial(r.Context(), "https", r.Host)
 	if err != nil {
 		status := http.StatusBadGateway
-		if _, isRule := errors.AsType[*RuleError](err); isRule {
+		if _, isRule := errors.AsType[*origin.RuleError](err); isRule {
 			status = http.StatusForbidden
 		}
 		http.Error(w, sanitize(err.Error()), status)
@@ -175,7 +177,7 @@ func (e *egress) dial(ctx context.Context, scheme, hostport string) (net.Conn, e
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if rule, ok := errors.AsType[*RuleError](err); ok {
+	if rule, ok := errors.AsType[*origin.RuleError](err); ok {
 		if e.refused == nil {
 			e.refused = rule
 		}
@@ -187,14 +189,14 @@ func (e *egress) dial(ctx context.Context, scheme, hostport string) (net.Conn, e
 
 func (e *egress) dialChecked(ctx context.Context, scheme, hostport string) (net.Conn, error) {
 	u := url.URL{Scheme: scheme, Host: hostport, Path: "/x"}
-	remote, err := ParseRemote(u.String())
+	remote, err := origin.Parse(u.String())
 	if err != nil {
 		return nil, err
 	}
-	if err := e.policy.check(remote); err != nil {
+	if err := e.policy.Check(remote); err != nil {
 		return nil, err
 	}
-	addr, err := e.policy.allowedAddress(ctx, remote.Host)
+	addr, err := e.policy.AllowedAddress(ctx, remote.Host)
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ const (
 	TooLarge
 	// TimedOut: the limit on time was reached.
 	TimedOut
-	// Refused: the policy forbids it; the error wraps a *RuleError.
+	// Refused: the policy forbids it; the error wraps a *origin.RuleError.
 	Refused
 	// Unreachable: the host, or the way to it, does not work now.
 	Unreachable

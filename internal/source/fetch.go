@@ -10,11 +10,12 @@ import (
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/internal/config"
+	"github.com/trawl-search/trawl/internal/source/origin"
 )
 
 // FetchConfig says what may be fetched and how much of it.
 type FetchConfig struct {
-	Policy
+	origin.Policy
 	Credentials string `config:"credentials" doc:"folder with credentials: HOST/username and HOST/password for https, HOST/ssh_key for ssh, known_hosts; HOST:PORT when the URL has a port"`
 	CAFile      string `config:"ca-file" doc:"PEM file of the certificate authorities for https; empty: the system's"`
 
@@ -173,7 +174,7 @@ func asFailure(err error) error {
 	if _, ok := errors.AsType[*Failure](err); ok {
 		return err
 	}
-	if rule, ok := errors.AsType[*RuleError](err); ok {
+	if rule, ok := errors.AsType[*origin.RuleError](err); ok {
 		return failure(Refused, rule, rule.Error())
 	}
 	if errors.Is(err, errNoSpace) {

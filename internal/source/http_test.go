@@ -20,6 +20,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/docstore"
 
+	"github.com/trawl-search/trawl/internal/source/origin"
 	"github.com/trawl-search/trawl/internal/source/sourcetest"
 )
 
@@ -309,7 +310,7 @@ func TestServerThatIsDown(t *testing.T) {
 
 // TestEgressIsNotForOthers asks the proxy for a connection without its password.
 func TestEgressIsNotForOthers(t *testing.T) {
-	e, err := openEgress(Policy{Schemes: []string{"https"}, PrivateNetworks: []string{"127.0.0.0/8"}}, 1, func(error) {})
+	e, err := openEgress(origin.Policy{Schemes: []string{"https"}, PrivateNetworks: []string{"127.0.0.0/8"}}, 1, func(error) {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/internal/source/origin"
 )
 
 // errNoSpace is how the kernel says that a disk is full.
@@ -71,7 +72,7 @@ func (r refs) choose(want []string) ([]docstore.Branch, error) {
 	}
 	var chosen []docstore.Branch
 	for _, name := range want {
-		if err := CheckBranch(name); err != nil {
+		if err := origin.CheckBranch(name); err != nil {
 			return nil, err
 		}
 		commit, ok := r.commits[name]
@@ -88,7 +89,7 @@ func (r refs) choose(want []string) ([]docstore.Branch, error) {
 		case name == "":
 			return nil, failure(NoBranch, nil, "the repository's HEAD is not on a branch; name the branches to index")
 		}
-		if err := CheckBranch(name); err != nil { // the default branch can be called anything
+		if err := origin.CheckBranch(name); err != nil { // the default branch can be called anything
 			return nil, err
 		}
 		if !slices.ContainsFunc(chosen, func(b docstore.Branch) bool { return b.Name == name }) {

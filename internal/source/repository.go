@@ -12,6 +12,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/internal/source/language"
+	"github.com/trawl-search/trawl/internal/source/origin"
 )
 
 // Repository is a Source: some branches of a local Git repository, read as they
@@ -104,7 +105,7 @@ func (r *Repository) resolve(ctx context.Context, want []string) ([]docstore.Bra
 	var branches []docstore.Branch
 	seen := make(map[string]bool)
 	for _, name := range want {
-		if err := CheckBranch(name); err != nil {
+		if err := origin.CheckBranch(name); err != nil {
 			return nil, err
 		}
 		b, err := r.resolveOne(ctx, name)

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/trawl-search/trawl/internal/source/origin"
 )
 
 // session is an open way to one remote repository.
@@ -28,24 +30,24 @@ type session struct {
 // open checks a URL against the policy and opens the way that its scheme takes.
 func (f *Fetcher) open(ctx context.Context, url string, exceeded context.CancelCauseFunc) (*session, error) {
 	s := &session{fetcher: f, exceeded: exceeded}
-	remote, err := ParseRemote(url)
+	remote, err := origin.Parse(url)
 	if err == nil {
-		err = f.cfg.check(remote)
+		err = f.cfg.Check(remote)
 	}
 	if err != nil {
 		return s, err
 	}
-	s.url = remote.url("")
+	s.url = remote.CloneURL("")
 	switch remote.Scheme {
 	case "https", "http":
 		return s, s.openHTTP(remote)
 	case "ssh":
 		return s, s.openSSH(ctx, remote)
-	case schemeFile:
+	case origin.SchemeFile:
 		return s, s.openFolder(remote)
 	}
-	addr, err := f.cfg.allowedAddress(ctx, remote.Host)
-	s.url = remote.url(addr.String())
+	addr, err := f.cfg.AllowedAddress(ctx, remote.Host)
+	s.url = remote.CloneURL(addr.String())
 	s.env = gitEnv(allow(remote.Scheme))
 	return s, unreachable(err)
 }
@@ -60,13 +62,13 @@ func allow(schemes ...string) [][2]string {
 
 // unreachable gives a failed look-up its words; the policy's stay.
 func unreachable(err error) error {
-	if _, isRule := errors.AsType[*RuleError](err); err == nil || isRule {
+	if _, isRule := errors.AsType[*origin.RuleError](err); err == nil || isRule {
 		return err
 	}
 	return failure(Unreachable, err, withDetail("the host cannot be reached", sanitize(err.Error())))
 }
 
-func (s *session) openHTTP(remote Remote) error {
+func (s *session) openHTTP(remote origin.Remote) error {
 	var err error
 	f := s.fetcher
 	if s.egress, err = openEgress(f.cfg.Policy, int64(f.cfg.MaxBytes), s.exceeded); err != nil {
@@ -88,8 +90,8 @@ func (s *session) openHTTP(remote Remote) error {
 
 // openSSH pins the address that was checked; the host's key is still looked up
 // by the name.
-func (s *session) openSSH(ctx context.Context, remote Remote) error {
-	addr, err := s.fetcher.cfg.allowedAddress(ctx, remote.Host)
+func (s *session) openSSH(ctx context.Context, remote origin.Remote) error {
+	addr, err := s.fetcher.cfg.AllowedAddress(ctx, remote.Host)
 	if err != nil {
 		return unreachable(err)
 	}
@@ -99,7 +101,7 @@ func (s *session) openSSH(ctx context.Context, remote Remote) error {
 }
 
 // sshCommand is ssh without the user's and the machine's configuration.
-func (f *Fetcher) sshCommand(remote Remote, addr netip.Addr) string {
+func (f *Fetcher) sshCommand(remote origin.Remote, addr netip.Addr) string {
 	alias := remote.Host
 	if remote.Port != "" && remote.Port != "22" {
 		alias = "[" + remote.Host + "]:" + remote.Port
@@ -110,7 +112,7 @@ func (f *Fetcher) sshCommand(remote Remote, addr netip.Addr) string {
 		"ConnectTimeout=30", "ServerAliveInterval=30", "ForwardAgent=no", "PermitLocalCommand=no", "ClearAllForwardings=yes",
 		"HostName=" + addr.String(), "HostKeyAlias=" + alias,
 		"UserKnownHostsFile=" + filepath.Join(f.cfg.Credentials, "known_hosts"),
-		"IdentityFile=" + filepath.Join(f.cfg.Credentials, remote.hostPort(remote.Host), "ssh_key"),
+		"IdentityFile=" + filepath.Join(f.cfg.Credentials, remote.HostPort(remote.Host), "ssh_key"),
 	} {
 		args = append(args, "-o", shellQuote(option))
 	}
@@ -125,7 +127,7 @@ func shellQuote(s string) string {
 
 // openFolder follows symbolic links first, so that none leads out of the
 // allowed folders.
-func (s *session) openFolder(remote Remote) error {
+func (s *session) openFolder(remote origin.Remote) error {
 	path, err := filepath.EvalSymlinks(remote.Path)
 	if errors.Is(err, os.ErrNotExist) {
 		return failure(NotFound, err, "there is no such folder on the indexer's machine")
@@ -133,11 +135,11 @@ func (s *session) openFolder(remote Remote) error {
 	if err != nil {
 		return failure(Unknown, err, "the folder cannot be read: "+err.Error())
 	}
-	if err := s.fetcher.cfg.checkResolvedFolder(path); err != nil {
+	if err := s.fetcher.cfg.CheckResolvedFolder(path); err != nil {
 		return err
 	}
 	s.url = path
-	s.env = append(gitEnv(allow(schemeFile)), "GIT_CONFIG_GLOBAL="+s.fetcher.trust)
+	s.env = append(gitEnv(allow(origin.SchemeFile)), "GIT_CONFIG_GLOBAL="+s.fetcher.trust)
 	return nil
 }
 

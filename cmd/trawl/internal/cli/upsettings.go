@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/trawl-search/trawl/internal/config"
-	"github.com/trawl-search/trawl/internal/source"
+	"github.com/trawl-search/trawl/internal/source/origin"
 	"github.com/trawl-search/trawl/services/indexer"
 	"github.com/trawl-search/trawl/services/router"
 	"github.com/trawl-search/trawl/services/searcher"
@@ -24,7 +24,7 @@ type upSettings struct {
 	Roles    []string        `config:"roles" doc:"roles to run: indexer, searcher, router; or none, to host etcd and NATS only"`
 	GRPC     string          `config:"grpc" doc:"address for callers, HOST:PORT; port 0 takes a free one"`
 	HTTP     string          `config:"http" doc:"address of health, readiness and metrics, HOST:PORT"`
-	Source   source.Policy   `config:"source"`
+	Source   origin.Policy   `config:"source"`
 	Etcd     listenConfig    `config:"etcd"`
 	NATS     listenConfig    `config:"nats"`
 	Indexer  indexer.Config  `config:"indexer"`

@@ -1,4 +1,4 @@
-package source
+package origin
 
 import (
 	"context"
@@ -80,24 +80,24 @@ func embedded(addr netip.Addr) (netip.Addr, bool) {
 // address of it is allowed. A host that cannot be resolved is no error: the
 // fetch will say so, and may succeed by then.
 func (p Policy) Resolve(ctx context.Context, raw string) error {
-	remote, err := ParseRemote(raw)
+	remote, err := Parse(raw)
 	if err != nil {
 		return err
 	}
-	if err := p.check(remote); err != nil || remote.Scheme == schemeFile {
+	if err := p.Check(remote); err != nil || remote.Scheme == SchemeFile {
 		return err
 	}
-	_, err = p.allowedAddress(ctx, remote.Host)
+	_, err = p.AllowedAddress(ctx, remote.Host)
 	if rule, ok := errors.AsType[*RuleError](err); ok {
 		return rule
 	}
 	return context.Cause(ctx)
 }
 
-// allowedAddress looks a host up and returns the first address that may be
+// AllowedAddress looks a host up and returns the first address that may be
 // connected to; a *RuleError when it has only others. The caller must connect
 // to that address and not look the name up again, since the answer may change.
-func (p Policy) allowedAddress(ctx context.Context, host string) (netip.Addr, error) {
+func (p Policy) AllowedAddress(ctx context.Context, host string) (netip.Addr, error) {
 	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	if err != nil {
 		return netip.Addr{}, fmt.Errorf("looking up %s: %w", host, err)

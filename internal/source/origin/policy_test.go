@@ -1,4 +1,4 @@
-package source
+package origin
 
 import (
 	"errors"
@@ -150,14 +150,14 @@ func TestResolveRefusesNamesOfPrivateAddresses(t *testing.T) {
 	// An address needs no name server, and goes the way of a name.
 	p := Policy{Schemes: []string{"https"}}
 	var rule *RuleError
-	if _, err := p.allowedAddress(t.Context(), "127.0.0.1"); !errors.As(err, &rule) {
+	if _, err := p.AllowedAddress(t.Context(), "127.0.0.1"); !errors.As(err, &rule) {
 		t.Errorf("got %v, want a rule", err)
 	}
-	if _, err := p.allowedAddress(t.Context(), "localhost"); !errors.As(err, &rule) {
+	if _, err := p.AllowedAddress(t.Context(), "localhost"); !errors.As(err, &rule) {
 		t.Errorf("a name of a private address: got %v, want a rule", err)
 	}
 	p.PrivateNetworks = []string{"127.0.0.0/8"}
-	if got, err := p.allowedAddress(t.Context(), "127.0.0.1"); err != nil || got.String() != "127.0.0.1" {
+	if got, err := p.AllowedAddress(t.Context(), "127.0.0.1"); err != nil || got.String() != "127.0.0.1" {
 		t.Errorf("got %v, %v", got, err)
 	}
 	if err := p.Resolve(t.Context(), "https://[::1]/x"); !errors.As(err, &rule) {
@@ -208,7 +208,7 @@ func FuzzParseRemote(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
-		r, err := ParseRemote(raw)
+		r, err := Parse(raw)
 		if err != nil {
 			if rule := (*RuleError)(nil); !errors.As(err, &rule) {
 				t.Fatalf("%q: %T", raw, err)
@@ -218,7 +218,7 @@ func FuzzParseRemote(f *testing.F) {
 		if strings.HasPrefix(r.Host, "-") || strings.HasPrefix(r.User, "-") || strings.HasPrefix(raw, "-") {
 			t.Fatalf("%q: a part can be taken for an option: %+v", raw, r)
 		}
-		if r.Scheme != schemeFile && r.Host == "" {
+		if r.Scheme != SchemeFile && r.Host == "" {
 			t.Fatalf("%q: no host", raw)
 		}
 	})

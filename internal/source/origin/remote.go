@@ -1,4 +1,4 @@
-package source
+package origin
 
 import (
 	"net"
@@ -17,7 +17,8 @@ const (
 	MaxName = 1024
 )
 
-const schemeFile = "file"
+// SchemeFile is the Scheme of a Remote that is a local folder.
+const SchemeFile = "file"
 
 // Remote is a clone URL taken apart.
 type Remote struct {
@@ -37,8 +38,8 @@ type Remote struct {
 	escaped string
 }
 
-// hostPort is host, or host:port, as it stands in a URL.
-func (r Remote) hostPort(host string) string {
+// HostPort is host, or host:port, as it stands in a URL.
+func (r Remote) HostPort(host string) string {
 	switch {
 	case r.Port != "":
 		return net.JoinHostPort(host, r.Port)
@@ -48,11 +49,11 @@ func (r Remote) hostPort(host string) string {
 	return host
 }
 
-// url is the URL that git is given: made anew from the checked parts, so that
+// CloneURL is the URL that git is given: made anew from the checked parts, so that
 // git cannot read something else into the text that was checked. The address
 // replaces the host when it is not empty.
-func (r Remote) url(address string) string {
-	if r.Scheme == schemeFile {
+func (r Remote) CloneURL(address string) string {
+	if r.Scheme == SchemeFile {
 		return r.Path
 	}
 	host := r.Host
@@ -65,14 +66,14 @@ func (r Remote) url(address string) string {
 	}
 	p := r.escaped
 	if p == "" { // user@host:path, relative to the home folder
-		return user + r.hostPort(host) + ":" + r.Path
+		return user + r.HostPort(host) + ":" + r.Path
 	}
-	return r.Scheme + "://" + user + r.hostPort(host) + p
+	return r.Scheme + "://" + user + r.HostPort(host) + p
 }
 
-// ParseRemote takes a clone URL, "user@host:path", or an absolute path apart.
+// Parse takes a clone URL, "user@host:path", or an absolute path apart.
 // Every error is a *RuleError; none repeats the URL, which may hold a password.
-func ParseRemote(raw string) (Remote, error) {
+func Parse(raw string) (Remote, error) {
 	if err := checkText(RuleSyntax, "the URL", raw, MaxURL); err != nil {
 		return Remote{}, err
 	}
@@ -86,7 +87,7 @@ func ParseRemote(raw string) (Remote, error) {
 		return Remote{}, broken(RuleHelper, "the URL names a transport helper (name::address), which runs programs")
 	case !isURL:
 		return parseSCP(raw)
-	case strings.EqualFold(scheme, schemeFile):
+	case strings.EqualFold(scheme, SchemeFile):
 		return parseFile(rest)
 	}
 	return parseURL(raw)
@@ -106,7 +107,7 @@ func parsePath(raw string) (Remote, error) {
 			return Remote{}, broken(RuleFolder, "the path holds ..")
 		}
 	}
-	return Remote{Scheme: schemeFile, Path: path.Clean(raw)}, nil
+	return Remote{Scheme: SchemeFile, Path: path.Clean(raw)}, nil
 }
 
 func parseFile(rest string) (Remote, error) {

@@ -1,4 +1,4 @@
-package source
+package origin
 
 import (
 	"fmt"
@@ -84,15 +84,16 @@ func broken(rule Rule, format string, args ...any) error {
 // path. It does not resolve names: a name that turns out to stand for a private
 // address is refused by Policy.Resolve and again by Fetcher when it connects.
 func CheckURL(raw string, p Policy) error {
-	remote, err := ParseRemote(raw)
+	remote, err := Parse(raw)
 	if err != nil {
 		return err
 	}
-	return p.check(remote)
+	return p.Check(remote)
 }
 
-func (p Policy) check(r Remote) error {
-	if r.Scheme == schemeFile {
+// Check is CheckURL for a URL that was taken apart.
+func (p Policy) Check(r Remote) error {
+	if r.Scheme == SchemeFile {
 		return p.checkFolder(r.Path)
 	}
 	if !slices.Contains(p.Schemes, r.Scheme) {
@@ -119,8 +120,8 @@ func (p Policy) checkFolder(path string) error {
 	return broken(RuleFolder, "the folder is not below one that is allowed; allowed are: %s", orNone(p.Folders))
 }
 
-// checkResolvedFolder is checkFolder for a path without symbolic links.
-func (p Policy) checkResolvedFolder(path string) error {
+// CheckResolvedFolder is checkFolder for a path without symbolic links.
+func (p Policy) CheckResolvedFolder(path string) error {
 	var resolved Policy
 	for _, f := range p.Folders {
 		if f, err := filepath.EvalSymlinks(f); err == nil {

@@ -1,4 +1,4 @@
-package source
+package origin
 
 import (
 	"net"
@@ -9,13 +9,13 @@ import (
 // ".git", such as "github.com/org/name". A local folder is below "localhost",
 // so that folders of equal name stay apart. Every error is a *RuleError.
 func RepoName(raw string) (string, error) {
-	r, err := ParseRemote(raw)
+	r, err := Parse(raw)
 	if err != nil {
 		return "", err
 	}
 	host := r.Host
 	switch {
-	case r.Scheme == schemeFile:
+	case r.Scheme == SchemeFile:
 		host = "localhost"
 	case r.Port != "":
 		host = net.JoinHostPort(r.Host, r.Port)
