@@ -91,8 +91,8 @@ var forbidden = []struct {
 		"services never import each other"},
 	{[]string{"services"}, []string{module + "/cmd", module + "/integration", module + "/internal/embedded"},
 		"services meet etcd and NATS as clients; who hosts them is decided in cmd"},
-	{[]string{"services/searcher", "services/router"}, []string{"github.com/go-git", "os/exec"},
-		"only indexers run git"},
+	{[]string{"services/searcher"}, []string{module + "/internal/source", module + "/internal/queue"},
+		"searchers read shards: they neither fetch nor enqueue"},
 	{[]string{"index", "internal", "services", "cmd"}, []string{"testing", "github.com/stretchr/testify", "pgregory.net/rapid"},
 		"test code stays out of the binary"},
 	{[]string{"index", "internal", "services", "cmd"}, []string{"C"},
@@ -102,7 +102,9 @@ var forbidden = []struct {
 // allowed are what forbidden would refuse, each with its reason.
 var allowed = []struct{ from, reach, why string }{
 	{"index/indextest", "testing", "it is test code: the oracle and its generators"},
-	{"index/indextest", "pgregory.net/rapid", "it is test code: the oracle and its generators"},
+	{"internal/source/sourcetest", "testing", "it is test code: repositories made for tests"},
+	{"internal/telemetry/telemetrytest", "testing", "it is test code: telemetry that a test can read"},
+	{"services/searcher", module + "/internal/source/language", "names of languages are understood alike everywhere"},
 	{"internal/bucket/buckettest", "testing", "it is test code: the acceptance suite of every bucket"},
 }
 
@@ -123,6 +125,11 @@ func TestForbiddenDependencies(t *testing.T) {
 				}
 				t.Errorf("%s depends on %s: %s", p.ImportPath, dep, rule.why)
 			}
+		}
+	}
+	for i, ok := range used {
+		if !ok {
+			t.Errorf("nothing needs the exception of %s for %s any more", allowed[i].from, allowed[i].reach)
 		}
 	}
 }

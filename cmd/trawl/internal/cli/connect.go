@@ -53,6 +53,7 @@ func (c *natsConfig) Validate() error {
 
 // shared is what a role has in common with all others.
 type shared struct {
+	role      string
 	telemetry *telemetry.Telemetry
 	etcd      *clientv3.Client
 	queue     *queue.Queue
@@ -75,7 +76,7 @@ func (s *shared) startTelemetry(ctx context.Context, p Process, cfg telemetry.Co
 	if err != nil {
 		return fmt.Errorf("starting logs and traces: %w", err)
 	}
-	s.telemetry = tel
+	s.role, s.telemetry = role, tel
 	s.closers = append(s.closers, func() error { return tel.Shutdown(context.WithoutCancel(ctx)) })
 	return nil
 }
@@ -117,7 +118,9 @@ func (s *shared) openBucket(ctx context.Context, cfg bucket.Config) error {
 	if err != nil {
 		return err
 	}
-	s.bucket = b
 	s.closers = append(s.closers, func() error { return bucket.Close(b) })
+	if s.bucket, err = bucket.Instrument(b, s.telemetry.For(s.role).Metrics()); err != nil {
+		return fmt.Errorf("counting what the bucket does: %w", err)
+	}
 	return nil
 }
