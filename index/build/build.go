@@ -108,9 +108,14 @@ type workspace struct {
 	pairs   pairs
 }
 
-var workspaces = sync.Pool{New: func() any {
+var workspaces sync.Pool
+
+func newWorkspace() *workspace {
+	if w, ok := workspaces.Get().(*workspace); ok {
+		return w
+	}
 	return &workspace{extract: ngram.NewExtractor(), text: postings.NewBuilder(postings.Config{})}
-}}
+}
 
 // Builder writes one shard. It is not safe for concurrent use. Close must be
 // called, also after an error.
@@ -142,7 +147,7 @@ func NewBuilder(w io.Writer, opts Options) (*Builder, error) {
 	if b.content, err = docstore.NewContentWriter(b.w, docstore.LZ4); err != nil {
 		return nil, fmt.Errorf("begin shard: %w", err)
 	}
-	b.workspace = workspaces.Get().(*workspace)
+	b.workspace = newWorkspace()
 	return b, nil
 }
 

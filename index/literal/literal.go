@@ -7,6 +7,7 @@ package literal
 
 import (
 	"bytes"
+	"slices"
 	"unicode"
 	"unicode/utf8"
 )
@@ -139,7 +140,7 @@ func matchForward(text []byte, i int, runes []rune) (end int, ok bool) {
 // returns where they start.
 func matchBackward(text []byte, runes []rune) (start int, ok bool) {
 	i := len(text)
-	for k := len(runes) - 1; k >= 0; k-- {
+	for _, want := range slices.Backward(runes) {
 		if i == 0 {
 			return 0, false
 		}
@@ -147,7 +148,7 @@ func matchBackward(text []byte, runes []rune) (start int, ok bool) {
 		if got >= utf8.RuneSelf {
 			got, size = utf8.DecodeLastRune(text[:i])
 		}
-		if !sameFold(runes[k], got, size) {
+		if !sameFold(want, got, size) {
 			return 0, false
 		}
 		i -= size

@@ -10,20 +10,20 @@ import (
 // blobs iterates over candidate blobs in ascending order. A candidate may turn
 // out not to match, but what matches is always a candidate.
 type blobs interface {
-	// seek returns the first candidate at or after min. Calls ascend.
-	seek(min uint32) (blob uint32, ok bool, err error)
+	// seek returns the first candidate at or after from. Calls ascend.
+	seek(from uint32) (blob uint32, ok bool, err error)
 }
 
 // everyBlob has all blobs below its value as candidates.
 type everyBlob uint32
 
-func (n everyBlob) seek(min uint32) (uint32, bool, error) { return min, min < uint32(n), nil }
+func (n everyBlob) seek(from uint32) (uint32, bool, error) { return from, from < uint32(n), nil }
 
 // blobList has the listed blobs, which ascend, as candidates.
 type blobList struct{ rest []uint32 }
 
-func (l *blobList) seek(min uint32) (uint32, bool, error) {
-	i, _ := slices.BinarySearch(l.rest, min)
+func (l *blobList) seek(from uint32) (uint32, bool, error) {
+	i, _ := slices.BinarySearch(l.rest, from)
 	l.rest = l.rest[i:]
 	if len(l.rest) == 0 {
 		return 0, false, nil
@@ -34,27 +34,27 @@ func (l *blobList) seek(min uint32) (uint32, bool, error) {
 // allOf has the common candidates of its parts, rarest first.
 type allOf []blobs
 
-func (a allOf) seek(min uint32) (uint32, bool, error) {
+func (a allOf) seek(from uint32) (uint32, bool, error) {
 	agreed := 0
 	for i := 0; agreed < len(a); i = (i + 1) % len(a) {
-		b, ok, err := a[i].seek(min)
+		b, ok, err := a[i].seek(from)
 		if !ok || err != nil {
 			return 0, false, err
 		}
-		if b > min {
-			min, agreed = b, 0
+		if b > from {
+			from, agreed = b, 0
 		}
 		agreed++
 	}
-	return min, true, nil
+	return from, true, nil
 }
 
 // anyOf has the candidates of each of its parts.
 type anyOf []blobs
 
-func (a anyOf) seek(min uint32) (best uint32, found bool, err error) {
+func (a anyOf) seek(from uint32) (best uint32, found bool, err error) {
 	for _, part := range a {
-		b, ok, err := part.seek(min)
+		b, ok, err := part.seek(from)
 		if err != nil {
 			return 0, false, err
 		}
@@ -78,11 +78,11 @@ type literalBlobs struct {
 	blocks  uint8  // its candidate blocks
 }
 
-func (l *literalBlobs) seek(min uint32) (uint32, bool, error) {
-	if min >= l.content.Blobs() {
+func (l *literalBlobs) seek(from uint32) (uint32, bool, error) {
+	if from >= l.content.Blobs() {
 		return 0, false, nil
 	}
-	first, err := l.content.FirstSuperblock(min)
+	first, err := l.content.FirstSuperblock(from)
 	if err != nil {
 		return 0, false, err
 	}

@@ -6,10 +6,10 @@ import (
 	"context"
 	"crypto/sha1"
 	"fmt"
-	"os"
+	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -163,11 +163,11 @@ func TestRealTree(t *testing.T) {
 	if testing.Short() {
 		t.Skip("brute force over a real tree takes long")
 	}
-	dir := filepath.Join(runtime.GOROOT(), "src")
-	if _, err := os.Stat(dir); err != nil {
+	goroot, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
+	if err != nil {
 		t.Fatalf("the source of the Go toolchain is the corpus of this test: %v", err)
 	}
-	c, err := indextest.FromFolder(dir)
+	c, err := indextest.FromFolder(filepath.Join(strings.TrimSpace(string(goroot)), "src"))
 	if err != nil {
 		t.Fatal(err)
 	}

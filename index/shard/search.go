@@ -78,11 +78,14 @@ func isContextError(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
-var scratches = sync.Pool{New: func() any { return new(scratch) }}
+var scratches sync.Pool
 
 // with runs f on a fresh search, and turns a fault of the mapping into an error.
 func (s *Shard) with(ctx context.Context, opts Options, f func(*search) error) error {
-	mem := scratches.Get().(*scratch)
+	mem, ok := scratches.Get().(*scratch)
+	if !ok {
+		mem = new(scratch)
+	}
 	defer scratches.Put(mem)
 	mem.reader = s.content.NewReader()
 	mem.text.reader, mem.text.valid = mem.reader, false
