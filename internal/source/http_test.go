@@ -209,7 +209,7 @@ func TestRedirectDoesNotTakeCredentialsAlong(t *testing.T) {
 	thief.StartTLS()
 	defer thief.Close()
 	_, url, config := httpRepo(t, func(http.Handler) http.Handler {
-		return withPassword(http.RedirectHandler(thief.URL+"/x/info/refs?service=git-upload-pack", http.StatusFound))
+		return http.RedirectHandler(thief.URL+"/x/info/refs?service=git-upload-pack", http.StatusFound)
 	})
 	f := newFetcher(t, func(c *FetchConfig) { config(c); credentials(t, url, secret)(c) })
 	_, err := f.Branches(t.Context(), url, nil)

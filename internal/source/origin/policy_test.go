@@ -7,81 +7,85 @@ import (
 	"testing"
 )
 
-func TestCheckURL(t *testing.T) {
-	policy := Policy{
-		Schemes: []string{"https", "ssh"}, PrivateNetworks: []string{"10.1.0.0/16"}, Folders: []string{"/srv/git"},
-	}
-	for _, c := range []struct {
-		raw  string
-		rule Rule // empty: allowed
-	}{
-		{"https://github.com/org/name", ""},
-		{"https://GitHub.com:8443/org/name.git", ""},
-		{"ssh://git@github.com/org/name", ""},
-		{"git@github.com:org/name.git", ""},
-		{"github.com:org/name", ""},
-		{"https://8.8.8.8/x", ""},
-		{"https://10.1.2.3/x", ""},
-		{"https://[2606:4700::1111]/x", ""},
-		{"/srv/git/a", ""},
-		{"/srv/git", ""},
-		{"file:///srv/git/a%20b", ""},
-		{"file://localhost/srv/git/a", ""},
+// testPolicy is the policy that urls are judged by.
+var testPolicy = Policy{
+	Schemes: []string{"https", "ssh"}, PrivateNetworks: []string{"10.1.0.0/16"}, Folders: []string{"/srv/git"},
+}
 
-		{"", RuleSyntax},
-		{"name", RuleSyntax},
-		{"./name", RuleSyntax},
-		{"https://github.com", RuleSyntax},
-		{"https://github.com/", RuleSyntax},
-		{"https://github.com/a?b=c", RuleSyntax},
-		{"https://github.com/a#b", RuleSyntax},
-		{"https://github.com:99999/a", RuleSyntax},
-		{"https://github.com:0/a", RuleSyntax},
-		{"https://github.com/a\nb", RuleSyntax},
-		{"https://github.com/a%0ab", RuleSyntax},
-		{"https://github.com/a\xff", RuleSyntax},
-		{"https://github.com/" + strings.Repeat("a", MaxURL), RuleSyntax},
-		{"ssh://a%20b@github.com/x", RuleSyntax},
-		{"ssh://git@github.com/-x", RuleSyntax},
-		{"git@github.com:-x", RuleSyntax},
-		{"-uname:x", RuleLeadingDash},
-		{"--upload-pack=touch /tmp/x", RuleLeadingDash},
-		{"ext::sh -c whoami", RuleHelper},
-		{"fd::17", RuleHelper},
-		{"https::https://github.com/x", RuleHelper},
-		{"http://github.com/x", RuleScheme},
-		{"git://github.com/x", RuleScheme},
-		{"ftp://github.com/x", RuleScheme},
-		{"javascript://github.com/x", RuleScheme},
-		{"https://user:secret@github.com/x", RuleCredentials},
-		{"https://token@github.com/x", RuleCredentials},
-		{"ssh://git:secret@github.com/x", RuleCredentials},
-		{"ssh://-oProxyCommand=x/y", RuleHost},
-		{"ssh://git@-oProxyCommand=x/y", RuleHost},
-		{"git@-oProxyCommand=x:y", RuleHost},
-		{"https:///x", RuleHost},
-		{"https://a..b/x", RuleHost},
-		{"https://127.1/x", RuleHost},
-		{"https://0x7f.0.0.1/x", RuleHost},
-		{"https://0x7f000001/x", RuleHost},
-		{"https://2130706433/x", RuleHost},
-		{"https://127.0.0.1/x", RulePrivateAddress},
-		{"https://localhost/x", RulePrivateAddress},
-		{"https://a.localhost/x", RulePrivateAddress},
-		{"https://10.2.0.1/x", RulePrivateAddress},
-		{"https://169.254.169.254/latest", RulePrivateAddress},
-		{"https://[::1]/x", RulePrivateAddress},
-		{"https://[::ffff:169.254.169.254]/x", RulePrivateAddress},
-		{"https://[64:ff9b::a9fe:a9fe]/x", RulePrivateAddress},
-		{"https://[fd00:ec2::254]/x", RulePrivateAddress},
-		{"git@192.168.0.1:x", RulePrivateAddress},
-		{"/etc", RuleFolder},
-		{"/srv/gitlab", RuleFolder},
-		{"/srv/git/../../etc", RuleFolder},
-		{"file:///srv/git/%2e%2e/x", RuleFolder},
-		{"file://other/srv/git/x", RuleFolder},
-	} {
-		err := CheckURL(c.raw, policy)
+var urls = []struct {
+	raw  string
+	rule Rule // empty: allowed
+}{
+	{"https://github.com/org/name", ""},
+	{"https://GitHub.com:8443/org/name.git", ""},
+	{"ssh://git@github.com/org/name", ""},
+	{"git@github.com:org/name.git", ""},
+	{"github.com:org/name", ""},
+	{"https://8.8.8.8/x", ""},
+	{"https://10.1.2.3/x", ""},
+	{"https://[2606:4700::1111]/x", ""},
+	{"/srv/git/a", ""},
+	{"/srv/git", ""},
+	{"file:///srv/git/a%20b", ""},
+	{"file://localhost/srv/git/a", ""},
+
+	{"", RuleSyntax},
+	{"name", RuleSyntax},
+	{"./name", RuleSyntax},
+	{"https://github.com", RuleSyntax},
+	{"https://github.com/", RuleSyntax},
+	{"https://github.com/a?b=c", RuleSyntax},
+	{"https://github.com/a#b", RuleSyntax},
+	{"https://github.com:99999/a", RuleSyntax},
+	{"https://github.com:0/a", RuleSyntax},
+	{"https://github.com/a\nb", RuleSyntax},
+	{"https://github.com/a%0ab", RuleSyntax},
+	{"https://github.com/a\xff", RuleSyntax},
+	{"https://github.com/" + strings.Repeat("a", MaxURL), RuleSyntax},
+	{"ssh://a%20b@github.com/x", RuleSyntax},
+	{"ssh://git@github.com/-x", RuleSyntax},
+	{"git@github.com:-x", RuleSyntax},
+	{"-uname:x", RuleLeadingDash},
+	{"--upload-pack=touch /tmp/x", RuleLeadingDash},
+	{"ext::sh -c whoami", RuleHelper},
+	{"fd::17", RuleHelper},
+	{"https::https://github.com/x", RuleHelper},
+	{"http://github.com/x", RuleScheme},
+	{"git://github.com/x", RuleScheme},
+	{"ftp://github.com/x", RuleScheme},
+	{"javascript://github.com/x", RuleScheme},
+	{"https://user:secret@github.com/x", RuleCredentials},
+	{"https://token@github.com/x", RuleCredentials},
+	{"ssh://git:secret@github.com/x", RuleCredentials},
+	{"ssh://-oProxyCommand=x/y", RuleHost},
+	{"ssh://git@-oProxyCommand=x/y", RuleHost},
+	{"git@-oProxyCommand=x:y", RuleHost},
+	{"https:///x", RuleHost},
+	{"https://a..b/x", RuleHost},
+	{"https://127.1/x", RuleHost},
+	{"https://0x7f.0.0.1/x", RuleHost},
+	{"https://0x7f000001/x", RuleHost},
+	{"https://2130706433/x", RuleHost},
+	{"https://127.0.0.1/x", RulePrivateAddress},
+	{"https://localhost/x", RulePrivateAddress},
+	{"https://a.localhost/x", RulePrivateAddress},
+	{"https://10.2.0.1/x", RulePrivateAddress},
+	{"https://169.254.169.254/latest", RulePrivateAddress},
+	{"https://[::1]/x", RulePrivateAddress},
+	{"https://[::ffff:169.254.169.254]/x", RulePrivateAddress},
+	{"https://[64:ff9b::a9fe:a9fe]/x", RulePrivateAddress},
+	{"https://[fd00:ec2::254]/x", RulePrivateAddress},
+	{"git@192.168.0.1:x", RulePrivateAddress},
+	{"/etc", RuleFolder},
+	{"/srv/gitlab", RuleFolder},
+	{"/srv/git/../../etc", RuleFolder},
+	{"file:///srv/git/%2e%2e/x", RuleFolder},
+	{"file://other/srv/git/x", RuleFolder},
+}
+
+func TestCheckURL(t *testing.T) {
+	for _, c := range urls {
+		err := CheckURL(c.raw, testPolicy)
 		var rule *RuleError
 		switch {
 		case c.rule == "" && err != nil:
@@ -90,6 +94,23 @@ func TestCheckURL(t *testing.T) {
 			t.Errorf("%q: got %v, want rule %s", c.raw, err, c.rule)
 		case err != nil && strings.Contains(err.Error(), "secret"):
 			t.Errorf("%q: the error shows the password: %v", c.raw, err)
+		}
+	}
+}
+
+func TestCloneURL(t *testing.T) {
+	for _, c := range [][3]string{
+		{"https://GitHub.com/a%20b/c.git", "", "https://github.com/a%20b/c.git"},
+		{"HTTPS://github.com:8443/a", "", "https://github.com:8443/a"},
+		{"https://[2606:4700::1111]/a", "", "https://[2606:4700::1111]/a"},
+		{"git://github.com:9418/a", "2606:4700::1111", "git://[2606:4700::1111]:9418/a"},
+		{"ssh://git@github.com/a", "", "ssh://git@github.com/a"},
+		{"git@github.com:org/name", "", "git@github.com:org/name"},
+		{"file:///srv/a%20b/", "", "/srv/a b"},
+	} {
+		r, err := Parse(c[0])
+		if got := r.CloneURL(c[1]); err != nil || got != c[2] {
+			t.Errorf("%s: got %s, %v, want %s", c[0], got, err, c[2])
 		}
 	}
 }
