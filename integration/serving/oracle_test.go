@@ -1,0 +1,184 @@
+package serving_test
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha1"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/trawl-search/trawl/index/build"
+	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/index/indextest"
+	"github.com/trawl-search/trawl/internal/bucket"
+	"github.com/trawl-search/trawl/internal/searchwire"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// TestSameAsBruteForce spreads a random corpus over shards and searchers, asks
+// queries of every kind through the router, page by page, and compares files,
+// order and ranges with what brute force finds.
+func TestSameAsBruteForce(t *testing.T) {
+	c := startCluster(t, 2, 1)
+	const seed = 7
+	corpus := indextest.Random(seed)
+	c.publishCorpus(corpus, rand.New(rand.NewPCG(seed, 1)))
+	sizes := rand.New(rand.NewPCG(seed, 2))
+	asked := 0
+	for _, q := range indextest.Queries(corpus, seed, 250) {
+		parsed, err := searchwire.Parse(q.Text, 1)
+		if err == nil {
+			parsed, err = indextest.Resolve(corpus, parsed)
+		}
+		if status.Code(err) == codes.Unimplemented {
+			continue // asks for symbols
+		}
+		c.must(err)
+		want, err := indextest.Eval(corpus, parsed)
+		c.must(err)
+		got := c.allPages(q.Text, sizes)
+		if a, b := describe(got), describeOracle(want); !slices.Equal(a, b) {
+			t.Errorf("corpus %s, query %q (%s):\n got %q\nwant %q", corpus.Name, q.Text, q.Kind, a, b)
+		}
+		asked++
+	}
+	if asked < 150 {
+		t.Errorf("only %d queries were asked", asked)
+	}
+}
+
+// allPages pages through an answer in pages of random sizes and checks its order.
+func (c *cluster) allPages(query string, sizes *rand.Rand) (files []*searchv1.FileMatch) {
+	c.t.Helper()
+	for token, pages := []byte(nil), 0; pages == 0 || token != nil; pages++ {
+		resp, err := c.search.Search(c.t.Context(), &searchv1.SearchRequest{Query: query, PageToken: token, Options: &searchv1.SearchOptions{
+			MaxFiles: uint32(1 + sizes.IntN(40)), MaxMatchesPerFile: 100_000, RequireComplete: true,
+		}})
+		if err != nil {
+			c.t.Fatalf("query %q: %v", query, err)
+		}
+		files, token = append(files, resp.Files...), resp.NextPageToken
+	}
+	if merged := searchwire.Merge(len(files), files); !slices.Equal(merged, files) {
+		c.t.Errorf("query %q: pages are not in order", query)
+	}
+	return files
+}
+
+// describe writes each file as one line, in order of the lines.
+func describe(files []*searchv1.FileMatch) (lines []string) {
+	for _, f := range files {
+		var ranges []string
+		for _, chunk := range f.Chunks {
+			for _, r := range chunk.Ranges {
+				ranges = append(ranges, fmt.Sprintf("%v:%d-%d", chunk.FileName, r.Start.ByteOffset, r.End.ByteOffset))
+			}
+		}
+		lines = append(lines, fmt.Sprintf("%s %q %v %d %v", f.Repo, f.Path, f.Branches, f.MatchCount, ranges))
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+func describeOracle(results []indextest.Result) (lines []string) {
+	for _, r := range results {
+		var ranges []string
+		shown, fileName := r.Content, false
+		if len(shown) == 0 {
+			shown, fileName = r.Name, true
+		}
+		for _, s := range shown {
+			ranges = append(ranges, fmt.Sprintf("%v:%d-%d", fileName, s.Start, s.End))
+		}
+		lines = append(lines, fmt.Sprintf("%s %q %v %d %v", r.Repo, r.Path, r.Branches, r.MatchCount(), ranges))
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// publishCorpus gives each repo one to three shards with its documents at random.
+func (c *cluster) publishCorpus(corpus *indextest.Corpus, rng *rand.Rand) {
+	c.t.Helper()
+	for _, repo := range corpus.Repos {
+		_, _, err := c.store.PutDesired(c.t.Context(), &catalogv1.Desired{Name: repo.Name})
+		c.must(err)
+		lease, err := c.store.AcquireLease(c.t.Context(), repo.Name, 10*time.Second)
+		c.must(err)
+		root := &catalogv1.Root{Repo: repo.Name, Generation: lease.NextGeneration(), Epoch: lease.Desired().Epoch}
+		for _, b := range repo.Branches {
+			root.Branches = append(root.Branches, &catalogv1.Branch{Name: b})
+		}
+		parts := make([][]build.Document, 1+rng.IntN(3))
+		for _, d := range documents(repo) {
+			i := rng.IntN(len(parts))
+			parts[i] = append(parts[i], d)
+		}
+		for _, docs := range parts {
+			root.Shards = append(root.Shards, c.uploadDocuments(repo, docs))
+		}
+		_, err = c.store.Publish(c.t.Context(), lease, lease.Root(), root)
+		c.must(err)
+		c.must(lease.Release(c.t.Context()))
+	}
+}
+
+// documents are the repo's, in the order that a builder wants.
+func documents(repo indextest.Repo) (docs []build.Document) {
+	for i, d := range repo.Documents {
+		doc := build.Document{Path: []byte(d.Path), Content: d.Content, Language: d.Language, OID: objectID(d.Content)}
+		for _, name := range d.Branches {
+			doc.Branches = append(doc.Branches, uint32(slices.Index(repo.Branches, name)))
+		}
+		slices.Sort(doc.Branches)
+		if d.Skipped {
+			doc.Skip, doc.Size, doc.OID = docstore.Binary, 1, objectID([]byte{0, byte(i), byte(i >> 8)})
+		}
+		docs = append(docs, doc)
+	}
+	slices.SortFunc(docs, func(a, b build.Document) int {
+		return cmp.Or(bytes.Compare(a.Path, b.Path), bytes.Compare(a.OID, b.OID))
+	})
+	return docs
+}
+
+func objectID(content []byte) []byte {
+	id := sha1.Sum(fmt.Appendf(nil, "blob %d\x00%s", len(content), content))
+	return id[:]
+}
+
+func (c *cluster) uploadDocuments(repo indextest.Repo, docs []build.Document) *catalogv1.ShardRef {
+	c.t.Helper()
+	var object bytes.Buffer
+	b, err := build.NewBuilder(&object, build.Options{MaxNgrams: 1 << 20})
+	c.must(err)
+	facts := docstore.Repo{Name: repo.Name, Archived: repo.Archived, Fork: repo.Fork, Public: repo.Public, Meta: repo.Meta}
+	for _, name := range repo.Branches {
+		facts.Branches = append(facts.Branches, docstore.Branch{Name: name, Commit: strings.Repeat("c", 40)})
+	}
+	c.must(b.AddRepo(facts))
+	ref := &catalogv1.ShardRef{}
+	for _, d := range docs {
+		c.must(b.Add(d))
+		if d.Language != "" && !slices.Contains(ref.Languages, d.Language) {
+			ref.Languages = append(ref.Languages, d.Language)
+		}
+	}
+	result, err := b.Close()
+	c.must(err)
+	digest := searchwire.Digest(result.SHA256)
+	ref.Digest, ref.Key, ref.SizeBytes = digest[:], "shards/"+digest.String()+".trawl", uint64(result.Size)
+	err = c.bucket.Put(c.t.Context(), ref.Key, &object, bucket.PutOptions{Size: result.Size, SHA256: result.SHA256})
+	if !errors.Is(err, bucket.ErrExists) {
+		c.must(err)
+	}
+	return ref
+}
