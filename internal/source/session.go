@@ -65,7 +65,7 @@ func unreachable(err error) error {
 	if _, isRule := errors.AsType[*origin.RuleError](err); err == nil || isRule {
 		return err
 	}
-	return failure(Unreachable, err, withDetail("the host cannot be reached", sanitize(err.Error())))
+	return failure(Unreachable, err, "the host cannot be reached: "+sanitize(err.Error()))
 }
 
 func (s *session) openHTTP(remote origin.Remote) error {
