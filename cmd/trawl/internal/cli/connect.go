@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/nats-io/nats.go"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -64,8 +65,8 @@ type shared struct {
 // close lets go of everything, in the reverse order of its opening.
 func (s *shared) close() error {
 	var errs []error
-	for i := len(s.closers) - 1; i >= 0; i-- {
-		errs = append(errs, s.closers[i]())
+	for _, closer := range slices.Backward(s.closers) {
+		errs = append(errs, closer())
 	}
 	return errors.Join(errs...)
 }

@@ -75,7 +75,7 @@ func (b *shardBuild) run(ctx context.Context, path, out string, branches []strin
 	if err != nil {
 		return fmt.Errorf("opening %s: %w", path, err)
 	}
-	defer src.Close()
+	defer func() { err = errors.Join(err, src.Close()) }()
 	file, err := os.OpenFile(out+".tmp", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o666)
 	if err != nil {
 		return fmt.Errorf("making the shard: %w", err)
@@ -83,7 +83,7 @@ func (b *shardBuild) run(ctx context.Context, path, out string, branches []strin
 	defer func() {
 		if err != nil {
 			file.Close()
-			os.Remove(file.Name())
+			err = errors.Join(err, os.Remove(file.Name()))
 		}
 	}()
 	w := bufio.NewWriterSize(file, 1<<20)
