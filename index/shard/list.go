@@ -83,11 +83,7 @@ func (s *Shard) List(ctx context.Context, q query.Q, opts ListOptions) (*ListRes
 // matchedRepos finds the repos with a match, leaving each at its first.
 func (s *search) matchedRepos(q query.Q) (matched []bool, err error) {
 	matched = make([]bool, len(s.repos))
-	root, err := s.compile(q)
-	if err != nil {
-		return nil, err
-	}
-	return matched, s.each(root, func(node) error {
+	return matched, s.each(q, func(node) error {
 		matched[s.doc.repo] = true
 		s.live[s.doc.repo] = false
 		return nil

@@ -56,7 +56,7 @@ type scratch struct {
 func (s *Shard) Search(ctx context.Context, q query.Q, opts Options) (*Result, error) {
 	var res *Result
 	err := s.with(ctx, opts, func(run *search) error {
-		err := run.run(q)
+		err := run.each(q, run.hit)
 		if err != nil && !isContextError(err) {
 			return err
 		}
@@ -129,22 +129,15 @@ func (s *search) tick() error {
 	return s.ctx.Err()
 }
 
-func (s *search) run(q query.Q) error {
-	if err := s.ctx.Err(); err != nil {
-		return err
-	}
-	if !slices.Contains(s.live, true) {
-		return nil
-	}
+// each calls found for every document that q matches, blob by blob.
+func (s *search) each(q query.Q, found func(node) error) error {
 	root, err := s.compile(q)
 	if err != nil {
 		return err
 	}
-	return s.each(root, s.hit)
-}
-
-// each calls found for every document that root matches, blob by blob.
-func (s *search) each(root node, found func(node) error) error {
+	if err := s.ctx.Err(); err != nil || !slices.Contains(s.live, true) {
+		return err
+	}
 	it, err := s.candidates(root)
 	if err != nil {
 		return err
