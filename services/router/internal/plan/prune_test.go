@@ -187,6 +187,21 @@ func TestPruningPrunes(t *testing.T) {
 	}
 }
 
+// TestShardThatTellsNoLanguages: a root without them, as an older indexer may
+// write it, prunes nothing by language.
+func TestShardThatTellsNoLanguages(t *testing.T) {
+	d := searchwire.Digest{1}
+	layout, err := plan.NewLayout(1, []*catalogv1.Root{{Repo: "r", Shards: []*catalogv1.ShardRef{{Digest: d[:], Documents: 3}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range []query.Q{&query.Language{Name: "Go"}, &query.Not{Child: &query.Language{Name: "Go"}}, &query.Branch{Pattern: "main"}} {
+		if wanted, _, err := layout.Select(q); err != nil || len(wanted) != 1 {
+			t.Errorf("%v: %v, %v", q, wanted, err)
+		}
+	}
+}
+
 func TestLayoutGroupsSharedShards(t *testing.T) {
 	d := searchwire.Digest{9}
 	ref := &catalogv1.ShardRef{Digest: d[:], SizeBytes: 100}
