@@ -1,11 +1,6 @@
 package shard
 
-import (
-	"slices"
-	"strings"
-
-	"github.com/trawl-search/trawl/index/query"
-)
+import "slices"
 
 // atomNode is a Substring or Regexp of the query: a text to be found in the
 // content, the path, or either.
@@ -109,16 +104,4 @@ func settle(spans []span) []span {
 		}
 	}
 	return kept
-}
-
-// branchMatches reports whether the query names the branch with this name and
-// place in its repo.
-func branchMatches(q *query.Branch, name string, ordinal int) bool {
-	switch {
-	case q.Pattern == "HEAD":
-		return ordinal == 0
-	case q.Exact:
-		return name == q.Pattern
-	}
-	return strings.Contains(name, q.Pattern)
 }

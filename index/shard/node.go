@@ -1,10 +1,6 @@
 package shard
 
-import (
-	"slices"
-
-	"github.com/trawl-search/trawl/index/query"
-)
+import "slices"
 
 // node is a query tree made ready for one shard. matches and collect see each
 // document after plan's candidates reached its blob, blobs ascending.
@@ -233,63 +229,3 @@ func (n constNode) plan() (plan, error) {
 func (n constNode) matches(*document) (bool, error)    { return bool(n), nil }
 func (n constNode) collect(*document, *gathered) error { return nil }
 func (n constNode) cost() uint64                       { return costConst }
-
-// repoNode matches documents of the repos set in it.
-type repoNode []bool
-
-func (n repoNode) plan() (plan, error)                { return plan{}, nil }
-func (n repoNode) matches(d *document) (bool, error)  { return n[d.repo], nil }
-func (n repoNode) collect(*document, *gathered) error { return nil }
-func (n repoNode) cost() uint64                       { return costConst }
-
-// languageNode matches documents in the language with this number in the shard.
-type languageNode uint16
-
-func (n languageNode) plan() (plan, error) { return plan{}, nil }
-
-func (n languageNode) matches(d *document) (bool, error) {
-	_, id, err := d.s.docs.Language(d.id)
-	return languageNode(id) == n, err
-}
-
-func (n languageNode) collect(*document, *gathered) error { return nil }
-func (n languageNode) cost() uint64                       { return costColumn }
-
-// branchNode matches documents on a branch that the query names.
-type branchNode struct {
-	q *query.Branch
-	// wanted has, for each branch of repo, whether it is named.
-	wanted []bool
-	repo   int
-	valid  bool
-}
-
-func (n *branchNode) plan() (plan, error)                { return plan{}, nil }
-func (n *branchNode) collect(*document, *gathered) error { return nil }
-func (n *branchNode) cost() uint64                       { return costColumn }
-
-func (n *branchNode) matches(d *document) (bool, error) {
-	if !n.valid || n.repo != d.repo {
-		if err := n.load(d); err != nil {
-			return false, err
-		}
-	}
-	branches, err := d.loadBranches()
-	if err != nil {
-		return false, err
-	}
-	return slices.ContainsFunc(branches, func(b uint32) bool { return int(b) < len(n.wanted) && n.wanted[b] }), nil
-}
-
-func (n *branchNode) load(d *document) error {
-	repo, err := d.s.docs.Repo(d.repo)
-	if err != nil {
-		return err
-	}
-	n.wanted = n.wanted[:0]
-	for i, b := range repo.Branches {
-		n.wanted = append(n.wanted, branchMatches(n.q, b.Name, i))
-	}
-	n.repo, n.valid = d.repo, true
-	return nil
-}
