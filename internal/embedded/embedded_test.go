@@ -199,3 +199,12 @@ func TestFailedStartCleansUp(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestSecondCloseDoesNothing(t *testing.T) {
+	e := start(t, config(t.TempDir()))
+	for i := range 2 {
+		if err := e.Close(); err != nil {
+			t.Errorf("close %d: %v", i+1, err)
+		}
+	}
+}

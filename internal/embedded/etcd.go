@@ -92,9 +92,12 @@ func (e *Etcd) Client() *clientv3.Client { return e.client }
 // a restart on the same folder, unless EtcdListen asks for a free port.
 func (e *Etcd) Endpoint() string { return e.endpoint }
 
-// Close stops client and server and waits for them. What was acknowledged is on disk.
+// Close stops client and server and waits for them. What was acknowledged is
+// on disk. A second call does nothing.
 func (e *Etcd) Close() error {
-	e.closing.Store(true)
+	if e.closing.Swap(true) {
+		return nil
+	}
 	var errs []error
 	if e.client != nil {
 		errs = append(errs, e.client.Close())

@@ -70,7 +70,7 @@ func (n *NATS) Conn() *nats.Conn { return n.conn }
 // URL returns the URL that other processes connect to, empty without NATSListen.
 func (n *NATS) URL() string { return n.url }
 
-// Close stops connection and server and waits for them.
+// Close stops connection and server and waits for them. A second call does nothing.
 func (n *NATS) Close() error {
 	if n.conn != nil {
 		n.conn.Close()
@@ -79,7 +79,10 @@ func (n *NATS) Close() error {
 		n.server.Shutdown()
 		n.server.WaitForShutdown()
 	}
-	return n.lock.Close()
+	if err := n.lock.Close(); !errors.Is(err, os.ErrClosed) {
+		return err
+	}
+	return nil
 }
 
 func waitConnectable(ctx context.Context, s *server.Server) error {
