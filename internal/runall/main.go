@@ -17,6 +17,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -69,6 +70,7 @@ func printAccount(out io.Writer, lines []string, total tally) {
 
 // runStep runs one command and counts what it did.
 func runStep(ctx context.Context, out io.Writer, name, command string) tally {
+	out = &lockedWriter{w: out} // the command's error output comes in between
 	cmd := exec.CommandContext(ctx, "sh", "-c", command)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 30 * time.Second
@@ -83,6 +85,19 @@ func runStep(ctx context.Context, out io.Writer, name, command string) tally {
 	c := newCounter(out)
 	err = errors.Join(readLines(pipe, c.line), cmd.Wait())
 	return c.finish(name, err)
+}
+
+// lockedWriter lets two goroutines write.
+type lockedWriter struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+// Write implements io.Writer.
+func (l *lockedWriter) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(p)
 }
 
 // readLines calls line for each line without its end. Test output may hold
