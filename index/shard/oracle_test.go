@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -172,6 +173,8 @@ func TestRealTree(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := openShard(t, buildShard(t, c))
+	// Answers of millions of ranges are garbage at once.
+	defer debug.SetGCPercent(debug.SetGCPercent(25))
 	const seed = 1
 	queries := indextest.Queries(c, seed, 320)
 	t.Logf("%d queries with seed %d over %d documents, %d bytes", len(queries), seed, s.Documents(), s.ContentBytes())
