@@ -118,6 +118,7 @@ if [ "$mode" = short ]; then
 fi
 
 if [ "$mode" = run ]; then
+	trap 'exit 0' INT TERM
 	say "Trawl is up. Try: $1 search 'your query'. Ctrl-C stops it."
 	wait "$up"
 fi
