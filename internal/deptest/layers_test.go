@@ -93,6 +93,8 @@ var forbidden = []struct {
 		"services meet etcd and NATS as clients; who hosts them is decided in cmd"},
 	{[]string{"services/searcher"}, []string{module + "/internal/source", module + "/internal/queue"},
 		"searchers read shards: they neither fetch nor enqueue"},
+	{[]string{"services/router"}, []string{module + "/internal/source"},
+		"routers judge URLs; only indexers run git"},
 	{[]string{"index", "internal", "services", "cmd"}, []string{"testing", "github.com/stretchr/testify", "pgregory.net/rapid"},
 		"test code stays out of the binary"},
 	{[]string{"index", "internal", "services", "cmd"}, []string{"C"},
@@ -105,6 +107,8 @@ var allowed = []struct{ from, reach, why string }{
 	{"internal/source/sourcetest", "testing", "it is test code: repositories made for tests"},
 	{"internal/telemetry/telemetrytest", "testing", "it is test code: telemetry that a test can read"},
 	{"services/searcher", module + "/internal/source/language", "names of languages are understood alike everywhere"},
+	{"services/router", module + "/internal/source/language", "names of languages are understood alike everywhere"},
+	{"services/router", module + "/internal/source/origin", "the rules of URLs, without git"},
 	{"internal/bucket/buckettest", "testing", "it is test code: the acceptance suite of every bucket"},
 }
 
