@@ -32,7 +32,7 @@ type Shard struct {
 func Open(path string) (*Shard, error) {
 	f, err := format.OpenFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("open shard: %w", err)
+		return nil, err // it says that the shard cannot be opened, and which
 	}
 	s, err := OpenFile(f)
 	if err != nil {

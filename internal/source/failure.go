@@ -116,6 +116,10 @@ func withDetail(reason, said string) string {
 // maxSaid bounds how much of git's own words a reason repeats.
 const maxSaid = 400
 
+// askpassFailed begins what git says when askpass has no answer; it names a
+// file of the indexer, and what git says next is that credentials are missing.
+const askpassFailed = "unable to read askpass response"
+
 // userinfo is the part of a URL that can hold credentials.
 var userinfo = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://)[^/\s]*@`)
 
@@ -128,7 +132,7 @@ func sanitize(stderr string) string {
 		for _, prefix := range []string{"fatal: ", "error: ", "remote: ", "ERROR: "} {
 			line = strings.TrimPrefix(line, prefix)
 		}
-		if line != "" {
+		if line != "" && !strings.HasPrefix(line, askpassFailed) {
 			kept = append(kept, line)
 		}
 	}

@@ -122,7 +122,7 @@ func TestFetchWithoutOrWithWrongCredentials(t *testing.T) {
 	} {
 		_, err := newFetcher(t, func(c *FetchConfig) { config(c); extra(c) }).Branches(t.Context(), url, nil)
 		wantFailure(t, err, NeedsCredentials, "needs credentials")
-		for _, hidden := range []string{wrong, secret, "trawl:"} {
+		for _, hidden := range []string{wrong, secret, "trawl:", "askpass"} {
 			if err != nil && strings.Contains(fmt.Sprintf("%v %+v", err, errors.Unwrap(err)), hidden) {
 				t.Errorf("%s: the error shows %q: %v", name, hidden, err)
 			}
