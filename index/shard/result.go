@@ -16,7 +16,9 @@ type Mode uint8
 const (
 	// Exhaustive finds and counts every match.
 	Exhaustive Mode = iota
-	// TopK finds exactly the best Options.MaxFiles documents; counts are lower bounds.
+	// TopK finds exactly the best Options.MaxFiles documents; counts may be lower
+	// bounds, and Stats.CountsInexact says when they are. No bound lets it stop
+	// early yet, so that it looks at as much as Exhaustive does.
 	TopK
 )
 
