@@ -71,6 +71,7 @@ go_repository() {
 	local go_version
 	go_version=$(go env GOVERSION)
 	repo=$cache/demo/$go_version.git
+	name=(--name "$go_version")
 	if [ ! -d "$repo" ]; then
 		say "Making a Git repository of the source tree of $go_version in $repo (once)"
 		mkdir -p "$cache/demo"
@@ -79,6 +80,7 @@ go_repository() {
 }
 
 queries=()
+name=() # what the repository is called; from its path or URL where empty
 case $mode:$repo in
 short:*) small_repository ;;
 *:)
@@ -108,7 +110,7 @@ cat "$work/ready"
 TRAWL_ADDR=$(sed -n 's/.* gRPC \([^ ,]*\).*/\1/p' "$work/ready")
 export TRAWL_ADDR
 
-shows index "$repo"
+shows index ${name[@]+"${name[@]}"} "$repo"
 shows repos
 for q in "${queries[@]}"; do
 	if [ -t 1 ]; then shows search -n 3 "$q"; else shows search --color always -n 3 "$q"; fi
