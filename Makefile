@@ -98,6 +98,24 @@ fuzz: ## Run every fuzz target for FUZZTIME each (20s)
 		done; \
 	done
 
+##@ Measure
+
+# What is measured: go, kubernetes, linux, modules or all; BENCH has more flags.
+CORPUS ?= go
+BENCH ?=
+
+.PHONY: bench
+bench: ## Measure indexing and search of CORPUS beside the peers installed (bench/README.md)
+	@mkdir -p .cache && $(GO) build -o .cache/bench ./bench && .cache/bench -corpus $(CORPUS) $(BENCH)
+
+.PHONY: profile-index
+profile-index: ## Write a CPU profile of indexing CORPUS
+	@mkdir -p .cache && $(GO) build -o .cache/bench ./bench && .cache/bench -corpus $(CORPUS) -profile index -profile-file .cache/index.prof $(BENCH)
+
+.PHONY: profile-search
+profile-search: ## Write a CPU profile of searching CORPUS
+	@mkdir -p .cache && $(GO) build -o .cache/bench ./bench && .cache/bench -corpus $(CORPUS) -profile search -profile-file .cache/search.prof $(BENCH)
+
 ##@ Help
 
 .PHONY: help

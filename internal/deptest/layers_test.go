@@ -97,6 +97,10 @@ var forbidden = []struct {
 		"routers judge URLs; only indexers run git"},
 	{[]string{"index", "internal", "services", "cmd"}, []string{"testing", "github.com/stretchr/testify", "pgregory.net/rapid"},
 		"test code stays out of the binary"},
+	{[]string{"bench"}, []string{module + "/services", module + "/cmd", module + "/integration"},
+		"it measures the engine; what services cost is another measurement"},
+	{[]string{"index", "internal", "services", "cmd"}, []string{module + "/bench"},
+		"what is measured does not know of it"},
 	{[]string{"index", "internal", "services", "cmd"}, []string{"C"},
 		"one static binary: nothing here needs cgo"},
 }

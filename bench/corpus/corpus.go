@@ -1,0 +1,171 @@
+// Package corpus finds the trees that Trawl is measured on, and brings those
+// that are not there yet through the clients of their registries.
+package corpus
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Versions of the corpora that have one. Figures of other versions do not compare.
+const (
+	KubernetesModule = "k8s.io/kubernetes@v1.36.3"
+	LinuxPackage     = "linux-source-6.1"
+)
+
+// Repo is one folder that is indexed as one repository.
+type Repo struct{ Name, Dir string }
+
+// Corpus is what one run measures. Repos are in order of name.
+type Corpus struct {
+	Name  string
+	Repos []Repo
+}
+
+// Names lists the corpora, the quickest first.
+func Names() []string { return []string{"go", "kubernetes", "modules", "linux"} }
+
+// Find returns a corpus by name. Cache is the folder where an unpacked
+// corpus is kept, maxRepos bounds the modules that are taken.
+func Find(ctx context.Context, name, cache string, maxRepos int) (Corpus, error) {
+	var repos []Repo
+	var err error
+	switch name {
+	case "go":
+		repos, err = goTree(ctx)
+	case "kubernetes":
+		repos, err = kubernetes(ctx)
+	case "modules":
+		repos, err = modules(ctx, maxRepos)
+	case "linux":
+		repos, err = linux(ctx, cache)
+	default:
+		return Corpus{}, fmt.Errorf("corpus %q: expected one of %s, or all", name, strings.Join(Names(), ", "))
+	}
+	if err != nil {
+		return Corpus{}, fmt.Errorf("finding corpus %s: %w", name, err)
+	}
+	return Corpus{Name: name, Repos: repos}, nil
+}
+
+// goEnv asks the toolchain, which knows better than this program where it is.
+func goEnv(ctx context.Context, key string) (string, error) {
+	out, err := exec.CommandContext(ctx, "go", "env", key).Output()
+	if err != nil {
+		return "", fmt.Errorf("go env %s: %w", key, err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+func goTree(ctx context.Context) ([]Repo, error) {
+	root, err := goEnv(ctx, "GOROOT")
+	if err != nil {
+		return nil, err
+	}
+	return []Repo{{"go", filepath.Join(root, "src")}}, nil
+}
+
+func kubernetes(ctx context.Context) ([]Repo, error) {
+	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", KubernetesModule)
+	cmd.Dir = os.TempDir() // outside of any module, whose go.mod it must not touch
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go mod download %s: %w: %s", KubernetesModule, err, out)
+	}
+	var module struct{ Dir string }
+	if err := json.Unmarshal(out, &module); err != nil {
+		return nil, fmt.Errorf("reading what go mod download printed: %w", err)
+	}
+	return []Repo{{"kubernetes", module.Dir}}, nil
+}
+
+// modules takes each version of each module in the module cache for a repo.
+func modules(ctx context.Context, limit int) ([]Repo, error) {
+	root, err := goEnv(ctx, "GOMODCACHE")
+	if err != nil {
+		return nil, err
+	}
+	return modulesIn(root, limit)
+}
+
+func modulesIn(root string, limit int) ([]Repo, error) {
+	var repos []Repo
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		if path == filepath.Join(root, "cache") {
+			return fs.SkipDir
+		}
+		if !strings.Contains(d.Name(), "@") {
+			return nil
+		}
+		if name := filepath.ToSlash(strings.TrimPrefix(path, root+string(filepath.Separator))); !strings.HasPrefix(name, "k8s.io/kubernetes@") {
+			repos = append(repos, Repo{name, path}) // Kubernetes is a corpus of its own
+		}
+		return fs.SkipDir
+	})
+	if err != nil {
+		return nil, fmt.Errorf("walking the module cache: %w", err)
+	}
+	slices.SortFunc(repos, func(a, b Repo) int { return cmp.Compare(a.Name, b.Name) })
+	if limit > 0 && len(repos) > limit {
+		repos = repos[:limit]
+	}
+	return repos, nil
+}
+
+// linux unpacks Debian's package once.
+func linux(ctx context.Context, cache string) ([]Repo, error) {
+	dir := filepath.Join(cache, LinuxPackage)
+	repo := []Repo{{"linux", dir}}
+	if _, err := os.Stat(filepath.Join(dir, "MAINTAINERS")); err == nil {
+		return repo, nil
+	}
+	archive := filepath.Join("/usr/src", LinuxPackage+".tar.xz")
+	if _, err := os.Stat(archive); err != nil {
+		if archive, err = download(ctx, cache); err != nil {
+			return nil, err
+		}
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, fmt.Errorf("making the folder of the tree: %w", err)
+	}
+	return repo, run(ctx, dir, "tar", "-xJf", archive, "--strip-components=1")
+}
+
+// download gets the package without installing it and returns the archive in it.
+func download(ctx context.Context, cache string) (string, error) {
+	dir := filepath.Join(cache, "package")
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return "", fmt.Errorf("making the cache: %w", err)
+	}
+	if err := run(ctx, dir, "apt-get", "download", LinuxPackage); err != nil {
+		return "", err
+	}
+	debs, err := filepath.Glob(filepath.Join(dir, LinuxPackage+"_*.deb"))
+	if err != nil || len(debs) == 0 {
+		return "", fmt.Errorf("apt-get download left no %s in %s", LinuxPackage, dir)
+	}
+	if err := run(ctx, dir, "dpkg-deb", "-x", debs[len(debs)-1], "."); err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, "usr", "src", LinuxPackage+".tar.xz"), nil
+}
+
+func run(ctx context.Context, dir, name string, args ...string) error {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %s: %w: %s", name, strings.Join(args, " "), err, out)
+	}
+	return nil
+}

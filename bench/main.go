@@ -1,0 +1,48 @@
+// Command bench measures Trawl on real trees, beside the peers that are
+// installed. See README.md in its folder for how to read what it writes.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+
+	"github.com/trawl-search/trawl/bench/run"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := start(ctx, os.Args[1:])
+	stop()
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func start(ctx context.Context, args []string) error {
+	if len(args) == 1 && args[0] == run.ChildArgument {
+		return run.Child(ctx, os.Stdin, os.Stdout)
+	}
+	cfg := run.Config{Log: os.Stderr, ZoektBin: os.Getenv("ZOEKT_BIN"), Args: args}
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.StringVar(&cfg.Corpus, "corpus", "go", "go, kubernetes, modules, linux or all")
+	flags.Uint64Var(&cfg.Seed, "seed", 1, "seed of the sampled queries")
+	flags.IntVar(&cfg.Queries, "queries", 20, "queries in each bucket")
+	flags.IntVar(&cfg.Repeat, "repeat", 3, "times each query is run by engines with an own index")
+	flags.IntVar(&cfg.Opens, "opens", 128, "shards held open for heap and open time, at least")
+	flags.IntVar(&cfg.Modules, "modules", 128, "most repos of the corpus modules; 0: all")
+	flags.DurationVar(&cfg.Timeout, "timeout", run.DefaultTimeout, "longest time of one query")
+	flags.StringVar(&cfg.Results, "results", filepath.Join("bench", "results"), "folder of the dated results")
+	flags.BoolVar(&cfg.Peers, "peers", true, "measure the peers that are installed, too")
+	flags.StringVar(&cfg.Profile, "profile", "", "index or search: write a CPU profile of it, and measure nothing")
+	flags.StringVar(&cfg.ProfileFile, "profile-file", "bench.prof", "the profile's file")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	return run.Main(ctx, cfg)
+}

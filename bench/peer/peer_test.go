@@ -1,0 +1,86 @@
+package peer
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"os/exec"
+	"slices"
+	"testing"
+
+	"github.com/trawl-search/trawl/bench/corpus"
+	"github.com/trawl-search/trawl/bench/querylog"
+)
+
+var repos = []corpus.Repo{{Name: "a", Dir: "/src/a@1"}, {Name: "a/b", Dir: "/src/a@1b"}}
+
+// TestParse: what rg -l and csearch -l print.
+func TestParse(t *testing.T) {
+	out := []byte("/src/a@1/x.go\n/src/a@1b/dir/y z.go\n/elsewhere/z.go\n/src/a@1/last.go")
+	got := slices.Sorted(maps.Keys(names(repos).parse(out)))
+	if want := []string{"a/b/dir/y z.go", "a/last.go", "a/x.go"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := names(repos).parse(nil); len(got) != 0 {
+		t.Errorf("nothing printed gave %v", got)
+	}
+}
+
+func TestZoektAnswer(t *testing.T) {
+	var a zoektAnswer
+	text := `{"Result":{"Duration":1234567,"Wait":5,"Files":[{"FileName":"x.go","Repository":"a","ChunkMatches":[{"Content":"aGk="}]},{"FileName":"d/y.go","Repository":"b"}]}}`
+	if err := json.Unmarshal([]byte(text), &a); err != nil {
+		t.Fatal(err)
+	}
+	if got := slices.Sorted(maps.Keys(a.files())); a.Result.Duration != 1234567 || !slices.Equal(got, []string{"a/x.go", "b/d/y.go"}) {
+		t.Errorf("got %d ns and %q", a.Result.Duration, got)
+	}
+}
+
+// TestArguments: what is asked of the peers is the query, all of it.
+func TestArguments(t *testing.T) {
+	q := querylog.Query{Patterns: []string{"a|b"}, Glob: "*.go", File: `\.go$`}
+	rg, err := (&ripgrep{repos: repos}).args(q, "--count-matches")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"--count-matches", "--ignore-case", "*.go", "a|b", "/src/a@1", "/src/a@1b", "--no-ignore"} {
+		if !slices.Contains(rg, want) {
+			t.Errorf("ripgrep is not asked for %s: %q", want, rg)
+		}
+	}
+	cs, err := (&codesearch{}).args(q, "-l")
+	if want := []string{"-l", "-i", "-f", `\.go$`, "a|b"}; err != nil || !slices.Equal(cs, want) {
+		t.Errorf("codesearch is asked %q, not %q (%v)", cs, want, err)
+	}
+	q.CaseSensitive = true
+	if rg, err = (&ripgrep{}).args(q, "-l"); err != nil || slices.Contains(rg, "--ignore-case") {
+		t.Errorf("ripgrep ignores case: %q (%v)", rg, err)
+	}
+	q.Patterns = []string{"a", "b"}
+	if _, err := (&ripgrep{}).args(q, "-l"); !errors.Is(err, ErrUnsupported) {
+		t.Errorf("two patterns: %v", err)
+	}
+}
+
+func TestMeasure(t *testing.T) {
+	for script, fails := range map[string]bool{"echo hi": false, "exit 1": false, "echo no >&2; exit 1": true, "exit 2": true} {
+		var cost Cost
+		_, err := Measure(exec.Command("sh", "-c", script), &cost)
+		if (err != nil) != fails {
+			t.Errorf("%s: error %v", script, err)
+		}
+		if cost.Peak <= 0 || cost.Wall <= 0 {
+			t.Errorf("%s: cost %+v", script, cost)
+		}
+	}
+	if _, err := Measure(exec.Command("/no/such/program"), &Cost{}); err == nil {
+		t.Error("a program that is not there ran")
+	}
+}
+
+func TestMissingZoektIsNoPeer(t *testing.T) {
+	if z := newZoekt(t.TempDir()); z != nil {
+		t.Error("an empty folder has a zoekt")
+	}
+}

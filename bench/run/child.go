@@ -1,0 +1,80 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+
+	"github.com/trawl-search/trawl/bench/corpus"
+	"github.com/trawl-search/trawl/bench/engine"
+	"github.com/trawl-search/trawl/bench/peer"
+)
+
+// ChildArgument as the only argument makes the program a child: a process of
+// its own for one measurement, whose processor time and memory are thus known.
+const ChildArgument = "child"
+
+// order is what a child shall do: index Repos into Out, or open Shards.
+type order struct {
+	Repos   []corpus.Repo
+	Out     string
+	PerRepo bool
+
+	Shards []string
+	Opens  int
+}
+
+type answer struct {
+	Indexed engine.Indexed
+	Opened  engine.Opened
+}
+
+// Child does what its parent writes to it, and answers.
+func Child(ctx context.Context, in io.Reader, out io.Writer) error {
+	var o order
+	if err := json.NewDecoder(in).Decode(&o); err != nil {
+		return fmt.Errorf("reading the order: %w", err)
+	}
+	var a answer
+	var err error
+	if o.Out != "" {
+		a.Indexed, err = engine.Index(ctx, o.Repos, o.Out, o.PerRepo)
+	} else {
+		a.Opened, err = engine.Open(ctx, o.Shards, o.Opens)
+	}
+	if err != nil {
+		return err
+	}
+	if err := json.NewEncoder(out).Encode(a); err != nil {
+		return fmt.Errorf("answering: %w", err)
+	}
+	return nil
+}
+
+// delegate has a child do it.
+func delegate(ctx context.Context, o order) (answer, peer.Cost, error) {
+	var a answer
+	var cost peer.Cost
+	self, err := os.Executable()
+	if err != nil {
+		return a, cost, fmt.Errorf("finding this program: %w", err)
+	}
+	ask, err := json.Marshal(o)
+	if err != nil {
+		return a, cost, fmt.Errorf("writing the order: %w", err)
+	}
+	cmd := exec.CommandContext(ctx, self, ChildArgument)
+	cmd.Stdin = bytes.NewReader(ask)
+	out, err := peer.Measure(cmd, &cost)
+	if err != nil {
+		return a, cost, err
+	}
+	if err := json.Unmarshal(out, &a); err != nil {
+		return a, cost, fmt.Errorf("reading the answer: %w", err)
+	}
+	return a, cost, nil
+}

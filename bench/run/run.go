@@ -1,0 +1,220 @@
+// Package run measures the corpora, one after the other, and writes what it
+// found as one dated text.
+package run
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/trawl-search/trawl/bench/corpus"
+	"github.com/trawl-search/trawl/bench/engine"
+	"github.com/trawl-search/trawl/bench/peer"
+	"github.com/trawl-search/trawl/bench/querylog"
+)
+
+// DefaultTimeout is the longest time of one query.
+const DefaultTimeout = 20 * time.Second
+
+// Config says what to measure.
+type Config struct {
+	// Corpus is a name of package corpus, or "all".
+	Corpus string
+	// Seed of the queries, Queries of each bucket, each run Repeat times.
+	Seed            uint64
+	Queries, Repeat int
+	Timeout         time.Duration
+	// Opens is the least number of shards held open, Modules the most repos of
+	// the corpus of modules (0: all).
+	Opens, Modules int
+	// Results is the folder of the dated results.
+	Results string
+	Peers   bool
+	// ZoektBin is the folder of zoekt's programs; empty means the PATH.
+	ZoektBin string
+	// Profile is "", "index" or "search"; ProfileFile is where it goes.
+	Profile, ProfileFile string
+	// Log shows progress. Args are the flags as given, for the record.
+	Log  io.Writer
+	Args []string
+}
+
+// measured is all that is known of one corpus.
+type measured struct {
+	corpus  corpus.Corpus
+	indexed engine.Indexed
+	cost    peer.Cost
+	opened  []opening
+	section []engine.SectionSize
+	peers   []*opponent
+	buckets []bucket
+}
+
+// opening is one way of holding shards.
+type opening struct {
+	what string
+	engine.Opened
+}
+
+// opponent is a peer and what it took.
+type opponent struct {
+	peer.Peer
+	version string
+	cost    peer.Cost
+	indexes bool
+}
+
+// Main measures, and writes the results also when a later corpus fails.
+func Main(ctx context.Context, cfg Config) error {
+	names := []string{cfg.Corpus}
+	if cfg.Corpus == "all" {
+		names = corpus.Names()
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return fmt.Errorf("finding the cache folder: %w", err)
+	}
+	r := &runner{cfg: cfg, scratch: filepath.Join(cache, "trawl", "bench")}
+	if err := os.MkdirAll(r.scratch, 0o777); err != nil {
+		return fmt.Errorf("making the cache folder: %w", err)
+	}
+	if cfg.Profile != "" {
+		return r.profile(ctx, names[0])
+	}
+	started := time.Now()
+	var all []*measured
+	var failed error
+	for _, name := range names {
+		m, err := r.corpus(ctx, name)
+		if err != nil {
+			failed = fmt.Errorf("measuring %s: %w", name, err)
+			break
+		}
+		all = append(all, m)
+	}
+	if len(all) == 0 {
+		return failed
+	}
+	return errors.Join(failed, r.write(ctx, started, all))
+}
+
+func (r *runner) write(ctx context.Context, started time.Time, all []*measured) error {
+	var text bytes.Buffer
+	r.report(ctx, &text, started, all)
+	name := filepath.Join(r.cfg.Results, started.UTC().Format("2006-01-02-150405")+"-"+r.cfg.Corpus+".txt")
+	if err := os.MkdirAll(r.cfg.Results, 0o777); err != nil {
+		return fmt.Errorf("making the folder of results: %w", err)
+	}
+	if err := os.WriteFile(name, text.Bytes(), 0o666); err != nil {
+		return fmt.Errorf("writing the results: %w", err)
+	}
+	r.logf("%s\nwritten to %s", text.String(), name)
+	return nil
+}
+
+type runner struct {
+	cfg     Config
+	scratch string
+}
+
+func (r *runner) logf(format string, args ...any) { fmt.Fprintf(r.cfg.Log, format+"\n", args...) }
+
+// corpus measures one. Indexing comes first, while this process is small:
+// a child's peak memory is never below what its parent had.
+func (r *runner) corpus(ctx context.Context, name string) (m *measured, err error) {
+	r.logf("%s: finding the files", name)
+	m = &measured{}
+	if m.corpus, err = corpus.Find(ctx, name, r.scratch, r.cfg.Modules); err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(r.scratch, "index-")
+	if err != nil {
+		return nil, fmt.Errorf("making a folder for indexes: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if err := r.index(ctx, m, dir); err != nil {
+		return nil, err
+	}
+	defer func() {
+		for _, p := range m.peers {
+			err = errors.Join(err, p.Close())
+		}
+	}()
+	if err := r.indexPeers(ctx, m, dir); err != nil {
+		return nil, err
+	}
+	files, err := querylog.ReadFiles(ctx, m.corpus, r.cfg.Seed)
+	if err != nil {
+		return nil, err
+	}
+	queries := querylog.Sample(files, r.cfg.Seed, r.cfg.Queries)
+	return m, r.search(ctx, m, queries)
+}
+
+func (r *runner) index(ctx context.Context, m *measured, dir string) error {
+	r.logf("%s: indexing %d repos", m.corpus.Name, len(m.corpus.Repos))
+	a, cost, err := r.build(ctx, m, filepath.Join(dir, "packed"), false)
+	if err != nil {
+		return err
+	}
+	m.indexed, m.cost = a.Indexed, cost
+	if m.section, err = engine.Sections(m.indexed.Shards); err != nil {
+		return err
+	}
+	if err := r.open(ctx, m, "as indexed", m.indexed.Shards, 0); err != nil {
+		return err
+	}
+	if len(m.corpus.Repos) == 1 {
+		return r.open(ctx, m, "the same shards over again", m.indexed.Shards, r.cfg.Opens)
+	}
+	single, _, err := r.build(ctx, m, filepath.Join(dir, "single"), true)
+	if err != nil {
+		return err
+	}
+	return r.open(ctx, m, "a shard for each repo", single.Indexed.Shards, r.cfg.Opens)
+}
+
+func (r *runner) build(ctx context.Context, m *measured, out string, perRepo bool) (answer, peer.Cost, error) {
+	if err := os.Mkdir(out, 0o777); err != nil {
+		return answer{}, peer.Cost{}, fmt.Errorf("making a folder for shards: %w", err)
+	}
+	a, cost, err := delegate(ctx, order{Repos: m.corpus.Repos, Out: out, PerRepo: perRepo})
+	if err != nil {
+		return a, cost, fmt.Errorf("indexing: %w", err)
+	}
+	return a, cost, nil
+}
+
+func (r *runner) open(ctx context.Context, m *measured, what string, shards []string, count int) error {
+	a, _, err := delegate(ctx, order{Shards: shards, Opens: count})
+	if err != nil {
+		return fmt.Errorf("opening shards: %w", err)
+	}
+	m.opened = append(m.opened, opening{what, a.Opened})
+	return nil
+}
+
+func (r *runner) indexPeers(ctx context.Context, m *measured, dir string) error {
+	if !r.cfg.Peers {
+		return nil
+	}
+	for _, p := range peer.Installed(r.cfg.ZoektBin) {
+		r.logf("%s: indexing with %s", m.corpus.Name, p.Name())
+		o := &opponent{Peer: p, version: p.Version(ctx)}
+		m.peers = append(m.peers, o)
+		folder := filepath.Join(dir, p.Name())
+		if err := os.Mkdir(folder, 0o777); err != nil {
+			return fmt.Errorf("making a folder for an index: %w", err)
+		}
+		var err error
+		if o.cost, o.indexes, err = p.Index(ctx, m.corpus, folder); err != nil {
+			return fmt.Errorf("indexing with %s: %w", p.Name(), err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,210 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/trawl-search/trawl/bench/report"
+)
+
+// report writes everything: where it ran, the losing rows, then the corpora.
+func (r *runner) report(ctx context.Context, w io.Writer, started time.Time, all []*measured) {
+	fmt.Fprintf(w, "Trawl bench, %s, took %s\n\n", started.UTC().Format("2006-01-02 15:04:05 UTC"), time.Since(started).Round(time.Second))
+	fmt.Fprintf(w, "  commit    %s\n  machine   %s\n  load      %s (other work on the machine counts)\n  go        %s\n  flags     %s\n  seed      %d, %d queries in a bucket\n",
+		command(ctx, "git", "describe", "--always", "--dirty", "--abbrev=12"), machine(), load(), runtime.Version(), strings.Join(r.cfg.Args, " "), r.cfg.Seed, r.cfg.Queries)
+	for _, p := range all[0].peers {
+		fmt.Fprintf(w, "  peer      %s\n", p.version)
+	}
+	fmt.Fprintf(w, "\nLOSING ROWS: a peer is better here\n\n")
+	losing(w, all)
+	for _, m := range all {
+		fmt.Fprintf(w, "\n%s\n%s: %d repos, %d documents (%d by name only), %s MB read, %s MB distinct content\n",
+			strings.Repeat("=", 80), strings.ToUpper(m.corpus.Name), len(m.corpus.Repos), m.indexed.Documents, m.indexed.Skipped,
+			report.Megabytes(m.indexed.ReadBytes), report.Megabytes(m.indexed.ContentBytes))
+		m.writeIndex(w)
+		m.writeOpen(w)
+		m.writeSets(w)
+		for mode := range modes {
+			m.writeTimes(w, mode)
+		}
+		m.writeBars(w)
+	}
+}
+
+func command(ctx context.Context, name string, args ...string) string {
+	out, err := exec.CommandContext(ctx, name, args...).Output()
+	if err != nil {
+		return "unknown"
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// machine names the processor where the system tells.
+func machine() string {
+	model := "unknown processor"
+	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		for line := range strings.Lines(string(text)) {
+			if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
+				model = strings.TrimSpace(value)
+				break
+			}
+		}
+	}
+	return fmt.Sprintf("%s/%s, %d processors, %s", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), model)
+}
+
+func load() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	return strings.Join(strings.Fields(string(text))[:3], " ")
+}
+
+// loss is a figure by which Trawl is behind.
+type loss struct {
+	text   string
+	factor float64
+}
+
+// losing lists them, the worst first. Ratios are geometric means over queries.
+func losing(w io.Writer, all []*measured) {
+	var list []loss
+	add := func(ratio float64, format string, args ...any) {
+		if ratio > 0 && ratio < 1 {
+			list = append(list, loss{fmt.Sprintf(format, args...), 1 / ratio})
+		}
+	}
+	for _, m := range all {
+		for _, p := range m.peers {
+			if p.indexes {
+				add(ratio(p.cost.CPU, m.cost.CPU), "%s: processor time of indexing, %s", m.corpus.Name, p.Name())
+				add(ratio(p.cost.Peak, m.cost.Peak), "%s: peak memory of indexing, %s", m.corpus.Name, p.Name())
+				add(ratio(p.cost.IndexBytes, m.indexed.IndexBytes), "%s: index size, %s", m.corpus.Name, p.Name())
+			}
+		}
+		for _, b := range m.buckets {
+			for _, t := range b.engines[1:] {
+				for mode := range modes {
+					add(report.GeometricMean(t.ratios[mode]), "%s: %s, %s, %s", m.corpus.Name, b.name, modes[mode], t.name)
+				}
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b loss) int { return cmp.Compare(b.factor, a.factor) })
+	var t report.Table
+	for _, l := range list {
+		t.Row(l.text, fmt.Sprintf("%.2fx better", l.factor))
+	}
+	t.Write(w)
+	if len(list) == 0 {
+		fmt.Fprintln(w, "  none")
+	}
+}
+
+func ratio[T ~int64](a, b T) float64 { return float64(a) / float64(max(b, 1)) }
+
+func (m *measured) writeIndex(w io.Writer) {
+	fmt.Fprintf(w, "\nIndexing; MB/core-s is content read for each second of processor time\n\n")
+	read := float64(m.indexed.ReadBytes)
+	var t report.Table
+	t.Row("", "core-s", "MB/core-s", "wall s", "peak MB", "index MB", "index/source")
+	row := func(name string, cpu, wall time.Duration, peak, size int64) {
+		t.Row(name, fmt.Sprintf("%.2f", cpu.Seconds()), fmt.Sprintf("%.1f", read/1e6/cpu.Seconds()), fmt.Sprintf("%.2f", wall.Seconds()),
+			report.Megabytes(peak), report.Megabytes(size), fmt.Sprintf("%.3f", float64(size)/read))
+	}
+	row("trawl", m.cost.CPU, m.cost.Wall, m.cost.Peak, m.indexed.IndexBytes)
+	for _, p := range m.peers {
+		if p.indexes {
+			row(p.Name(), p.cost.CPU, p.cost.Wall, p.cost.Peak, p.cost.IndexBytes)
+		}
+	}
+	t.Write(w)
+	fmt.Fprintf(w, "\n  trawl allocated %s MB in %d pieces, in %d shards\n", report.Megabytes(m.indexed.AllocBytes), m.indexed.Allocs, len(m.indexed.Shards))
+	fmt.Fprintf(w, "\nSections of the shards\n\n")
+	var s report.Table
+	s.Row("", "MB", "of source")
+	for _, section := range m.section {
+		s.Row(section.Tag, fmt.Sprintf("%.3f", float64(section.Bytes)/1e6), fmt.Sprintf("%.4f", float64(section.Bytes)/read))
+	}
+	s.Write(w)
+}
+
+func (m *measured) writeOpen(w io.Writer) {
+	fmt.Fprintf(w, "\nHolding shards open; heap is what is live, also after one search of each shard\n\n")
+	var t report.Table
+	t.Row("", "shards", "repos", "open ms", "heap B/repo", "searched B/repo", "heap B/shard")
+	for _, o := range m.opened {
+		t.Row(o.what, fmt.Sprint(o.Shards), fmt.Sprint(o.Repos), report.Milliseconds(o.Wall),
+			fmt.Sprint(o.Heap/int64(max(o.Repos, 1))), fmt.Sprint(o.HeapUsed/int64(max(o.Repos, 1))), fmt.Sprint(o.HeapUsed/int64(o.Shards)))
+	}
+	t.Write(w)
+}
+
+func (m *measured) writeSets(w io.Writer) {
+	if len(m.peers) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\nResult sets (files) against trawl's; \"by name\" are files of which trawl holds the name only\n\n")
+	var t report.Table
+	var examples []string
+	t.Row("", "peer", "same", "different", "only trawl", "only peer", "of those by name")
+	for _, b := range m.buckets {
+		for _, a := range b.agreements {
+			t.Row(string(b.name), a.peer, fmt.Sprint(a.same), fmt.Sprint(a.different), fmt.Sprint(a.onlyHere), fmt.Sprint(a.onlyIt), fmt.Sprint(a.skipped))
+			for _, e := range a.examples {
+				if e != "" {
+					examples = append(examples, e)
+				}
+			}
+		}
+	}
+	t.Write(w)
+	for _, e := range examples {
+		fmt.Fprintf(w, "  e.g. %s\n", e)
+	}
+}
+
+func (m *measured) writeTimes(w io.Writer, mode int) {
+	fmt.Fprintf(w, "\nQueries, %s, ms; \"ratio\" is the geometric mean of peer/trawl over queries (below 1: the peer is faster), \"worst\" the worst query's\n\n", modes[mode])
+	var t report.Table
+	t.Row("", "engine", "p50", "p99", "ratio", "worst", "allocs", "alloc kB", "")
+	for _, b := range m.buckets {
+		for i, e := range b.engines {
+			row := []string{string(b.name), e.name, "-", "-", "", "", "", "", ""}
+			if len(e.times[mode]) > 0 {
+				row[2], row[3] = report.Milliseconds(report.Percentile(e.times[mode], 50)), report.Milliseconds(report.Percentile(e.times[mode], 99))
+			}
+			if i == 0 {
+				row[6], row[7] = fmt.Sprint(b.allocs[mode]), fmt.Sprintf("%.1f", float64(b.bytes[mode])/1e3)
+			} else if len(e.ratios[mode]) > 0 {
+				row[4], row[5] = fmt.Sprintf("%.2f", report.GeometricMean(e.ratios[mode])), fmt.Sprintf("%.2f", slices.Min(e.ratios[mode]))
+			}
+			if e.failed > 0 {
+				row[8] = fmt.Sprintf("%d of %d: %s", e.failed, b.queries, e.reason)
+			}
+			t.Row(row...)
+		}
+	}
+	t.Write(w)
+}
+
+func (m *measured) writeBars(w io.Writer) {
+	fmt.Fprintf(w, "\np50, exhaustive; two characters are a factor of two\n\n")
+	for _, b := range m.buckets {
+		for _, e := range b.engines {
+			if times := e.times[exhaustive]; len(times) > 0 {
+				p50 := report.Percentile(times, 50)
+				fmt.Fprintf(w, "  %-14s %-11s %s %s\n", b.name, e.name, report.Bar(p50), report.Milliseconds(p50))
+			}
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package sizes
+
+import (
+	"encoding/json"
+	"flag"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/trawl-search/trawl/bench/corpus"
+	"github.com/trawl-search/trawl/bench/engine"
+)
+
+var update = flag.Bool("update", false, "record the sizes as they are now")
+
+const (
+	recordedFile = "testdata/recorded.json"
+	// tolerance is what passes unnoticed: the toolchain's patches change its
+	// tree a little, too.
+	tolerance = 1.03
+	// held is how many shards are opened at once to measure the heap of one.
+	held = 128
+)
+
+// parts are folders of the Go tree that stand for repos.
+var parts = []string{"bytes", "encoding", "fmt", "go", "net", "regexp", "sort", "strconv", "text", "time"}
+
+// figures are what is recorded.
+type figures struct {
+	// IndexPerSource is shard bytes for each byte read, of the whole tree.
+	IndexPerSource float64 `json:"index_per_source"`
+	// HeapPerRepo in bytes after opening, SearchedHeapPerRepo after one search
+	// of each shard; a shard for each repo.
+	HeapPerRepo         float64 `json:"heap_per_repo"`
+	SearchedHeapPerRepo float64 `json:"searched_heap_per_repo"`
+	// PackedHeapPerRepo is the latter with all repos in one shard.
+	PackedHeapPerRepo float64 `json:"packed_heap_per_repo"`
+}
+
+func measure(t *testing.T) figures {
+	t.Helper()
+	tree, err := corpus.Find(t.Context(), "go", t.TempDir(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var repos []corpus.Repo
+	for _, p := range parts {
+		repos = append(repos, corpus.Repo{Name: p, Dir: filepath.Join(tree.Repos[0].Dir, p)})
+	}
+	whole, err := engine.Index(t.Context(), tree.Repos, t.TempDir(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed, err := engine.Index(t.Context(), repos, t.TempDir(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	single, err := engine.Index(t.Context(), repos, t.TempDir(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	together, apart := open(t, packed), open(t, single)
+	return figures{
+		IndexPerSource:      round(float64(whole.IndexBytes)/float64(whole.ReadBytes), 4),
+		HeapPerRepo:         round(float64(apart.Heap)/float64(apart.Repos), 0),
+		SearchedHeapPerRepo: round(float64(apart.HeapUsed)/float64(apart.Repos), 0),
+		PackedHeapPerRepo:   round(float64(together.HeapUsed)/float64(together.Repos), 0),
+	}
+}
+
+func open(t *testing.T, indexed engine.Indexed) engine.Opened {
+	t.Helper()
+	o, err := engine.Open(t.Context(), indexed.Shards, held)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func round(x float64, digits int) float64 {
+	scale := math.Pow10(digits)
+	return math.Round(x*scale) / scale
+}
+
+// TestSizes fails when a figure is over 3 % above the recorded one. After a
+// change that is worth it, go test ./bench/sizes -update records the new ones.
+func TestSizes(t *testing.T) {
+	now := measure(t)
+	if *update {
+		text, err := json.MarshalIndent(now, "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(recordedFile, append(text, '\n'), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(recordedFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var recorded figures
+	if err := json.Unmarshal(text, &recorded); err != nil {
+		t.Fatal(err)
+	}
+	compare(t, "index / source", now.IndexPerSource, recorded.IndexPerSource)
+	compare(t, "heap per repo", now.HeapPerRepo, recorded.HeapPerRepo)
+	compare(t, "heap per repo after a search", now.SearchedHeapPerRepo, recorded.SearchedHeapPerRepo)
+	compare(t, "heap per packed repo after a search", now.PackedHeapPerRepo, recorded.PackedHeapPerRepo)
+}
+
+func compare(t *testing.T, what string, now, recorded float64) {
+	t.Helper()
+	switch {
+	case now > recorded*tolerance:
+		t.Errorf("%s is %g, more than 3 %% above the recorded %g", what, now, recorded)
+	case now*tolerance < recorded:
+		t.Logf("%s is %g, below the recorded %g: record it with -update, so that it cannot grow back", what, now, recorded)
+	}
+}
