@@ -14,6 +14,25 @@
 //	CrossesLines  whether a match can hold a newline
 //	SeesTextEnds  whether the ends of the text, not of a line, can decide a match
 //	Compile       the standard library's engine for it
-//	NewMatcher    the same behind an interface that finds from a place on
+//	NewMatcher    an engine of our own that finds the same, from a place on
 //	Ranges        its successive matches
+//
+// # The engine
+//
+// An expression becomes two programs of nodes, one that reads forwards and one
+// that reads backwards (program.go), over classes of runes that it does not
+// tell apart (classes.go). A deterministic automaton is made of each while it
+// runs: its states are lists of nodes in the order of preference (state.go),
+// kept in a table of bounded size that is emptied when it is full (dfa.go).
+// Forwards it finds where the leftmost match of the preferred alternative ends,
+// backwards the leftmost start of a match with that end (search.go). What
+// stands on both sides of a place decides ^, $, \A, \z,  and \B (look.go).
+// While nothing has begun, the search jumps to the next literal or byte that a
+// match needs (skip.go).
+//
+// Text is read rune by rune, where a byte below 0x80 is one by itself and a byte
+// that is not UTF-8 is U+FFFD: exactly as the standard library reads it, in both
+// directions. The standard library takes over for programs that are too large,
+// for halves of surrogate pairs, and for texts that need new states again and
+// again.
 package regex

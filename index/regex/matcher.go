@@ -2,9 +2,7 @@ package regex
 
 import (
 	"iter"
-	"regexp"
 	"regexp/syntax"
-	"slices"
 	"unicode/utf8"
 )
 
@@ -18,59 +16,33 @@ type Matcher interface {
 	Find(text []byte, from int) (start, end int, ok bool)
 }
 
-// NewMatcher compiles the expression. The error is that of Compile.
+// NewMatcher compiles the expression: into automata whose states are made as
+// texts need them, or, where it is too large for those, with the standard
+// library. Both find the same. The error is that of Compile.
 func NewMatcher(tree *syntax.Regexp, caseSensitive bool) (Matcher, error) {
-	first, err := Compile(tree, caseSensitive)
-	if err != nil || !seesBefore(tree) {
-		return &library{first: first}, err
+	l, err := newLibrary(tree, caseSensitive)
+	if err != nil {
+		return nil, err
 	}
-	anyChar := &syntax.Regexp{Op: syntax.OpAnyChar}
-	after := &syntax.Regexp{Op: syntax.OpConcat, Sub: []*syntax.Regexp{anyChar, tree}}
-	next, err := Compile(after, caseSensitive)
-	return &library{first: first, next: next}, err
-}
-
-// seesBefore tells whether what stands before a match can decide it.
-func seesBefore(tree *syntax.Regexp) bool {
-	switch tree.Op {
-	case syntax.OpBeginLine, syntax.OpBeginText, syntax.OpWordBoundary, syntax.OpNoWordBoundary:
-		return true
+	if a, ok := newAutomata(tree, caseSensitive, l); ok {
+		return a, nil
 	}
-	return slices.ContainsFunc(tree.Sub, seesBefore)
-}
-
-// library is the standard library as a Matcher. It cannot begin within a text
-// and still see what is before, so that next, which is nil where that does not
-// matter, takes what is before along.
-type library struct{ first, next *regexp.Regexp }
-
-func (m *library) Find(text []byte, from int) (start, end int, ok bool) {
-	if from > len(text) {
-		return 0, 0, false
-	}
-	if from <= 0 || m.next == nil {
-		from = max(from, 0)
-		loc := m.first.FindIndex(text[from:])
-		if loc == nil {
-			return 0, 0, false
-		}
-		return from + loc[0], from + loc[1], true
-	}
-	base := from - 1 // one byte of the rune is enough: ^ and \b ask for ASCII only
-	loc := m.next.FindIndex(text[base:])
-	if loc == nil {
-		return 0, 0, false
-	}
-	_, skipped := utf8.DecodeRune(text[base+loc[0]:])
-	return base + loc[0] + skipped, base + loc[1], true
+	return l, nil
 }
 
 // Ranges gives the successive matches in text that are not empty, as start and
 // end: what FindAllIndex of the standard library gives, less the empty ones.
 func Ranges(m Matcher, text []byte) iter.Seq2[int, int] {
+	if a, ok := m.(*automata); ok {
+		return a.ranges(text)
+	}
+	return successive(m.Find, text)
+}
+
+func successive(find func(text []byte, from int) (start, end int, ok bool), text []byte) iter.Seq2[int, int] {
 	return func(yield func(start, end int) bool) {
 		for from := 0; from <= len(text); {
-			start, end, ok := m.Find(text, from)
+			start, end, ok := find(text, from)
 			if !ok || start < end && !yield(start, end) {
 				return
 			}

@@ -1,0 +1,106 @@
+package regex
+
+import (
+	"iter"
+	"regexp/syntax"
+	"sync"
+	"sync/atomic"
+)
+
+// maxBails is after how many searches in which automata did not pay they are
+// given up altogether.
+const maxBails = 8
+
+// automata find matches with two deterministic automata: one reads on to the
+// end of the leftmost match, the other back from there to its start.
+type automata struct {
+	*compiled
+
+	skip   skip
+	length int // bytes of every match, if they are all alike; else -1
+
+	pool    sync.Pool // of *pair
+	bails   atomic.Int32
+	library *library
+}
+
+type pair struct{ forward, backward *dfa }
+
+// newAutomata is not ok if the expression is beyond what automata are for.
+func newAutomata(tree *syntax.Regexp, caseSensitive bool, fallback *library) (a *automata, ok bool) {
+	parsed, err := syntax.Parse(fallback.first.String(), syntax.Perl)
+	if err != nil {
+		return nil, false
+	}
+	prog, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return nil, false
+	}
+	c, ok := compile(prog)
+	if !ok {
+		return nil, false
+	}
+	a = &automata{compiled: c, length: -1, library: fallback}
+	if least := MinLen(tree, caseSensitive); least > 0 {
+		if most, bounded := MaxLen(tree, caseSensitive); bounded && most == least {
+			a.length = least
+		}
+	}
+	if !c.anchored {
+		a.skip = newSkip(tree, caseSensitive, c.forward)
+	}
+	a.pool.New = func() any { return &pair{newDFA(c.forward, a.skip.useful), newDFA(c.backward, false)} }
+	return a, true
+}
+
+// Find implements Matcher.
+func (a *automata) Find(text []byte, from int) (start, end int, ok bool) {
+	p := a.take()
+	start, end, ok = a.findOr(p, text, from)
+	a.pool.Put(p)
+	return start, end, ok
+}
+
+// ranges finds all matches with the same states in hand.
+func (a *automata) ranges(text []byte) iter.Seq2[int, int] {
+	return func(yield func(start, end int) bool) {
+		p := a.take()
+		defer a.pool.Put(p)
+		find := func(text []byte, from int) (start, end int, ok bool) { return a.findOr(p, text, from) }
+		successive(find, text)(yield)
+	}
+}
+
+func (a *automata) take() *pair {
+	return a.pool.Get().(*pair) //nolint:forcetypeassert // nothing else is in there
+}
+
+// findOr finds with automata, or else with the standard library.
+func (a *automata) findOr(p *pair, text []byte, from int) (start, end int, ok bool) {
+	from = max(from, 0)
+	if from > len(text) || a.anchored && from > 0 {
+		return 0, 0, false
+	}
+	if a.bails.Load() < maxBails {
+		start, end, paid := a.find(p, text, from)
+		if paid {
+			return start, end, end >= 0
+		}
+		a.bails.Add(1)
+	}
+	return a.library.Find(text, from)
+}
+
+// find gives an end of -1 if there is no match; paid is false if automata do not
+// pay for this text.
+func (a *automata) find(p *pair, text []byte, from int) (start, end int, paid bool) {
+	end, paid = a.ending(p.forward, text, from)
+	switch {
+	case !paid || end < 0 || end == from || a.anchored:
+		return from, end, paid
+	case a.length > 0:
+		return end - a.length, end, true
+	}
+	start, paid = a.starting(p.backward, text, from, end)
+	return start, end, paid
+}

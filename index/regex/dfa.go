@@ -1,0 +1,123 @@
+package regex
+
+// A transition is the index of the next state's row, or one of these, or a row
+// with marks that the search has to look at.
+const (
+	unmade   uint32 = 1 << 28 // not made yet
+	dead     uint32 = 1 << 29 // no match can follow
+	matching uint32 = 1 << 30 // a match lies before the rune that was read
+	resting  uint32 = 1 << 31 // nothing has begun yet: search may skip ahead
+	special         = unmade
+	rowMask         = unmade - 1
+)
+
+// Bounds on the states of one automaton; a searching goroutine holds two.
+const (
+	maxBytes  = 768 << 10
+	stateCost = 96 // bytes that a state takes beside its row and its key, about
+	leastGain = 10 // bytes read for each state, when all are thrown away
+)
+
+// dfa makes the states of a program as a text asks for them, and forgets them
+// all when they are too many. It is used by one goroutine at a time.
+type dfa struct {
+	program *program
+	closure closure
+	rests   bool // mark the states in which nothing has begun
+	limit   int  // bytes that all states together may take
+	gain    int  // bytes that must be read for each state, or else automata do not pay
+
+	rows    []uint32 // transitions, columns for each state
+	states  []string
+	numbers map[string]uint32 // row by state, with its marks
+	used    int               // bytes
+	starts  [kinds]uint32     // where a search starts, by the kind of what it leaves behind
+	key     []byte
+
+	gained  int // bytes read with these states, before this search
+	entered int // where this search began
+}
+
+func newDFA(p *program, rests bool) *dfa {
+	d := &dfa{program: p, closure: newClosure(p), rests: rests, limit: maxBytes, gain: leastGain, numbers: map[string]uint32{}}
+	d.clear()
+	return d
+}
+
+// clear forgets all states.
+func (d *dfa) clear() {
+	d.rows, d.states, d.used = d.rows[:0], d.states[:0], 0
+	clear(d.numbers)
+	for i := range d.starts {
+		d.starts[i] = unmade
+	}
+}
+
+// start is the state before any text; begins tells whether a match may begin
+// later, too.
+func (d *dfa) start(k kind, begins bool) uint32 {
+	if d.starts[k] == unmade {
+		d.key = append(d.key[:0], byte(k))
+		if begins {
+			d.key[0] |= beginsBit
+		} else {
+			d.key = append(d.key, byte(d.program.start), byte(d.program.start>>8))
+		}
+		d.starts[k] = d.number(d.key)
+	}
+	return d.starts[k]
+}
+
+// number gives the row of a state, which it makes if there is none yet.
+func (d *dfa) number(key []byte) uint32 {
+	if n, ok := d.numbers[string(key)]; ok {
+		return n
+	}
+	if len(key) == 1 && key[0]&beginsBit == 0 {
+		return dead
+	}
+	n := uint32(len(d.rows))
+	if len(key) == 1 && d.rests {
+		n |= resting
+	}
+	columns := d.program.classes.columns()
+	for range columns {
+		d.rows = append(d.rows, unmade)
+	}
+	state := string(key)
+	d.states = append(d.states, state)
+	d.numbers[state] = n
+	d.used += columns*4 + len(state) + stateCost
+	return n
+}
+
+// next makes the transition of a state by a class, at a place in the text. It
+// is not ok if states are made faster than they are used.
+func (d *dfa) next(row uint32, class uint8, at int) (to uint32, ok bool) {
+	columns := d.program.classes.columns()
+	var matched bool
+	d.key, matched = d.closure.follow(d.key, d.states[int(row)/columns], class)
+	keep := true
+	if d.used+columns*4+len(d.key)+stateCost > d.limit {
+		paid := d.gained+distance(at, d.entered) >= d.gain*len(d.states)
+		d.clear()
+		d.gained, d.entered, keep = 0, at, false
+		if !paid {
+			return dead, false
+		}
+	}
+	to = d.number(d.key)
+	if matched {
+		to |= matching
+	}
+	if keep {
+		d.rows[int(row)+int(class)] = to
+	}
+	return to, true
+}
+
+// enter and leave say where a search begins and ends.
+func (d *dfa) enter(at int) { d.entered = at }
+func (d *dfa) leave(at int) { d.gained += distance(at, d.entered) }
+
+func distance(a, b int) int { return max(a-b, b-a) }
