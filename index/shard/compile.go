@@ -162,7 +162,7 @@ func (s *search) atom(q query.Q) (node, error) {
 	}
 	n := &atomNode{}
 	if m.scope != query.FileName {
-		n.content = &contentAtom{s: s, matcher: m.matcher, needs: m.needs, finder: m.finder, inLines: m.inLines}
+		n.content = &contentAtom{s: s, matcher: m.matcher, needs: m.needs, finder: m.finder}
 		if err := n.content.prepare(); err != nil {
 			return nil, err
 		}
@@ -179,7 +179,6 @@ type matching struct {
 	matcher regex.Matcher
 	needs   regex.Needs
 	finder  *literal.Finder // set when the atom is a literal
-	inLines *literal.Finder // set when matches lie within lines that hold this literal
 }
 
 func newMatching(q query.Q) (m matching, err error) {
@@ -194,32 +193,9 @@ func newMatching(q query.Q) (m matching, err error) {
 		if m.needs, err = regex.Analyze(q.Tree, q.CaseSensitive); err != nil {
 			return m, err
 		}
-		if !regex.CrossesLines(q.Tree) && !regex.SeesTextEnds(q.Tree) {
-			m.inLines = longestNeeded(m.needs)
-		}
 		m.matcher, err = regex.NewMatcher(q.Tree, q.CaseSensitive)
 	}
 	return m, err
-}
-
-// longestNeeded finds the longest literal that every text with a match holds;
-// nil when there is none.
-func longestNeeded(n regex.Needs) *literal.Finder {
-	var longest regex.Literal
-	switch n := n.(type) {
-	case regex.Literal:
-		longest = n
-	case regex.And:
-		for _, c := range n.Children {
-			if l, ok := c.(regex.Literal); ok && len(l.Text) > len(longest.Text) {
-				longest = l
-			}
-		}
-	}
-	if longest.Text == "" {
-		return nil
-	}
-	return literal.New(longest.Text, longest.CaseSensitive)
 }
 
 func literalMatching(text string, caseSensitive bool, scope query.Scope) matching {

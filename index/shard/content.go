@@ -1,8 +1,6 @@
 package shard
 
 import (
-	"bytes"
-
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/literal"
 	"github.com/trawl-search/trawl/index/rank"
@@ -19,8 +17,6 @@ type contentAtom struct {
 	// known: then only they are decoded.
 	windows *literalBlobs
 	finder  *literal.Finder
-	// inLines is set when matches lie within lines that hold this literal.
-	inLines *literal.Finder
 	planned plan
 
 	blob  uint32
@@ -84,40 +80,11 @@ func (a *contentAtom) search(d *document) error {
 // searchText finds all matches in the whole content. An empty one makes the
 // atom true but gives no range.
 func (a *contentAtom) searchText(text []byte) {
-	if a.inLines != nil {
-		a.searchLines(text)
-		return
-	}
 	for start, end := range regex.Ranges(a.matcher, text) {
 		a.spans = append(a.spans, span{uint32(start), uint32(end), rank.Of(text, start, end)})
 	}
 	if a.found = len(a.spans) > 0; !a.found {
 		_, _, a.found = a.matcher.Find(text, 0)
-	}
-}
-
-// searchLines finds all matches by looking only at lines that hold a literal
-// which every match needs.
-func (a *contentAtom) searchLines(text []byte) {
-	for from := 0; from < len(text); {
-		at, _, ok := a.inLines.Find(text, from)
-		if !ok {
-			return
-		}
-		lo := from + bytes.LastIndexByte(text[from:at], '\n') + 1
-		hi := lineEnd(text, at)
-		a.searchLine(text[lo:hi], uint32(lo))
-		from = hi + 1
-	}
-}
-
-func (a *contentAtom) searchLine(line []byte, offset uint32) {
-	for start, end := range regex.Ranges(a.matcher, line) {
-		a.found = true
-		a.spans = append(a.spans, span{offset + uint32(start), offset + uint32(end), rank.Of(line, start, end)})
-	}
-	if !a.found {
-		_, _, a.found = a.matcher.Find(line, 0)
 	}
 }
 
