@@ -48,6 +48,7 @@ type cluster struct {
 	spans   *tracetest.InMemoryExporter
 
 	replication int
+	routerHTTP  string
 	conn        *grpc.ClientConn
 	search      searchv1.SearchServiceClient
 	ingest      ingestv1.IngestServiceClient
@@ -154,6 +155,7 @@ func (c *cluster) startRouter() {
 	r, err := router.New(cfg, router.Deps{Etcd: c.servers.Client(), Queue: jobs, Telemetry: c.tel})
 	c.must(err)
 	c.run("router", r.Listen, r.Run, func() string { return r.HTTPAddr().String() })
+	c.routerHTTP = r.HTTPAddr().String()
 	var client server.ClientConfig
 	client.SetDefaults()
 	c.conn, err = server.Dial(r.GRPCAddr().String(), client, c.tel)

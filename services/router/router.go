@@ -23,6 +23,7 @@ import (
 	"github.com/trawl-search/trawl/services/router/internal/answer"
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
 	"github.com/trawl-search/trawl/services/router/internal/ingest"
+	"github.com/trawl-search/trawl/services/router/internal/zoektjson"
 )
 
 // component names the role in logs, metrics and traces.
@@ -95,7 +96,9 @@ func (r *Router) Run(ctx context.Context) error {
 	searchers := newSearchers(conns, r.cfg.Replication)
 
 	tracer := r.tel.Tracer("github.com/trawl-search/trawl/services/router")
-	searchv1.RegisterSearchServiceServer(r.server, answer.New(r.answerConfig(), answer.NewRoots(view), searchers, tracer, r.metrics))
+	answers := answer.New(r.answerConfig(), answer.NewRoots(view), searchers, tracer, r.metrics)
+	searchv1.RegisterSearchServiceServer(r.server, answers)
+	r.serveZoekt(answers)
 	ingestv1.RegisterIngestServiceServer(r.server, ingest.New(store, r.deps.Queue, r.cfg.Source, r.server.Draining(), log))
 
 	etcd, live := r.server.Readiness().Condition("etcd"), r.server.Readiness().Condition("searchers")
@@ -111,6 +114,15 @@ func (r *Router) Run(ctx context.Context) error {
 	end()
 	following.Wait()
 	return err
+}
+
+// serveZoekt answers programs made for zoekt, over HTTP.
+func (r *Router) serveZoekt(answers *answer.Service) {
+	open := func(keep func(repo string) bool) zoektjson.Answers { return answers.Session(keep) }
+	limits := zoektjson.Limits{WallTime: r.cfg.MaxTimeout, Files: r.cfg.MaxFiles, Bytes: uint64(r.cfg.MaxBytes)}
+	api := zoektjson.New(open, limits, r.tel.Logger())
+	r.server.Handle("/api/search", api.Search())
+	r.server.Handle("/api/list", api.List())
 }
 
 func (r *Router) dial(address string) (*grpc.ClientConn, error) {

@@ -6,6 +6,7 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -111,4 +112,16 @@ func (l *Layout) IndexBytes(repo string) uint64 {
 		sum += l.shards[i].Ref.SizeBytes / uint64(len(l.shards[i].Roots))
 	}
 	return sum
+}
+
+// Only is the layout of the repos that keep holds for: nothing else is in its
+// shards, and a shard that several repos share counts for those kept.
+func (l *Layout) Only(keep func(repo string) bool) (*Layout, error) {
+	var kept []*catalogv1.Root
+	for _, name := range slices.Sorted(maps.Keys(l.roots)) {
+		if keep(name) {
+			kept = append(kept, l.roots[name])
+		}
+	}
+	return NewLayout(l.Revision, kept)
 }

@@ -1,0 +1,42 @@
+package zoektjson
+
+import (
+	"encoding/hex"
+	"strings"
+
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// maxUncovered is how many shards an account describes; it counts all of them.
+const maxUncovered = 100
+
+func newAccount(c *searchv1.Coverage) account {
+	a := account{
+		Complete: c.GetComplete(), Requested: c.GetRequested(), Searched: c.GetSearched(),
+		Pruned: c.GetPruned(), Failed: c.GetFailed(), NotReached: c.GetNotReached(),
+	}
+	list := c.GetUncovered()
+	for _, u := range list[:min(len(list), maxUncovered)] {
+		a.Uncovered = append(a.Uncovered, uncovered{
+			Shard: hex.EncodeToString(u.Digest), Repos: u.Repos, Message: u.Message,
+			Reason: strings.TrimPrefix(u.Reason.String(), "UNCOVERED_REASON_"),
+		})
+	}
+	return a
+}
+
+// newStats puts statistics and coverage into zoekt's terms.
+func newStats(s *searchv1.Statistics, c *searchv1.Coverage) stats {
+	out := stats{
+		ContentBytesLoaded: int64(s.GetBytesDecoded()), Duration: s.GetDuration().AsDuration(),
+		FileCount: int(s.GetFilesMatched()), MatchCount: int(s.GetMatches()),
+		FilesConsidered: int(s.GetFilesConsidered()), FilesLoaded: int(s.GetFilesConsidered()),
+		NgramLookups: int(s.GetPostingListsRead()),
+		Crashes:      int(c.GetFailed()), ShardsScanned: int(c.GetSearched()),
+		ShardsSkipped: int(c.GetNotReached()), ShardsSkippedFilter: int(c.GetPruned()),
+	}
+	if c.GetNotReached() > 0 {
+		out.FlushReason = flushTimer
+	}
+	return out
+}

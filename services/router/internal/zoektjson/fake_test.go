@@ -1,0 +1,115 @@
+package zoektjson
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// fake answers as told and keeps what it was asked.
+type fake struct {
+	mu       sync.Mutex
+	keep     func(string) bool
+	searched []*searchv1.SearchRequest
+	left     time.Duration // to the deadline of the last call
+
+	search *searchv1.SearchResponse
+	list   *searchv1.ListResponse
+	files  map[string]string
+	err    error
+}
+
+func (f *fake) note(ctx context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if deadline, ok := ctx.Deadline(); ok {
+		f.left = time.Until(deadline)
+	}
+	return f.err
+}
+
+func (f *fake) Search(ctx context.Context, req *searchv1.SearchRequest) (*searchv1.SearchResponse, error) {
+	f.searched = append(f.searched, req)
+	return f.search, f.note(ctx)
+}
+
+func (f *fake) List(ctx context.Context, _ *searchv1.ListRequest) (*searchv1.ListResponse, error) {
+	return f.list, f.note(ctx)
+}
+
+func (f *fake) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error) {
+	if err := f.note(ctx); err != nil {
+		return nil, err
+	}
+	return &searchv1.GetFileResponse{Content: []byte(f.files[string(req.Path)]), Blob: []byte("blob of " + string(req.Path))}, nil
+}
+
+var testLimits = Limits{WallTime: time.Minute, Files: 1000, Bytes: 1 << 20}
+
+func (f *fake) handler() *Handler {
+	open := func(keep func(string) bool) Answers { f.keep = keep; return f }
+	return New(open, testLimits, slog.New(slog.DiscardHandler))
+}
+
+// post sends a body to a handler and reads the answer into a map.
+func post(tb testing.TB, h http.Handler, body string) (code int, answer map[string]any) {
+	tb.Helper()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequestWithContext(tb.Context(), http.MethodPost, "/api/x", strings.NewReader(body)))
+	if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil {
+		tb.Fatalf("%s: answer %q: %v", body, w.Body, err)
+	}
+	if got := w.Header().Get("Content-Type"); got != "application/json" {
+		tb.Errorf("%s: content type %q", body, got)
+	}
+	return w.Code, answer
+}
+
+// result asks /api/search and returns what it finds.
+func (f *fake) result(tb testing.TB, body string) map[string]any {
+	tb.Helper()
+	code, answer := post(tb, f.handler().Search(), body)
+	if code != http.StatusOK {
+		tb.Fatalf("%s: status %d, %v", body, code, answer)
+	}
+	return answer["Result"].(map[string]any)
+}
+
+// file is a found file with a match in each of its lines.
+func file(repo, path, content string) *searchv1.FileMatch {
+	f := &searchv1.FileMatch{
+		Repo: repo, Path: []byte(path), Branches: []string{"main"}, Commit: "c0", Language: "Go",
+		Blob: []byte("blob of " + path), Score: 2, Explanation: "because",
+	}
+	c := &searchv1.ChunkMatch{Content: []byte(content), ContentStart: at(content, 0)}
+	for _, l := range linesOf(content) {
+		c.Ranges = append(c.Ranges, &searchv1.Range{Start: at(content, l.start), End: at(content, l.start+1)})
+	}
+	f.Chunks, f.MatchCount = []*searchv1.ChunkMatch{c}, uint64(len(c.Ranges))
+	return f
+}
+
+// found is a complete answer of the files.
+func found(files ...*searchv1.FileMatch) *fake {
+	return &fake{search: &searchv1.SearchResponse{
+		Files: files, Statistics: &searchv1.Statistics{FilesMatched: uint64(len(files))},
+		Coverage: &searchv1.Coverage{Complete: true, Requested: 1, Searched: 1},
+	}}
+}
+
+// names are the names of the files of a result.
+func names(result map[string]any) string {
+	var list []string
+	for _, f := range result["Files"].([]any) {
+		list = append(list, f.(map[string]any)["FileName"].(string))
+	}
+	return strings.Join(list, " ")
+}

@@ -1,0 +1,169 @@
+package zoektjson
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+type listReply struct {
+	List repoList `json:"List"`
+}
+
+// repoList holds Repos or ReposMap, whichever was asked for; the other is null.
+type repoList struct {
+	Repos    []repoEntry            `json:"Repos"`
+	ReposMap map[uint32]mappedEntry `json:"ReposMap"`
+	Crashes  int                    `json:"Crashes"`
+	Stats    repoStats              `json:"Stats"`
+	Trawl    account                `json:"Trawl"`
+}
+
+type repoEntry struct {
+	Repository    repository    `json:"Repository"`
+	IndexMetadata indexMetadata `json:"IndexMetadata"`
+	Stats         repoStats     `json:"Stats"`
+}
+
+// repository has all of zoekt's fields, since some programs insist on them;
+// those that Trawl has no value for are always zero.
+type repository struct {
+	TenantID             int               `json:"TenantID"`
+	ID                   uint32            `json:"ID"`
+	Name                 string            `json:"Name"`
+	URL                  string            `json:"URL"`
+	Metadata             map[string]string `json:"Metadata"`
+	Source               string            `json:"Source"`
+	Branches             []branch          `json:"Branches"`
+	SubRepoMap           map[string]string `json:"SubRepoMap"`
+	CommitURLTemplate    string            `json:"CommitURLTemplate"`
+	FileURLTemplate      string            `json:"FileURLTemplate"`
+	LineFragmentTemplate string            `json:"LineFragmentTemplate"`
+	RawConfig            map[string]string `json:"RawConfig"`
+	Rank                 uint16            `json:"Rank"`
+	IndexOptions         string            `json:"IndexOptions"`
+	HasSymbols           bool              `json:"HasSymbols"`
+	Tombstone            bool              `json:"Tombstone"`
+	LatestCommitDate     time.Time         `json:"LatestCommitDate"`
+}
+
+type branch struct {
+	Name    string `json:"Name"`
+	Version string `json:"Version"`
+}
+
+// indexMetadata tells when the served generation was published. The rest is
+// about files of zoekt's.
+type indexMetadata struct {
+	IndexFormatVersion    int               `json:"IndexFormatVersion"`
+	IndexFeatureVersion   int               `json:"IndexFeatureVersion"`
+	IndexMinReaderVersion int               `json:"IndexMinReaderVersion"`
+	IndexTime             time.Time         `json:"IndexTime"`
+	PlainASCII            bool              `json:"PlainASCII"`
+	LanguageMap           map[string]uint16 `json:"LanguageMap"`
+	ZoektVersion          string            `json:"ZoektVersion"`
+	ID                    string            `json:"ID"`
+}
+
+type mappedEntry struct {
+	HasSymbols    bool     `json:"HasSymbols"`
+	Branches      []branch `json:"Branches"`
+	IndexTimeUnix int64    `json:"IndexTimeUnix"`
+}
+
+type repoStats struct {
+	Repos                      int    `json:"Repos"`
+	Shards                     int    `json:"Shards"`
+	Documents                  int    `json:"Documents"`
+	IndexBytes                 int64  `json:"IndexBytes"`
+	ContentBytes               int64  `json:"ContentBytes"`
+	NewLinesCount              uint64 `json:"NewLinesCount"`
+	DefaultBranchNewLinesCount uint64 `json:"DefaultBranchNewLinesCount"`
+	OtherBranchesNewLinesCount uint64 `json:"OtherBranchesNewLinesCount"`
+}
+
+// list answers /api/list.
+func (h *Handler) list(ctx context.Context, req *listRequest) (*listReply, error) {
+	field := req.Opts.Field
+	if field != listRepos && field != listReposMap {
+		return nil, refused(http.StatusBadRequest, "Opts.Field: there is no form %d, only %d (Repos) and %d (ReposMap)", field, listRepos, listReposMap)
+	}
+	if err := checkQuery(req.Q); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, h.wallTime(0))
+	defer cancel()
+	resp, err := h.open(nil).List(ctx, &searchv1.ListRequest{Query: req.Q})
+	if err != nil {
+		return nil, err
+	}
+	l := repoList{Crashes: int(resp.Coverage.GetFailed()), Trawl: newAccount(resp.Coverage)}
+	for _, e := range resp.Repos {
+		l.Stats.add(statsOf(e))
+	}
+	l.Stats.Repos = len(resp.Repos)
+	if field == listReposMap {
+		l.fillMap(resp.Repos)
+	} else {
+		l.fillRepos(resp.Repos)
+	}
+	return &listReply{List: l}, nil
+}
+
+func (l *repoList) fillRepos(entries []*searchv1.RepoEntry) {
+	l.Repos = make([]repoEntry, len(entries))
+	for i, e := range entries {
+		l.Repos[i] = repoEntry{
+			Repository:    repository{ID: RepoID(e.Name), Name: e.Name, URL: e.Url, Branches: branches(e)},
+			IndexMetadata: indexMetadata{IndexTime: published(e)}, Stats: statsOf(e),
+		}
+	}
+}
+
+func (l *repoList) fillMap(entries []*searchv1.RepoEntry) {
+	l.ReposMap = make(map[uint32]mappedEntry, len(entries))
+	for _, e := range entries {
+		id := RepoID(e.Name)
+		if _, taken := l.ReposMap[id]; taken {
+			l.Trawl.SharedIDs = append(l.Trawl.SharedIDs, e.Name)
+			continue
+		}
+		m := mappedEntry{Branches: branches(e)}
+		if e.PublishedAt != nil {
+			m.IndexTimeUnix = e.PublishedAt.Seconds
+		}
+		l.ReposMap[id] = m
+	}
+}
+
+func branches(e *searchv1.RepoEntry) []branch {
+	list := make([]branch, len(e.Branches))
+	for i, b := range e.Branches {
+		list[i] = branch{Name: b.Name, Version: b.Commit}
+	}
+	return list
+}
+
+// published is zero when that is not known.
+func published(e *searchv1.RepoEntry) (at time.Time) {
+	if e.PublishedAt != nil {
+		at = e.PublishedAt.AsTime()
+	}
+	return at
+}
+
+func statsOf(e *searchv1.RepoEntry) repoStats {
+	return repoStats{
+		Shards: int(e.Shards), Documents: int(e.Documents),
+		IndexBytes: int64(e.IndexBytes), ContentBytes: int64(e.ContentBytes),
+	}
+}
+
+func (s *repoStats) add(o repoStats) {
+	s.Shards += o.Shards
+	s.Documents += o.Documents
+	s.IndexBytes += o.IndexBytes
+	s.ContentBytes += o.ContentBytes
+}

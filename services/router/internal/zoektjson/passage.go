@@ -1,0 +1,141 @@
+package zoektjson
+
+import (
+	"bytes"
+	"slices"
+	"unicode/utf8"
+
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// passage is a run of a file's lines, cut out one line wider on both sides
+// than wanted, so that it is known where the wanted lines end.
+type passage struct {
+	text []byte
+	// offset of text in the file, and the number of its first line, from 1.
+	offset, line uint32
+	// bounds[i] is where line i of text begins, from 0; the last is its end.
+	bounds []int
+}
+
+func newPassage(c *searchv1.ChunkMatch) *passage {
+	p := &passage{text: c.Content, offset: c.ContentStart.GetByteOffset(), line: c.ContentStart.GetLineNumber(), bounds: []int{0}}
+	for i, b := range c.Content {
+		if b == '\n' {
+			p.bounds = append(p.bounds, i+1)
+		}
+	}
+	if last := p.bounds[len(p.bounds)-1]; last < len(c.Content) {
+		p.bounds = append(p.bounds, len(c.Content))
+	}
+	return p
+}
+
+// lineOf is the line, from 0, in which the byte at the place in text is.
+func (p *passage) lineOf(at int) int {
+	i, found := slices.BinarySearch(p.bounds, at)
+	if found {
+		return i
+	}
+	return i - 1
+}
+
+// start is where line i begins; beyond the last line, where text ends.
+func (p *passage) start(i int) int { return p.bounds[min(max(i, 0), len(p.bounds)-1)] }
+
+// cut returns the lines [from, to).
+func (p *passage) cut(from, to int) []byte { return p.text[p.start(from):p.start(to)] }
+
+// span is a match: bytes [start, end) of text, in lines [first, last].
+type span struct{ start, end, first, last int }
+
+// span finds the range in text. A range that is not within it, which no
+// searcher sends, is not shown.
+func (p *passage) span(r *searchv1.Range) (s span, ok bool) {
+	from, to := r.GetStart().GetByteOffset(), r.GetEnd().GetByteOffset()
+	if from < p.offset || to <= from || int(to-p.offset) > len(p.text) {
+		return span{}, false
+	}
+	s.start, s.end = int(from-p.offset), int(to-p.offset)
+	s.first, s.last = p.lineOf(s.start), p.lineOf(s.end-1)
+	return s, true
+}
+
+// group puts those ranges together that share a line, or whose context does.
+func (p *passage) group(ranges []*searchv1.Range, context int) (groups [][]span) {
+	for _, r := range ranges {
+		s, ok := p.span(r)
+		if !ok {
+			continue
+		}
+		if n := len(groups); n > 0 && groups[n-1][len(groups[n-1])-1].last+context >= s.first-context {
+			groups[n-1] = append(groups[n-1], s)
+			continue
+		}
+		groups = append(groups, []span{s})
+	}
+	return groups
+}
+
+// chunk shows the spans of a group with the lines around them.
+func (p *passage) chunk(group []span, context int) chunkMatch {
+	from := max(group[0].first-context, 0)
+	m := chunkMatch{
+		Content:       p.cut(from, group[len(group)-1].last+context+1),
+		ContentStart:  location{p.offset + uint32(p.start(from)), p.line + uint32(from), 1},
+		BestLineMatch: p.line + uint32(group[0].first),
+	}
+	for _, s := range group {
+		m.Ranges = append(m.Ranges, textRange{p.locate(s.start, s.first), p.locate(s.end, s.last)})
+	}
+	return m
+}
+
+// locate is the place in the file. A match that ends with a newline ends in
+// the line of that newline.
+func (p *passage) locate(at, line int) location {
+	column := utf8.RuneCount(p.text[p.start(line):at]) + 1
+	return location{p.offset + uint32(at), p.line + uint32(line), uint32(column)}
+}
+
+// lineMatches shows each line that has a part of a range, without newlines.
+func (p *passage) lineMatches(ranges []*searchv1.Range, context int) (out []lineMatch) {
+	number := -1
+	for _, r := range ranges {
+		s, ok := p.span(r)
+		if !ok {
+			continue
+		}
+		for i := s.first; i <= s.last; i++ {
+			f := p.fragment(s, i)
+			if f.MatchLength <= 0 {
+				continue
+			}
+			if number != i {
+				out, number = append(out, p.lineMatch(i, context)), i
+			}
+			m := &out[len(out)-1]
+			m.LineFragments = append(m.LineFragments, f)
+		}
+	}
+	return out
+}
+
+func (p *passage) lineMatch(i, context int) lineMatch {
+	m := lineMatch{
+		Line: p.cut(i, i+1), LineNumber: int(p.line) + i,
+		LineStart: int(p.offset) + p.start(i), LineEnd: int(p.offset) + p.start(i+1),
+	}
+	if context > 0 {
+		m.Before, m.After = p.cut(i-context, i), p.cut(i+1, i+1+context)
+	}
+	return m
+}
+
+// fragment is the part of a span in line i.
+func (p *passage) fragment(s span, i int) lineFragment {
+	begin := p.start(i)
+	end := begin + len(bytes.TrimSuffix(p.cut(i, i+1), []byte{'\n'}))
+	from, to := max(s.start, begin), min(s.end, end)
+	return lineFragment{LineOffset: from - begin, Offset: p.offset + uint32(from), MatchLength: to - from}
+}

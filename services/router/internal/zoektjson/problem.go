@@ -1,0 +1,103 @@
+package zoektjson
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// maxBody bounds a request: half a million repo ids, which is far beyond what
+// is sensible.
+const maxBody = 8 << 20
+
+// refusal is an error with the HTTP status that it is told as.
+type refusal struct {
+	status int
+	text   string
+}
+
+func (e *refusal) Error() string { return e.text }
+
+func refused(status int, format string, args ...any) error {
+	return &refusal{status, fmt.Sprintf(format, args...)}
+}
+
+// decode reads the first JSON value of the body. Keys count without regard to
+// case, unknown ones and what follows the value do not count.
+func decode(w http.ResponseWriter, r *http.Request, into any) error {
+	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(into)
+	var large *http.MaxBytesError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &large):
+		return refused(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", large.Limit)
+	case errors.Is(err, io.EOF):
+		return refused(http.StatusBadRequest, "the body is empty, it must be a JSON object")
+	}
+	return refused(http.StatusBadRequest, "read the body: %v", err)
+}
+
+// problem is how errors are told.
+type problem struct {
+	Error string `json:"Error"`
+}
+
+func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
+	code, text := explain(err)
+	if code >= http.StatusInternalServerError {
+		h.log.WarnContext(r.Context(), "zoekt request", "path", r.URL.Path, "status", code, "error", err)
+	}
+	h.send(w, r, code, problem{text})
+}
+
+// clientClosed is what proxies commonly log for a caller that went away.
+const clientClosed = 499
+
+var httpStatus = map[codes.Code]int{
+	codes.InvalidArgument:    http.StatusBadRequest,
+	codes.OutOfRange:         http.StatusBadRequest,
+	codes.NotFound:           http.StatusNotFound,
+	codes.FailedPrecondition: http.StatusConflict,
+	codes.PermissionDenied:   http.StatusForbidden,
+	codes.Unauthenticated:    http.StatusUnauthorized,
+	codes.ResourceExhausted:  http.StatusTooManyRequests,
+	codes.Unimplemented:      http.StatusNotImplemented,
+	codes.Unavailable:        http.StatusServiceUnavailable,
+	codes.DeadlineExceeded:   http.StatusGatewayTimeout,
+	codes.Canceled:           clientClosed,
+}
+
+// explain says how an error is told. The text of one without a status was not
+// written for callers.
+func explain(err error) (code int, text string) {
+	if own, ok := errors.AsType[*refusal](err); ok {
+		return own.status, own.text
+	}
+	s, ok := status.FromError(err)
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		s, ok = status.FromContextError(err), true
+	}
+	if !ok {
+		return http.StatusInternalServerError, "internal error, see the router's log"
+	}
+	if code, ok = httpStatus[s.Code()]; !ok {
+		code = http.StatusInternalServerError
+	}
+	return code, s.Message()
+}
+
+// send writes v as the whole answer. When that fails the caller has gone.
+func (h *Handler) send(w http.ResponseWriter, r *http.Request, code int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	if err := json.NewEncoder(w).Encode(v); err != nil {
+		h.log.DebugContext(r.Context(), "send the answer to a zoekt request", "path", r.URL.Path, "error", err)
+	}
+}

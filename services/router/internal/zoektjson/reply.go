@@ -1,0 +1,142 @@
+package zoektjson
+
+import "time"
+
+type searchReply struct {
+	Result searchResult `json:"Result"`
+}
+
+type searchResult struct {
+	stats
+
+	Files []fileMatch `json:"Files"`
+	// RepoURLs and LineFragments are templates of links, which Trawl has none of.
+	RepoURLs      map[string]string `json:"RepoURLs"`
+	LineFragments map[string]string `json:"LineFragments"`
+	Trawl         account           `json:"Trawl"`
+}
+
+// stats are zoekt's. Those that Trawl has no number for are always zero.
+type stats struct {
+	ContentBytesLoaded    int64         `json:"ContentBytesLoaded"`
+	IndexBytesLoaded      int64         `json:"IndexBytesLoaded"`
+	Crashes               int           `json:"Crashes"`
+	Duration              time.Duration `json:"Duration"`
+	FileCount             int           `json:"FileCount"`
+	ShardFilesConsidered  int           `json:"ShardFilesConsidered"`
+	FilesConsidered       int           `json:"FilesConsidered"`
+	FilesLoaded           int           `json:"FilesLoaded"`
+	FilesSkipped          int           `json:"FilesSkipped"`
+	ShardsScanned         int           `json:"ShardsScanned"`
+	ShardsSkipped         int           `json:"ShardsSkipped"`
+	ShardsSkippedFilter   int           `json:"ShardsSkippedFilter"`
+	MatchCount            int           `json:"MatchCount"`
+	NgramMatches          int           `json:"NgramMatches"`
+	NgramLookups          int           `json:"NgramLookups"`
+	Wait                  time.Duration `json:"Wait"`
+	MatchTreeConstruction time.Duration `json:"MatchTreeConstruction"`
+	MatchTreeSearch       time.Duration `json:"MatchTreeSearch"`
+	RegexpsConsidered     int           `json:"RegexpsConsidered"`
+	FlushReason           flushReason   `json:"FlushReason"`
+}
+
+// flushReason says why an answer was sent as it is, zero when it just ended.
+type flushReason uint8
+
+const (
+	flushTimer flushReason = 1
+	flushSize  flushReason = 4
+)
+
+type fileMatch struct {
+	// FileName shows bytes that are not UTF-8 as U+FFFD; then TrawlPath has all.
+	FileName   string   `json:"FileName"`
+	Repository string   `json:"Repository"`
+	Version    string   `json:"Version,omitempty"`
+	Language   string   `json:"Language"`
+	Debug      string   `json:"Debug,omitempty"`
+	Branches   []string `json:"Branches,omitempty"`
+	// One of LineMatches and ChunkMatches is there, if only as an empty list.
+	LineMatches  []lineMatch  `json:"LineMatches,omitzero"`
+	ChunkMatches []chunkMatch `json:"ChunkMatches,omitzero"`
+	Content      []byte       `json:"Content,omitempty"`
+	// Checksum is the Git object id of the content.
+	Checksum     []byte  `json:"Checksum"`
+	Score        float64 `json:"Score,omitempty"`
+	RepositoryID uint32  `json:"RepositoryID,omitempty"`
+	TrawlPath    []byte  `json:"TrawlPath,omitempty"`
+}
+
+type lineMatch struct {
+	// Line with its newline, if it has one.
+	Line []byte `json:"Line"`
+	// LineStart and LineEnd are the offsets of Line in the file.
+	LineStart     int            `json:"LineStart"`
+	LineEnd       int            `json:"LineEnd"`
+	LineNumber    int            `json:"LineNumber"`
+	Before        []byte         `json:"Before"`
+	After         []byte         `json:"After"`
+	FileName      bool           `json:"FileName"`
+	Score         float64        `json:"Score"`
+	DebugScore    string         `json:"DebugScore"`
+	LineFragments []lineFragment `json:"LineFragments"`
+}
+
+type lineFragment struct {
+	LineOffset  int    `json:"LineOffset"`
+	Offset      uint32 `json:"Offset"`
+	MatchLength int    `json:"MatchLength"`
+	// SymbolInfo is always null: there are no symbols yet.
+	SymbolInfo *struct{} `json:"SymbolInfo"`
+}
+
+type chunkMatch struct {
+	DebugScore    string      `json:"DebugScore"`
+	Content       []byte      `json:"Content"`
+	Ranges        []textRange `json:"Ranges"`
+	SymbolInfo    *struct{}   `json:"SymbolInfo"`
+	FileName      bool        `json:"FileName"`
+	ContentStart  location    `json:"ContentStart"`
+	Score         float64     `json:"Score"`
+	BestLineMatch uint32      `json:"BestLineMatch"`
+}
+
+type textRange struct {
+	Start location `json:"Start"`
+	End   location `json:"End"`
+}
+
+type location struct {
+	ByteOffset uint32 `json:"ByteOffset"`
+	LineNumber uint32 `json:"LineNumber"`
+	Column     uint32 `json:"Column"`
+}
+
+// account is what zoekt's fields cannot say. Programs made for zoekt pass over it.
+type account struct {
+	// Complete: every shard that could hold a match was searched to its end.
+	Complete   bool   `json:"Complete"`
+	Requested  uint64 `json:"Requested"`
+	Searched   uint64 `json:"Searched"`
+	Pruned     uint64 `json:"Pruned"`
+	Failed     uint64 `json:"Failed"`
+	NotReached uint64 `json:"NotReached"`
+	// Uncovered are the first shards that failed or were not reached.
+	Uncovered []uncovered `json:"Uncovered,omitempty"`
+	// Clamped are the options that asked for more than this server grants.
+	Clamped []string `json:"Clamped,omitempty"`
+	// Ignored are the options that were set and have no effect.
+	Ignored []string `json:"Ignored,omitempty"`
+	// ContentsMissing counts the files whose content Whole asked for in vain.
+	ContentsMissing int `json:"ContentsMissing,omitempty"`
+	// SharedIDs are the repos that ReposMap cannot hold, because their id is
+	// that of another.
+	SharedIDs []string `json:"SharedIDs,omitempty"`
+}
+
+type uncovered struct {
+	Shard   string   `json:"Shard"`
+	Repos   []string `json:"Repos"`
+	Reason  string   `json:"Reason"`
+	Message string   `json:"Message"`
+}

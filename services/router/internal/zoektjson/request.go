@@ -1,0 +1,142 @@
+package zoektjson
+
+import (
+	"net/http"
+	"time"
+
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+type searchRequest struct {
+	Q string `json:"Q"`
+	// RepoIDs are the only repos to search; an empty list allows none.
+	RepoIDs *[]uint32     `json:"RepoIDs"`
+	Opts    searchOptions `json:"Opts"`
+}
+
+// searchOptions are zoekt's, by its names. Counts of zero or less mean: no
+// such limit.
+type searchOptions struct {
+	EstimateDocCount       bool              `json:"EstimateDocCount"`
+	Whole                  bool              `json:"Whole"`
+	ShardMaxMatchCount     int               `json:"ShardMaxMatchCount"`
+	TotalMaxMatchCount     int               `json:"TotalMaxMatchCount"`
+	ShardRepoMaxMatchCount int               `json:"ShardRepoMaxMatchCount"`
+	MaxWallTime            time.Duration     `json:"MaxWallTime"`
+	FlushWallTime          time.Duration     `json:"FlushWallTime"`
+	MaxDocDisplayCount     int               `json:"MaxDocDisplayCount"`
+	MaxMatchDisplayCount   int               `json:"MaxMatchDisplayCount"`
+	NumContextLines        int               `json:"NumContextLines"`
+	ChunkMatches           bool              `json:"ChunkMatches"`
+	UseBM25Scoring         bool              `json:"UseBM25Scoring"`
+	Trace                  bool              `json:"Trace"`
+	DebugScore             bool              `json:"DebugScore"`
+	SpanContext            map[string]string `json:"SpanContext"`
+}
+
+type listRequest struct {
+	Q    string `json:"Q"`
+	Opts struct {
+		Field listField `json:"Field"`
+	} `json:"Opts"`
+}
+
+// listField says which form a list has.
+type listField int
+
+const (
+	listRepos    listField = 0
+	listReposMap listField = 2
+)
+
+// What the messages to searchers allow.
+const (
+	maxQuery   = 16 << 10
+	maxMatches = 100_000
+	// maxContext is one less than they allow: one more line than wanted tells
+	// whether the last wanted one ends with a newline.
+	maxContext = 19
+)
+
+func checkQuery(q string) error {
+	if len(q) > maxQuery {
+		return refused(http.StatusBadRequest, "Q: the query has %d bytes, at most %d are allowed", len(q), maxQuery)
+	}
+	return nil
+}
+
+func (r *searchRequest) check() error {
+	if r.Q == "" {
+		return refused(http.StatusBadRequest, "Q: the query is missing")
+	}
+	if r.Opts.MaxWallTime < 0 {
+		return refused(http.StatusBadRequest, "Opts.MaxWallTime: %d ns is negative", int64(r.Opts.MaxWallTime))
+	}
+	return checkQuery(r.Q)
+}
+
+// keep is the predicate of the repos that the request may see; nil: all.
+func (r *searchRequest) keep() func(repo string) bool {
+	if r.RepoIDs == nil {
+		return nil
+	}
+	allowed := make(map[uint32]bool, len(*r.RepoIDs))
+	for _, id := range *r.RepoIDs {
+		allowed[id] = true
+	}
+	return func(repo string) bool { return allowed[RepoID(repo)] }
+}
+
+// ask is the request in Trawl's own terms.
+func (r *searchRequest) ask(limits Limits) *searchv1.SearchRequest {
+	o := &r.Opts
+	files := limits.Files
+	// A limit for each repo is applied to what was found: more must be found.
+	if o.MaxDocDisplayCount > 0 && o.ShardRepoMaxMatchCount <= 0 {
+		files = uint32(min(uint64(files), uint64(o.MaxDocDisplayCount)))
+	}
+	matches := maxMatches
+	if o.MaxMatchDisplayCount > 0 {
+		matches = min(matches, o.MaxMatchDisplayCount)
+	}
+	return &searchv1.SearchRequest{Query: r.Q, Options: &searchv1.SearchOptions{
+		MaxFiles: files, MaxMatchesPerFile: uint32(matches), MaxBytes: limits.Bytes,
+		ContextLines: uint32(o.context()) + 1, Explain: o.DebugScore,
+	}}
+}
+
+// context is the lines to show before and after a match.
+func (o *searchOptions) context() int { return min(max(o.NumContextLines, 0), maxContext) }
+
+// clamped names the options that ask for more than there is.
+func (o *searchOptions) clamped(limits Limits) (names []string) {
+	if o.MaxWallTime > limits.WallTime {
+		names = append(names, "MaxWallTime")
+	}
+	if o.MaxDocDisplayCount > int(limits.Files) {
+		names = append(names, "MaxDocDisplayCount")
+	}
+	if o.NumContextLines > maxContext {
+		names = append(names, "NumContextLines")
+	}
+	return names
+}
+
+// ignored names the options that are set and have no effect.
+func (o *searchOptions) ignored() (names []string) {
+	for _, option := range []struct {
+		name string
+		set  bool
+	}{
+		{"ShardMaxMatchCount", o.ShardMaxMatchCount > 0},
+		{"FlushWallTime", o.FlushWallTime != 0},
+		{"UseBM25Scoring", o.UseBM25Scoring},
+		{"Trace", o.Trace},
+		{"SpanContext", len(o.SpanContext) > 0},
+	} {
+		if option.set {
+			names = append(names, option.name)
+		}
+	}
+	return names
+}

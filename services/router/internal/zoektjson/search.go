@@ -1,0 +1,106 @@
+package zoektjson
+
+import (
+	"context"
+	"slices"
+
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// search answers /api/search.
+func (h *Handler) search(ctx context.Context, req *searchRequest) (*searchReply, error) {
+	if err := req.check(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, h.wallTime(req.Opts.MaxWallTime))
+	defer cancel()
+	answers := h.open(req.keep())
+	if req.Opts.EstimateDocCount {
+		return h.estimate(ctx, answers, req)
+	}
+	resp, err := answers.Search(ctx, req.ask(h.limits))
+	if err != nil {
+		return nil, err
+	}
+	result := &searchResult{
+		stats: newStats(resp.Statistics, resp.Coverage), Trawl: newAccount(resp.Coverage),
+		RepoURLs: map[string]string{}, LineFragments: map[string]string{},
+	}
+	files, skipped := req.Opts.choose(resp.Files)
+	result.FilesSkipped = skipped
+	result.Files = req.Opts.show(files)
+	result.Trawl.Clamped, result.Trawl.Ignored = req.Opts.clamped(h.limits), req.Opts.ignored()
+	h.tellSize(result, req, resp)
+	if req.Opts.Whole {
+		h.addContents(ctx, answers, files, result)
+	}
+	return &searchReply{Result: *result}, nil
+}
+
+// estimate answers with a bound of the documents that can match: those of the
+// repos in which something does.
+func (h *Handler) estimate(ctx context.Context, answers Answers, req *searchRequest) (*searchReply, error) {
+	resp, err := answers.List(ctx, &searchv1.ListRequest{Query: req.Q})
+	if err != nil {
+		return nil, err
+	}
+	result := searchResult{
+		stats: newStats(nil, resp.Coverage), Trawl: newAccount(resp.Coverage),
+		Files: []fileMatch{}, RepoURLs: map[string]string{}, LineFragments: map[string]string{},
+	}
+	for _, e := range resp.Repos {
+		result.ShardFilesConsidered += int(e.Documents)
+	}
+	result.Trawl.Clamped, result.Trawl.Ignored = req.Opts.clamped(h.limits), req.Opts.ignored()
+	return &searchReply{Result: result}, nil
+}
+
+// tellSize tells that the answer is shorter than asked because of this
+// server's limits: of files, or of bytes, for which matches are left out.
+func (h *Handler) tellSize(result *searchResult, req *searchRequest, resp *searchv1.SearchResponse) {
+	const files = "MaxDocDisplayCount"
+	asked := req.Opts.MaxDocDisplayCount
+	cut := len(resp.NextPageToken) > 0 && (asked <= 0 || asked > len(resp.Files))
+	if cut && !slices.Contains(result.Trawl.Clamped, files) {
+		result.Trawl.Clamped = append(result.Trawl.Clamped, files)
+	}
+	short := slices.ContainsFunc(resp.Files, func(f *searchv1.FileMatch) bool { return cutShort(f, req.Opts.MaxMatchDisplayCount) })
+	if short {
+		result.Trawl.Clamped = append(result.Trawl.Clamped, "MaxMatchDisplayCount")
+	}
+	if (cut || short) && result.FlushReason == 0 {
+		result.FlushReason = flushSize
+	}
+}
+
+// cutShort reports whether ranges of the file are missing that the limit of
+// matches does not explain.
+func cutShort(f *searchv1.FileMatch, limit int) bool {
+	shown := uint64(0)
+	for _, c := range f.Chunks {
+		shown += uint64(len(c.Ranges))
+	}
+	return shown < f.MatchCount && (limit <= 0 || shown < uint64(limit))
+}
+
+// choose applies the limits of matches: of a repo, no file after that with
+// which it has enough; of all, likewise; then the limit of files.
+func (o *searchOptions) choose(files []*searchv1.FileMatch) (chosen []*searchv1.FileMatch, skipped int) {
+	total, ofRepo := 0, make(map[string]int)
+	for _, f := range files {
+		if full(total, o.TotalMaxMatchCount) || full(ofRepo[f.Repo], o.ShardRepoMaxMatchCount) {
+			continue
+		}
+		n := max(int(f.MatchCount), 1)
+		total += n
+		ofRepo[f.Repo] += n
+		chosen = append(chosen, f)
+	}
+	skipped = len(files) - len(chosen)
+	if o.MaxDocDisplayCount > 0 {
+		chosen = chosen[:min(len(chosen), o.MaxDocDisplayCount)]
+	}
+	return chosen, skipped
+}
+
+func full(n, limit int) bool { return limit > 0 && n >= limit }

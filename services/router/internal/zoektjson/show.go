@@ -1,0 +1,132 @@
+package zoektjson
+
+import (
+	"unicode/utf8"
+
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// show puts files into zoekt's terms, up to the limit of matches; the file
+// that reaches it is the last.
+func (o *searchOptions) show(files []*searchv1.FileMatch) []fileMatch {
+	shown := make([]fileMatch, 0, len(files))
+	left := o.MaxMatchDisplayCount
+	for _, f := range files {
+		m := describe(f)
+		var n int
+		if o.ChunkMatches {
+			m.ChunkMatches, n = o.chunks(f, left)
+		} else {
+			m.LineMatches, n = o.lines(f, left)
+		}
+		shown = append(shown, m)
+		if o.MaxMatchDisplayCount > 0 {
+			if left -= n; left <= 0 {
+				break
+			}
+		}
+	}
+	return shown
+}
+
+func describe(f *searchv1.FileMatch) fileMatch {
+	m := fileMatch{
+		FileName: string(f.Path), Repository: f.Repo, RepositoryID: RepoID(f.Repo),
+		Version: f.Commit, Language: f.Language, Branches: f.Branches,
+		Checksum: f.Blob, Score: f.Score, Debug: f.Explanation,
+	}
+	if !utf8.Valid(f.Path) {
+		m.TrawlPath = f.Path
+	}
+	return m
+}
+
+// chunks shows a file as chunks with at most limit ranges, zero: all, and
+// counts those.
+func (o *searchOptions) chunks(f *searchv1.FileMatch, limit int) (out []chunkMatch, n int) {
+	out = []chunkMatch{}
+	for _, c := range matchesOf(f) {
+		if limit > 0 && n == limit {
+			break
+		}
+		ranges := first(c.Ranges, limit-n, limit > 0)
+		n += len(ranges)
+		if c.FileName {
+			out = append(out, nameChunk(c, ranges))
+			continue
+		}
+		p := newPassage(c)
+		for _, group := range p.group(ranges, o.context()) {
+			out = append(out, p.chunk(group, o.context()))
+		}
+	}
+	return out, n
+}
+
+// lines shows a file as lines with at most limit fragments, zero: all, and
+// counts those.
+func (o *searchOptions) lines(f *searchv1.FileMatch, limit int) (out []lineMatch, n int) {
+	out = []lineMatch{}
+	for _, c := range matchesOf(f) {
+		if limit > 0 && n == limit {
+			break
+		}
+		if c.FileName {
+			m := nameLine(c, first(c.Ranges, limit-n, limit > 0))
+			out, n = append(out, m), n+len(m.LineFragments)
+			continue
+		}
+		for _, m := range newPassage(c).lineMatches(c.Ranges, o.context()) {
+			if limit > 0 && n == limit {
+				break
+			}
+			m.LineFragments = first(m.LineFragments, limit-n, limit > 0)
+			out, n = append(out, m), n+len(m.LineFragments)
+		}
+	}
+	return out, n
+}
+
+func first[T any](list []T, n int, limited bool) []T {
+	if limited {
+		return list[:min(len(list), n)]
+	}
+	return list
+}
+
+// matchesOf are the file's chunks. A file that nothing in it is shown of, as
+// lang:go finds them, is shown by its whole name.
+func matchesOf(f *searchv1.FileMatch) []*searchv1.ChunkMatch {
+	if f.MatchCount > 0 || len(f.Chunks) > 0 {
+		return f.Chunks
+	}
+	start := &searchv1.Location{LineNumber: 1, Column: 1}
+	end := &searchv1.Location{ByteOffset: uint32(len(f.Path)), LineNumber: 1, Column: uint32(utf8.RuneCount(f.Path)) + 1}
+	return []*searchv1.ChunkMatch{{
+		Content: f.Path, ContentStart: start, FileName: true,
+		Ranges: []*searchv1.Range{{Start: start, End: end}},
+	}}
+}
+
+func nameChunk(c *searchv1.ChunkMatch, ranges []*searchv1.Range) chunkMatch {
+	m := chunkMatch{Content: c.Content, FileName: true, ContentStart: place(c.ContentStart)}
+	for _, r := range ranges {
+		m.Ranges = append(m.Ranges, textRange{place(r.Start), place(r.End)})
+	}
+	return m
+}
+
+func nameLine(c *searchv1.ChunkMatch, ranges []*searchv1.Range) lineMatch {
+	m := lineMatch{Line: c.Content, FileName: true}
+	for _, r := range ranges {
+		m.LineFragments = append(m.LineFragments, lineFragment{
+			LineOffset: int(r.Start.ByteOffset), Offset: r.Start.ByteOffset,
+			MatchLength: int(r.End.ByteOffset - r.Start.ByteOffset),
+		})
+	}
+	return m
+}
+
+func place(l *searchv1.Location) location {
+	return location{ByteOffset: l.GetByteOffset(), LineNumber: l.GetLineNumber(), Column: l.GetColumn()}
+}
