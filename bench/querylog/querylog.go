@@ -212,7 +212,7 @@ func (s *sampler) regexOnly() (Query, bool) {
 	a, b := 2+s.rng.IntN(4), 1+s.rng.IntN(4)
 	shapes := []string{
 		fmt.Sprintf(`[A-Z]{%d}[0-9]{%d}`, a, b), fmt.Sprintf(`\b[0-9]{%d}\b`, a+b), fmt.Sprintf(`[aeiou]{%d}`, a),
-		fmt.Sprintf(`[A-Z][a-z]{%d}[0-9][A-Z]`, b), fmt.Sprintf(`^[ \t]{%d}[a-z]`, 8*a+b), fmt.Sprintf(`[^ -~\t]{%d}[a-z]`, b),
+		fmt.Sprintf(`[A-Z][a-z]{%d}[0-9][A-Z]`, b), fmt.Sprintf(`^[ \t]{%d}[a-z]`, 8*a+b), fmt.Sprintf(`[!-/]{%d}[0-9]`, a),
 		fmt.Sprintf(`[bcdfghjklmnpqrstvwxz]{%d}`, a+b),
 	}
 	return Query{Patterns: []string{shapes[s.rng.IntN(len(shapes))]}, CaseSensitive: true}, true
