@@ -51,7 +51,8 @@ type problem struct {
 
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	code, text := explain(err)
-	if code >= http.StatusInternalServerError {
+	// Others are the caller's own doing, or its deadline's.
+	if code == http.StatusInternalServerError || code == http.StatusServiceUnavailable {
 		h.log.WarnContext(r.Context(), "zoekt request", "path", r.URL.Path, "status", code, "error", err)
 	}
 	h.send(w, r, code, problem{text})
