@@ -46,12 +46,17 @@ clean: ## Remove what was built here
 test: ## Run everything that proves the project; ends with a count of what ran
 	@$(GO) run ./internal/runall $(STEPS)
 
+# All packages but the end-to-end tests. Those run a binary that they build, which
+# the test cache does not know: they must never be answered from it.
+UNIT = $(shell $(GO) list ./... | grep -v /integration)
+
 # The steps of `make test`, in order: name=command. A step whose command prints
 # `go test -json` events is counted by test, any other is one check.
-STEPS := \
+STEPS = \
 	"generated code=$(MAKE) --no-print-directory check-generated" \
 	"lint=$(MAKE) --no-print-directory lint" \
-	"tests=$(GO) test -json -timeout 10m ./..." \
+	"tests=$(GO) test -json -timeout 10m $(UNIT)" \
+	"integration=$(GO) test -json -count=1 -timeout 10m ./integration/..." \
 	"race detector=$(MAKE) --no-print-directory race JSON=-json" \
 	"demo=$(MAKE) --no-print-directory demo-short"
 
@@ -67,11 +72,11 @@ race: ## Run the concurrent packages' tests under the race detector (needs a C c
 
 .PHONY: unit
 unit: ## Run the tests of all packages but the end-to-end ones
-	$(GO) test $$($(GO) list ./... | grep -v /integration)
+	$(GO) test $(UNIT)
 
 .PHONY: integration
 integration: ## Run the end-to-end tests: every role a process of its own
-	$(GO) test -v -timeout 10m ./integration/...
+	$(GO) test -v -count=1 -timeout 10m ./integration/...
 
 .PHONY: lint
 lint: ## Run the linters of .golangci.yml, go vet among them

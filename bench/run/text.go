@@ -23,8 +23,12 @@ func (r *runner) report(ctx context.Context, w io.Writer, started time.Time, all
 	for _, p := range all[0].peers {
 		fmt.Fprintf(w, "  peer      %s\n", p.version)
 	}
-	fmt.Fprintf(w, "\nLOSING ROWS: a peer is better here\n\n")
-	losing(w, all)
+	if len(all[0].peers) == 0 {
+		fmt.Fprintf(w, "\nNo peer took part: nothing here is compared.\n")
+	} else {
+		fmt.Fprintf(w, "\nLOSING ROWS: a peer is better here\n\n")
+		losing(w, all)
+	}
 	for _, m := range all {
 		fmt.Fprintf(w, "\n%s\n%s: %d repos, %d documents (%d by name only), %s MB read, %s MB distinct content\n",
 			strings.Repeat("=", 80), strings.ToUpper(m.corpus.Name), len(m.corpus.Repos), m.indexed.Documents, m.indexed.Skipped,
