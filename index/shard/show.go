@@ -89,11 +89,7 @@ func (s *search) chunks(h hit) ([]Chunk, error) {
 	if h.onPath {
 		return []Chunk{pathChunk(s.doc.path, h.spans)}, nil
 	}
-	text, err := s.text.load(s.content, h.blob)
-	if err != nil {
-		return nil, err
-	}
-	return cutChunks(text, h.spans, s.opts.ContextLines), nil
+	return s.contentChunks(h.blob, h.spans)
 }
 
 func pathChunk(path []byte, spans []span) Chunk {
@@ -110,10 +106,10 @@ func pathChunk(path []byte, spans []span) Chunk {
 // cutChunks cuts out the lines that hold spans, with context lines around
 // them. Spans ascend; those that share a line, or whose context touches, share
 // a chunk. It looks at each byte of those lines a few times only, however many
-// spans a line has.
-func cutChunks(text []byte, spans []span, context int) []Chunk {
+// spans a line has. The text starts a line, at a place of its document.
+func cutChunks(text []byte, start Location, spans []span, context int) []Chunk {
 	var chunks []Chunk
-	pos := cursor{text: text, line: 1, column: 1}
+	pos := cursor{text: text, base: start.Offset, line: start.Line, column: 1}
 	for i := 0; i < len(spans); {
 		l := linesOf(text, spans[i], 0)
 		lo := before(text, l.lo, context)
@@ -174,7 +170,8 @@ func lineEnd(text []byte, from int) int {
 // cursor finds the locations of ascending offsets that rune borders are at.
 type cursor struct {
 	text         []byte
-	at           int // offset up to which lines and columns are counted
+	base         uint32 // offset of the text in its document
+	at           int    // offset in text up to which lines and columns are counted
 	line, column uint32
 }
 
@@ -189,5 +186,5 @@ func (c *cursor) locate(off int) Location {
 		c.column += uint32(utf8.RuneCount(passed))
 		c.at = off
 	}
-	return Location{Offset: uint32(off), Line: c.line, Column: c.column}
+	return Location{Offset: c.base + uint32(off), Line: c.line, Column: c.column}
 }
