@@ -68,9 +68,6 @@ func (c *Content) Superblocks() uint32 { return c.info.superblocks }
 // Bytes is the sum of the lengths of all blobs.
 func (c *Content) Bytes() uint64 { return c.info.bytes }
 
-// Newlines is the number of newlines in all blobs.
-func (c *Content) Newlines() uint64 { return c.info.newlines }
-
 // Len is the length of a blob in bytes.
 func (c *Content) Len(blob uint32) (uint32, error) {
 	if blob >= c.info.blobs {

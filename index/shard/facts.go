@@ -43,9 +43,7 @@ func (n *branchNode) cost() uint64                       { return costColumn }
 
 func (n *branchNode) matches(d *document) (bool, error) {
 	if !n.valid || n.repo != d.repo {
-		if err := n.load(d); err != nil {
-			return false, err
-		}
+		n.load(d)
 	}
 	branches, err := d.loadBranches()
 	if err != nil {
@@ -54,17 +52,12 @@ func (n *branchNode) matches(d *document) (bool, error) {
 	return slices.ContainsFunc(branches, func(b uint32) bool { return int(b) < len(n.wanted) && n.wanted[b] }), nil
 }
 
-func (n *branchNode) load(d *document) error {
-	repo, err := d.s.docs.Repo(d.repo)
-	if err != nil {
-		return err
-	}
+func (n *branchNode) load(d *document) {
 	n.wanted = n.wanted[:0]
-	for i, b := range repo.Branches {
+	for i, b := range d.s.repos[d.repo].Branches {
 		n.wanted = append(n.wanted, branchMatches(n.q, b.Name, i))
 	}
 	n.repo, n.valid = d.repo, true
-	return nil
 }
 
 // branchMatches reports whether the query names the branch with this name and
