@@ -28,14 +28,18 @@ func start(ctx context.Context, args []string) error {
 	if len(args) == 1 && args[0] == run.ChildArgument {
 		return run.Child(ctx, os.Stdin, os.Stdout)
 	}
+	if len(args) > 0 && args[0] == "push" {
+		return push(ctx, args[1:])
+	}
 	cfg := run.Config{Log: os.Stderr, ZoektBin: os.Getenv("ZOEKT_BIN"), Args: args}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	flags.StringVar(&cfg.Corpus, "corpus", "go", "go, kubernetes, modules, linux or all")
+	flags.StringVar(&cfg.Corpus, "corpus", "go", "go, kubernetes, modules, packed, linux or all")
 	flags.Uint64Var(&cfg.Seed, "seed", 1, "seed of the sampled queries")
 	flags.IntVar(&cfg.Queries, "queries", 20, "queries in each bucket")
-	flags.IntVar(&cfg.Repeat, "repeat", 3, "times each query is run by engines with an own index")
+	flags.IntVar(&cfg.Repeat, "repeat", 3, "times each index is built, and each query is run by engines with an own index")
 	flags.IntVar(&cfg.Opens, "opens", 128, "shards held open for heap and open time, at least")
 	flags.IntVar(&cfg.Modules, "modules", 128, "most repos of the corpus modules; 0: all")
+	flags.IntVar(&cfg.Packed, "repos", 10_000, "most repos of the corpus packed; 0: all")
 	flags.DurationVar(&cfg.Timeout, "timeout", run.DefaultTimeout, "longest time of one query")
 	flags.StringVar(&cfg.Results, "results", filepath.Join("bench", "results"), "folder of the dated results")
 	flags.BoolVar(&cfg.Peers, "peers", true, "measure the peers that are installed, too")
@@ -45,4 +49,19 @@ func start(ctx context.Context, args []string) error {
 		return err
 	}
 	return run.Main(ctx, cfg)
+}
+
+// push measures how long pushes take until they can be searched.
+func push(ctx context.Context, args []string) error {
+	cfg := run.PushConfig{Log: os.Stderr}
+	flags := flag.NewFlagSet("bench push", flag.ContinueOnError)
+	flags.StringVar(&cfg.Repo, "repo", ".", "Git repository that is copied and pushed to")
+	flags.StringVar(&cfg.Trawl, "trawl", filepath.Join(".cache", "trawl"), "the program")
+	flags.IntVar(&cfg.Commits, "commits", 100, "commits, of one file each")
+	flags.Uint64Var(&cfg.Seed, "seed", 1, "seed of the files")
+	flags.StringVar(&cfg.Results, "results", filepath.Join("bench", "results"), "folder of the dated results")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	return run.Push(ctx, cfg)
 }

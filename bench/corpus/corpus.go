@@ -31,10 +31,11 @@ type Corpus struct {
 }
 
 // Names lists the corpora, the quickest first.
-func Names() []string { return []string{"go", "kubernetes", "modules", "linux"} }
+func Names() []string { return []string{"go", "kubernetes", "modules", "packed", "linux"} }
 
 // Find returns a corpus by name. Cache is the folder where an unpacked
-// corpus is kept, maxRepos bounds the modules that are taken.
+// corpus is kept, maxRepos bounds the modules, or the pieces of the corpus
+// packed, that are taken; 0 means all.
 func Find(ctx context.Context, name, cache string, maxRepos int) (Corpus, error) {
 	var repos []Repo
 	var err error
@@ -45,6 +46,8 @@ func Find(ctx context.Context, name, cache string, maxRepos int) (Corpus, error)
 		repos, err = kubernetes(ctx)
 	case "modules":
 		repos, err = modules(ctx, maxRepos)
+	case "packed":
+		repos, err = packed(ctx, maxRepos)
 	case "linux":
 		repos, err = linux(ctx, cache)
 	default:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/trawl-search/trawl/bench/corpus"
 	"github.com/trawl-search/trawl/bench/querylog"
+	"github.com/trawl-search/trawl/index/docstore"
 )
 
 // twoRepos makes folders with files of known content.
@@ -60,6 +61,27 @@ func TestIndexAndSearch(t *testing.T) {
 		skipped, err := e.Skipped(t.Context())
 		if err != nil || len(skipped) != 1 || skipped["a/z.bin"] == "" {
 			t.Errorf("skipped %v (%v)", skipped, err)
+		}
+	}
+}
+
+// TestPack: packs have all repos, and each is full at the limit.
+func TestPack(t *testing.T) {
+	done, err := Index(t.Context(), twoRepos(t), t.TempDir(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for limit, want := range map[uint64]int{1: 2, 1 << 20: 1} {
+		packed, err := Pack(t.Context(), done.Shards, t.TempDir(), limit, docstore.Compact)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(packed.Shards) != want || packed.FromShards != 2 || packed.FromBytes != done.IndexBytes || packed.ContentBytes != done.ContentBytes {
+			t.Errorf("limit %d: %+v of %+v", limit, packed, done)
+		}
+		o, err := Open(t.Context(), packed.Shards, 0)
+		if err != nil || o.Shards != want || o.Repos != 2 {
+			t.Errorf("limit %d: opened %+v (%v)", limit, o, err)
 		}
 	}
 }

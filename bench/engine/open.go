@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"time"
 
@@ -17,8 +16,14 @@ import (
 type Opened struct {
 	Shards, Repos int
 	Wall          time.Duration
-	// Heap in bytes after opening, and HeapUsed after one search of each shard.
+	// Heap in bytes after opening, and HeapUsed after one search of each shard,
+	// which took SearchWall.
 	Heap, HeapUsed int64
+	SearchWall     time.Duration
+	// Resident and ResidentUsed are the same of resident memory, pages of the
+	// mapped files included. Maps is how many memory maps there came to be.
+	Resident, ResidentUsed int64
+	Maps                   int
 }
 
 // Open opens the shards, over again until there are at least count, and searches each once.
@@ -26,35 +31,70 @@ func Open(ctx context.Context, paths []string, count int) (o Opened, err error) 
 	if len(paths) == 0 {
 		return o, errors.New("there are no shards to open")
 	}
-	q, err := query.Parse("content:return", query.ParseOptions{})
-	if err != nil {
-		return o, fmt.Errorf("parsing the query: %w", err)
+	// What the process makes once, such as the tables of codes, is no shard's.
+	for _, p := range paths {
+		if err := warm(ctx, p); err != nil {
+			return o, err
+		}
 	}
-	count = max(count, len(paths))
-	shards := make([]*shard.Shard, 0, count)
+	o.Shards = max(count, len(paths))
+	shards := make([]*shard.Shard, 0, o.Shards)
 	defer func() { err = errors.Join(err, closeAll(shards)) }()
-	before, start := heap(), time.Now()
-	for i := range count {
+	heapBefore, residentBefore, mapsBefore, start := heap(), resident(), mappings(), time.Now()
+	for i := range o.Shards {
 		s, err := shard.Open(paths[i%len(paths)])
 		if err != nil {
 			return o, err
 		}
 		shards = append(shards, s)
 	}
-	o.Wall, o.Heap, o.Shards = time.Since(start), heap()-before, count
+	o.Wall, o.Heap = time.Since(start), heap()-heapBefore
+	o.Resident, o.Maps = resident()-residentBefore, mappings()-mapsBefore
+	start = time.Now()
+	if err := searchEach(ctx, shards); err != nil {
+		return o, err
+	}
+	o.SearchWall, o.HeapUsed = time.Since(start), heap()-heapBefore
+	o.ResidentUsed = resident() - residentBefore
+	all, err := shard.Prepare(&query.Const{Value: true})
+	if err != nil {
+		return o, err
+	}
 	for _, s := range shards {
-		listed, err := s.List(ctx, &query.Const{Value: true}, shard.ListOptions{})
+		listed, err := s.List(ctx, all, shard.ListOptions{})
 		if err != nil {
 			return o, fmt.Errorf("listing %s: %w", s.Name(), err)
 		}
 		o.Repos += len(listed.Repos)
-		if _, err := s.Search(ctx, q, shard.Options{Mode: shard.TopK, MaxFiles: 50}); err != nil {
-			return o, fmt.Errorf("searching %s: %w", s.Name(), err)
+	}
+	return o, nil
+}
+
+// warm opens and searches a shard, and closes it.
+func warm(ctx context.Context, path string) error {
+	s, err := shard.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(searchEach(ctx, []*shard.Shard{s}), s.Close())
+}
+
+// searchEach asks each shard for a common word.
+func searchEach(ctx context.Context, shards []*shard.Shard) error {
+	q, err := query.Parse("content:return", query.ParseOptions{})
+	if err != nil {
+		return fmt.Errorf("parsing the query: %w", err)
+	}
+	word, err := shard.Prepare(q)
+	if err != nil {
+		return err
+	}
+	for _, s := range shards {
+		if _, err := s.Search(ctx, word, shard.Options{Mode: shard.TopK, MaxFiles: 50, MaxMatchesPerFile: 100}); err != nil {
+			return fmt.Errorf("searching %s: %w", s.Name(), err)
 		}
 	}
-	o.HeapUsed = heap() - before
-	runtime.KeepAlive(shards)
-	return o, nil
+	return nil
 }
 
 func closeAll(shards []*shard.Shard) error {
@@ -63,16 +103,6 @@ func closeAll(shards []*shard.Shard) error {
 		errs = append(errs, s.Close())
 	}
 	return errors.Join(errs...)
-}
-
-// heap is what is live. Twice, since what is finalised or pooled goes with
-// the second collection.
-func heap() int64 {
-	var m runtime.MemStats
-	runtime.GC()
-	runtime.GC()
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
 }
 
 // SectionSize is the length of all sections of one kind.

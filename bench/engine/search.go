@@ -2,9 +2,11 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/trawl-search/trawl/bench/querylog"
@@ -32,65 +34,101 @@ func OpenEngine(paths []string) (*Engine, error) {
 // Close closes the shards.
 func (e *Engine) Close() error { return closeAll(e.shards) }
 
-// Files answers every file that the query matches, as repo and path.
+// Files answers every file that the query matches, as repo and path. Of thousands of
+// shards the best are not ranked among each other.
 func (e *Engine) Files(ctx context.Context, q querylog.Query) (map[string]bool, error) {
-	found, err := e.search(ctx, q, shard.Options{MaxFiles: 1 << 30, MaxMatchesPerFile: 1})
+	tree, err := parse(q)
 	if err != nil {
 		return nil, err
 	}
-	files := make(map[string]bool, len(found))
-	for _, f := range found {
-		files[f.Repo+"/"+string(f.Path)] = true
+	ready, err := shard.Prepare(tree)
+	if err != nil {
+		return nil, err
+	}
+	files := map[string]bool{}
+	for _, s := range e.shards {
+		found, err := s.Search(ctx, ready, shard.Options{MaxFiles: 1 << 30, MaxMatchesPerFile: 1})
+		if err == nil {
+			err = found.Incomplete
+		}
+		if err != nil {
+			return nil, fmt.Errorf("searching %s: %w", s.Name(), err)
+		}
+		for _, f := range found.Files {
+			files[f.Repo+"/"+string(f.Path)] = true
+		}
 	}
 	return files, nil
 }
 
 // Time answers how long the query takes with the best 50 files shown: all
-// matches counted, or only the 50 found.
+// matches counted, or only the 50 found. As zoekt's, its clock starts with the
+// parsed query, before expressions are compiled.
 func (e *Engine) Time(ctx context.Context, q querylog.Query, exhaustive bool) (time.Duration, error) {
 	opts := shard.Options{Mode: shard.TopK, MaxFiles: 50, MaxMatchesPerFile: 100}
 	if exhaustive {
 		opts.Mode = shard.Exhaustive
 	}
+	tree, err := parse(q)
+	if err != nil {
+		return 0, err
+	}
 	start := time.Now()
-	_, err := e.search(ctx, q, opts)
+	_, err = e.search(ctx, tree, opts)
 	return time.Since(start), err
 }
 
-// search spreads the shards over the processors and merges what they find.
-func (e *Engine) search(ctx context.Context, q querylog.Query, opts shard.Options) ([]shard.FileMatch, error) {
+func parse(q querylog.Query) (query.Q, error) {
 	tree, err := query.Parse(q.Text(), query.ParseOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("parsing %s: %w", q.Text(), err)
 	}
-	lists, errs := make([][]shard.FileMatch, len(e.shards)), make([]error, len(e.shards))
-	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
-	var wg sync.WaitGroup
-	for i, s := range e.shards {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			found, err := s.Search(ctx, tree, opts)
+	return tree, nil
+}
+
+// search spreads the shards over the processors and merges what they find.
+func (e *Engine) search(ctx context.Context, tree query.Q, opts shard.Options) ([]shard.FileMatch, error) {
+	ready, err := shard.Prepare(tree)
+	if err != nil {
+		return nil, err
+	}
+	var mu sync.Mutex
+	var best []shard.FileMatch
+	errs := make([]error, len(e.shards))
+	var turn atomic.Int64
+	work := func() {
+		for i := turn.Add(1) - 1; i < int64(len(e.shards)); i = turn.Add(1) - 1 {
+			opts := opts
+			mu.Lock()
+			opts.Floor = shard.Floor(opts.MaxFiles, best)
+			mu.Unlock()
+			found, err := e.shards[i].Search(ctx, ready, opts)
 			if err == nil {
-				lists[i], err = found.Files, found.Incomplete
+				mu.Lock()
+				best, err = shard.Merge(opts.MaxFiles, best, found.Files), found.Incomplete
+				mu.Unlock()
 			}
 			errs[i] = err
-		})
-	}
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return nil, err
 		}
 	}
-	return shard.Merge(opts.MaxFiles, lists...), nil
+	var others sync.WaitGroup
+	for range min(len(e.shards), runtime.GOMAXPROCS(0)) - 1 {
+		others.Go(work)
+	}
+	work()
+	others.Wait()
+	return best, errors.Join(errs...)
 }
 
 // Skipped says for each file that is found by name only why that is.
 func (e *Engine) Skipped(ctx context.Context) (map[string]string, error) {
+	all, err := shard.Prepare(&query.Const{Value: true})
+	if err != nil {
+		return nil, err
+	}
 	skipped := map[string]string{}
 	for _, s := range e.shards {
-		found, err := s.List(ctx, &query.Const{Value: true}, shard.ListOptions{MaxSkippedFiles: 1 << 30})
+		found, err := s.List(ctx, all, shard.ListOptions{MaxSkippedFiles: 1 << 30})
 		if err != nil {
 			return nil, fmt.Errorf("listing %s: %w", s.Name(), err)
 		}

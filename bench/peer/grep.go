@@ -18,6 +18,7 @@ type ripgrep struct{ repos names }
 func (*ripgrep) Name() string                       { return "ripgrep" }
 func (*ripgrep) Version(ctx context.Context) string { return firstLine(ctx, "rg", "--version") }
 func (*ripgrep) Close() error                       { return nil }
+func (*ripgrep) CountsAll() bool                    { return true }
 
 func (p *ripgrep) Index(_ context.Context, c corpus.Corpus, _ string) (Cost, bool, error) {
 	p.repos = c.Repos
@@ -75,7 +76,8 @@ func (*codesearch) Name() string { return "codesearch" }
 func (*codesearch) Version(ctx context.Context) string {
 	return "codesearch " + firstLine(ctx, "dpkg-query", "--show", "--showformat=${Version}\n", "codesearch")
 }
-func (*codesearch) Close() error { return nil }
+func (*codesearch) Close() error    { return nil }
+func (*codesearch) CountsAll() bool { return true }
 
 func (p *codesearch) command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)

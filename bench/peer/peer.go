@@ -19,6 +19,9 @@ import (
 // ErrUnsupported is the error of a query that the peer has no words for.
 var ErrUnsupported = errors.New("the peer cannot express this query")
 
+// ErrTooManyRepos is the error of a corpus that would take a peer hours to index.
+var ErrTooManyRepos = errors.New("the peer starts a program for each repo, and there are too many")
+
 // Cost is what indexing took: of all its processes together, Peak of the
 // largest in bytes.
 type Cost struct {
@@ -33,8 +36,12 @@ type Peer interface {
 	// Version is what the peer says of itself.
 	Version(ctx context.Context) string
 	// Index makes the peer ready for the corpus with an index in the folder dir;
-	// ok is false for a peer that has no index. It must be called once, first.
+	// ok is false for a peer that has no index of its own. It must be called
+	// once, first. ErrTooManyRepos means that the peer cannot take part.
 	Index(ctx context.Context, c corpus.Corpus, dir string) (cost Cost, ok bool, err error)
+	// CountsAll is false for a peer that only ever looks for the best 50 files,
+	// and so takes no part where every match is counted.
+	CountsAll() bool
 	// Files answers every file that the query matches, as repo and path.
 	Files(ctx context.Context, q querylog.Query) (map[string]bool, error)
 	// Time answers how long the query takes: with every match counted, or only
@@ -49,7 +56,7 @@ type Peer interface {
 func Installed(zoektBin string) []Peer {
 	var peers []Peer
 	if z := newZoekt(zoektBin); z != nil {
-		peers = append(peers, z)
+		peers = append(peers, z, &earlyZoekt{z})
 	}
 	if onPath("rg") {
 		peers = append(peers, &ripgrep{})
@@ -89,14 +96,19 @@ func Measure(cmd *exec.Cmd, cost *Cost) ([]byte, error) {
 // names maps paths that a peer prints to the corpus's repos and paths.
 type names []corpus.Repo
 
-// parse reads one path on each line.
+// parse reads one path on each line. The repo is the one whose folder is a
+// part of the path; no repo lies in another.
 func (n names) parse(out []byte) map[string]bool {
+	repos := make(map[string]string, len(n))
+	for _, r := range n {
+		repos[r.Dir] = r.Name
+	}
 	files := map[string]bool{}
 	for line := range strings.Lines(string(out)) {
 		line = strings.TrimSuffix(line, "\n")
-		for _, r := range n {
-			if rest, ok := strings.CutPrefix(line, r.Dir+"/"); ok {
-				files[r.Name+"/"+rest] = true
+		for end := strings.LastIndexByte(line, '/'); end > 0; end = strings.LastIndexByte(line[:end], '/') {
+			if name, ok := repos[line[:end]]; ok {
+				files[name+line[end:]] = true
 				break
 			}
 		}

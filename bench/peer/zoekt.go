@@ -37,7 +37,8 @@ func newZoekt(bin string) *zoekt {
 	return z
 }
 
-func (*zoekt) Name() string { return "zoekt" }
+func (*zoekt) Name() string    { return "zoekt" }
+func (*zoekt) CountsAll() bool { return true }
 
 // Version is the digest of the server, and the revision that it was built
 // from if it was built to say so.
@@ -60,7 +61,14 @@ func (z *zoekt) Version(ctx context.Context) string {
 	return version
 }
 
+// maxZoektRepos bounds the programs that are started: each takes 0.12 s of
+// processor time for the smallest of repos.
+const maxZoektRepos = 1000
+
 func (z *zoekt) Index(ctx context.Context, c corpus.Corpus, dir string) (cost Cost, ok bool, err error) {
+	if len(c.Repos) > maxZoektRepos {
+		return Cost{}, false, ErrTooManyRepos
+	}
 	for _, r := range c.Repos {
 		if err := z.indexRepo(ctx, r, dir, &cost); err != nil {
 			return Cost{}, true, err
@@ -169,27 +177,74 @@ func (a *zoektAnswer) files() map[string]bool {
 const unlimited = 1 << 30
 
 func (z *zoekt) Files(ctx context.Context, q querylog.Query) (map[string]bool, error) {
-	var answer zoektAnswer
-	err := z.post(ctx, "/api/search", map[string]any{
-		// Names only: the matches of a common word would be most of the tree.
-		"Q": "type:file " + q.Text(),
-		"Opts": map[string]any{
-			"ShardMaxMatchCount": unlimited, "TotalMaxMatchCount": unlimited, "MaxWallTime": time.Minute,
-		},
-	}, &answer)
+	// Names only: the matches of a common word would be most of the tree.
+	answer, err := z.search(ctx, "type:file "+q.Text(), unlimitedMatches())
 	return answer.files(), err
 }
 
-// Time is by zoekt's own clock, without HTTP and JSON, as Trawl's is.
-func (z *zoekt) Time(ctx context.Context, q querylog.Query, exhaustive bool) (time.Duration, error) {
-	opts := map[string]any{"MaxDocDisplayCount": 50, "ChunkMatches": true, "MaxWallTime": time.Minute}
-	if exhaustive {
-		opts["ShardMaxMatchCount"], opts["TotalMaxMatchCount"] = unlimited, unlimited
-	}
-	var answer zoektAnswer
-	err := z.post(ctx, "/api/search", map[string]any{"Q": q.Text(), "Opts": opts}, &answer)
+// Time asks for 50 files of all matches, however they are asked for: with its
+// limits lifted zoekt chooses them from all, as Trawl does.
+func (z *zoekt) Time(ctx context.Context, q querylog.Query, _ bool) (time.Duration, error) {
+	opts := unlimitedMatches()
+	opts["MaxDocDisplayCount"], opts["ChunkMatches"] = shown, true
+	return z.time(ctx, q, opts)
+}
+
+// shown is how many files are asked for.
+const shown = 50
+
+func unlimitedMatches() map[string]any {
+	return map[string]any{"ShardMaxMatchCount": unlimited, "TotalMaxMatchCount": unlimited}
+}
+
+// time is by zoekt's own clock, without HTTP and JSON, as Trawl's is.
+func (z *zoekt) time(ctx context.Context, q querylog.Query, opts map[string]any) (time.Duration, error) {
+	answer, err := z.search(ctx, q.Text(), opts)
 	return time.Duration(answer.Result.Duration), err
 }
+
+func (z *zoekt) search(ctx context.Context, text string, opts map[string]any) (answer zoektAnswer, err error) {
+	opts["MaxWallTime"] = time.Minute
+	err = z.post(ctx, "/api/search", map[string]any{"Q": text, "Opts": opts}, &answer)
+	return answer, err
+}
+
+// earlyZoekt is the same server, asked as its own interface asks: by the number
+// of files alone, from which it derives limits on matches (calculateDefaultSearchLimits
+// in internal/json) and stops at them, whether or not better files follow.
+type earlyZoekt struct{ *zoekt }
+
+func (*earlyZoekt) Name() string    { return "zoekt, stopping early" }
+func (*earlyZoekt) CountsAll() bool { return false }
+
+// Version says how it differs.
+func (z *earlyZoekt) Version(context.Context) string {
+	return z.Name() + ": the same server, which sets its own limits on matches"
+}
+
+// Index has nothing to do: the index is zoekt's, which is indexed before.
+func (*earlyZoekt) Index(_ context.Context, c corpus.Corpus, _ string) (Cost, bool, error) {
+	if len(c.Repos) > maxZoektRepos {
+		return Cost{}, false, ErrTooManyRepos
+	}
+	return Cost{}, false, nil
+}
+
+// Files answers the 50 files only.
+func (z *earlyZoekt) Files(ctx context.Context, q querylog.Query) (map[string]bool, error) {
+	answer, err := z.search(ctx, q.Text(), map[string]any{"MaxDocDisplayCount": shown})
+	return answer.files(), err
+}
+
+func (z *earlyZoekt) Time(ctx context.Context, q querylog.Query, exhaustive bool) (time.Duration, error) {
+	if exhaustive {
+		return 0, ErrUnsupported
+	}
+	return z.time(ctx, q, map[string]any{"MaxDocDisplayCount": shown, "ChunkMatches": true})
+}
+
+// Close leaves the server to zoekt.
+func (*earlyZoekt) Close() error { return nil }
 
 func (z *zoekt) Close() error {
 	if z.server == nil {

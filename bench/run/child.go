@@ -12,17 +12,20 @@ import (
 	"github.com/trawl-search/trawl/bench/corpus"
 	"github.com/trawl-search/trawl/bench/engine"
 	"github.com/trawl-search/trawl/bench/peer"
+	"github.com/trawl-search/trawl/index/docstore"
 )
 
 // ChildArgument as the only argument makes the program a child: a process of
 // its own for one measurement, whose processor time and memory are thus known.
 const ChildArgument = "child"
 
-// order is what a child shall do: index Repos into Out, or open Shards.
+// order is what a child shall do: merge the shards of Pack into Out, index Repos into it, or
+// open Shards.
 type order struct {
 	Repos   []corpus.Repo
 	Out     string
 	PerRepo bool
+	Pack    []string
 
 	Shards []string
 	Opens  int
@@ -31,6 +34,7 @@ type order struct {
 type answer struct {
 	Indexed engine.Indexed
 	Opened  engine.Opened
+	Packed  engine.Packed
 }
 
 // Child does what its parent writes to it, and answers.
@@ -41,9 +45,12 @@ func Child(ctx context.Context, in io.Reader, out io.Writer) error {
 	}
 	var a answer
 	var err error
-	if o.Out != "" {
+	switch {
+	case len(o.Pack) > 0:
+		a.Packed, err = engine.Pack(ctx, o.Pack, o.Out, packLimit, docstore.Compact)
+	case o.Out != "":
 		a.Indexed, err = engine.Index(ctx, o.Repos, o.Out, o.PerRepo)
-	} else {
+	default:
 		a.Opened, err = engine.Open(ctx, o.Shards, o.Opens)
 	}
 	if err != nil {

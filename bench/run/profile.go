@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"runtime/pprof"
 
-	"github.com/trawl-search/trawl/bench/corpus"
 	"github.com/trawl-search/trawl/bench/engine"
 	"github.com/trawl-search/trawl/bench/querylog"
 )
@@ -18,7 +17,7 @@ func (r *runner) profile(ctx context.Context, name string) (err error) {
 	if r.cfg.Profile != "index" && r.cfg.Profile != "search" {
 		return fmt.Errorf("profile %q: expected index or search", r.cfg.Profile)
 	}
-	c, err := corpus.Find(ctx, name, r.scratch, r.cfg.Modules)
+	c, err := r.find(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -47,7 +46,7 @@ func (r *runner) profile(ctx context.Context, name string) (err error) {
 	queries := querylog.Sample(files, r.cfg.Seed, r.cfg.Queries)
 	return r.record(func() error {
 		for _, q := range queries {
-			if _, err := r.times(ctx, e, q, r.cfg.Repeat); err != nil {
+			if _, err := r.times(ctx, e, q, r.cfg.Repeat, exhaustive, top50); err != nil {
 				return fmt.Errorf("query %s: %w", q.Text(), err)
 			}
 		}

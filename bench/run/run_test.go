@@ -2,14 +2,17 @@ package run
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/trawl-search/trawl/bench/corpus"
+	"github.com/trawl-search/trawl/bench/engine"
 	"github.com/trawl-search/trawl/bench/peer"
 	"github.com/trawl-search/trawl/bench/querylog"
 )
@@ -51,13 +54,97 @@ func sample() *measured {
 	return m
 }
 
+// fake is a peer that finds two files, in a millisecond.
 type fake struct {
 	peer.Peer
-	name string
+	name  string
+	early bool
+	asked *[]bool
 }
 
 func named(name string) peer.Peer { return fake{name: name} }
 func (f fake) Name() string       { return f.name }
+func (f fake) CountsAll() bool    { return !f.early }
+
+func (f fake) Files(context.Context, querylog.Query) (map[string]bool, error) {
+	return set("1", "2"), nil
+}
+
+func (f fake) Time(_ context.Context, _ querylog.Query, exhaustive bool) (time.Duration, error) {
+	*f.asked = append(*f.asked, exhaustive)
+	return time.Millisecond, nil
+}
+
+// TestEarlyPeersAreAskedForTheBestOnly: and held to no files but those they list.
+func TestEarlyPeersAreAskedForTheBestOnly(t *testing.T) {
+	r := &runner{cfg: Config{Repeat: 2, Timeout: time.Minute}}
+	for _, early := range []bool{false, true} {
+		var asked []bool
+		a := agreement{peer: "other"}
+		p := &opponent{Peer: fake{name: "other", early: early, asked: &asked}}
+		times, err := r.ask(t.Context(), p, &a, querylog.Query{Patterns: []string{"x"}}, set("2", "3"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[bool][]bool{false: {true, false}, true: {false, false}}[early]
+		if !slices.Equal(asked, want) || len(times[exhaustive]) != map[bool]int{false: 1}[early] || len(times[top50]) == 0 {
+			t.Errorf("early %t: asked %v, times %v", early, asked, times)
+		}
+		if a.onlyIt != 1 || a.onlyHere != map[bool]int{false: 1}[early] {
+			t.Errorf("early %t: %+v", early, a)
+		}
+		var timing timing
+		timing.add(times, [2][]time.Duration{{time.Millisecond}, {time.Millisecond}})
+		if got := len(timing.ratios[exhaustive]); got != map[bool]int{false: 1}[early] {
+			t.Errorf("early %t: %d ratios of all matches", early, got)
+		}
+	}
+}
+
+// TestFigures: each figure stands beside what is needed, and says whether it is reached.
+func TestFigures(t *testing.T) {
+	m := sample()
+	m.peers[0].Peer, m.buckets[0].engines[1].name = named(zoekt), zoekt
+	m.indexed.ReadBytes, m.cost.CPU, m.peers[0].cost.CPU = 40e6, time.Second, 6*time.Second
+	m.indexed.IndexBytes = 30e6
+	m.opened = []opening{
+		{"one each", engine.Opened{Shards: 200, Repos: 200, HeapUsed: 200 * 6000}},
+		{"packed", engine.Opened{Shards: 2, Repos: 10_000, HeapUsed: 10_000 * 300, Wall: time.Millisecond}},
+		{"few", engine.Opened{Shards: 1, Repos: 1, HeapUsed: 50_000}},
+	}
+	want := []figure{
+		{"indexing, against zoekt", "≥ 5x", "6.00x", true},
+		{"indexing, MB per core-second", "≥ 100", "40.00", false},
+		{"index / source", "≤ 0.7", "0.75", false},
+		{"heap per repo after a search, one each", "≤ 5000 B", "6000 B", false},
+		{"heap per repo after a search, packed", "≤ 2000 B", "300 B", true},
+		{"opening 10000 repos, packed", "≤ 1 s", "0.001 s", true},
+		{"rare, exhaustive, against zoekt", "≥ 5x", "0.25x", false},
+	}
+	if got := m.figures(); !slices.Equal(got, want) {
+		t.Errorf("got\n%+v\nwant\n%+v", got, want)
+	}
+	var b bytes.Buffer
+	writeFigures(&b, []*measured{m})
+	if strings.Count(b.String(), "  NO\n") != 4 || strings.Count(b.String(), "  yes\n") != 3 {
+		t.Errorf("got\n%s", b.String())
+	}
+}
+
+// TestPlotHoldsAllEngines: with what was measured of each.
+func TestPlotHoldsAllEngines(t *testing.T) {
+	m := sample()
+	m.indexed.ReadBytes = 100
+	var b bytes.Buffer
+	if err := (&runner{}).plot(&b, time.Now(), []*measured{m}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"trawl: p50 4 ms", "other: p50 1 ms", "other: p50 2 ms", "small: index size", "small: time of a query, top 50"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+}
 
 // TestLosingRows: those and only those where Trawl is behind, the worst first.
 func TestLosingRows(t *testing.T) {

@@ -71,12 +71,12 @@ func (r *runner) search(ctx context.Context, m *measured, queries []querylog.Que
 	if err != nil {
 		return err
 	}
+	bar := newProgress(r.cfg.Log, m.corpus.Name+": queries", len(queries))
 	for _, name := range querylog.Buckets() {
 		some := slices.DeleteFunc(slices.Clone(queries), func(q querylog.Query) bool { return q.Bucket != name })
 		if len(some) == 0 {
 			continue
 		}
-		r.logf("%s: %d queries of %s", m.corpus.Name, len(some), name)
 		b := bucket{name: name, queries: len(some), engines: []timing{{name: "trawl"}}}
 		for _, p := range m.peers {
 			b.engines = append(b.engines, timing{name: p.Name()})
@@ -86,6 +86,7 @@ func (r *runner) search(ctx context.Context, m *measured, queries []querylog.Que
 			if err := r.query(ctx, m, e, &b, q, skipped); err != nil {
 				return fmt.Errorf("query %s: %w", q.Text(), err)
 			}
+			bar.step(string(name))
 		}
 		if err := r.allocs(ctx, e, &b, some); err != nil {
 			return err
@@ -101,34 +102,55 @@ func (r *runner) query(ctx context.Context, m *measured, e *engine.Engine, b *bu
 	if err != nil {
 		return err
 	}
-	own, err := r.times(ctx, e, q, r.cfg.Repeat)
+	own, err := r.times(ctx, e, q, r.cfg.Repeat, exhaustive, top50)
 	if err != nil {
 		return err
 	}
 	b.engines[0].add(own, own)
 	for i, p := range m.peers {
 		t := &b.engines[i+1]
-		there, err := r.files(ctx, p, q)
-		if err == nil {
-			b.agreements[i].add(q, here, there, skipped)
-			repeat := 1
-			if p.indexes {
-				repeat = r.cfg.Repeat
-			}
-			var times [2][]time.Duration
-			if times, err = r.times(ctx, p, q, repeat); err == nil {
-				t.add(times, own)
-			}
+		times, err := r.ask(ctx, p, &b.agreements[i], q, here, skipped)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
 		if err != nil {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
 			t.failed++
 			t.reason = reason(err)
+			continue
 		}
+		t.add(times, own)
 	}
 	return nil
+}
+
+// ask has a peer answer the query, first for the result set.
+func (r *runner) ask(ctx context.Context, p *opponent, a *agreement, q querylog.Query, here map[string]bool, skipped map[string]string) (times [2][]time.Duration, err error) {
+	there, err := r.files(ctx, p, q)
+	if err != nil {
+		return times, err
+	}
+	repeat := 1
+	if p.indexes || !p.CountsAll() {
+		repeat = r.cfg.Repeat
+	}
+	if p.CountsAll() {
+		a.add(q, here, there, skipped)
+		return r.times(ctx, p, q, repeat, exhaustive, top50)
+	}
+	a.add(q, among(here, there), there, skipped)
+	return r.times(ctx, p, q, repeat, top50)
+}
+
+// among are the files of all that are in some, too: all that a peer can be held
+// to which lists no more than the files it shows.
+func among(all, some map[string]bool) map[string]bool {
+	both := make(map[string]bool, len(some))
+	for f := range some {
+		if all[f] {
+			both[f] = true
+		}
+	}
+	return both
 }
 
 func reason(err error) string {
@@ -147,8 +169,8 @@ func (r *runner) files(ctx context.Context, t timer, q querylog.Query) (map[stri
 	return t.Files(ctx, q)
 }
 
-func (r *runner) times(ctx context.Context, t timer, q querylog.Query, repeat int) (times [2][]time.Duration, err error) {
-	for mode := range times {
+func (r *runner) times(ctx context.Context, t timer, q querylog.Query, repeat int, modes ...int) (times [2][]time.Duration, err error) {
+	for _, mode := range modes {
 		for range repeat {
 			ctx, cancel := context.WithTimeout(ctx, r.cfg.Timeout)
 			took, err := t.Time(ctx, q, mode == exhaustive)
@@ -167,6 +189,9 @@ func (r *runner) times(ctx context.Context, t timer, q querylog.Query, repeat in
 
 func (t *timing) add(times, own [2][]time.Duration) {
 	for mode := range times {
+		if len(times[mode]) == 0 {
+			continue
+		}
 		t.times[mode] = append(t.times[mode], times[mode]...)
 		ratio := float64(max(report.Percentile(times[mode], 50), 1)) / float64(max(report.Percentile(own[mode], 50), 1))
 		t.ratios[mode] = append(t.ratios[mode], ratio)

@@ -12,7 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/trawl-search/trawl/bench/engine"
 	"github.com/trawl-search/trawl/bench/report"
+	"github.com/trawl-search/trawl/index/build"
 )
 
 // report writes everything: where it ran, the losing rows, then the corpora.
@@ -29,11 +31,17 @@ func (r *runner) report(ctx context.Context, w io.Writer, started time.Time, all
 		fmt.Fprintf(w, "\nLOSING ROWS: a peer is better here\n\n")
 		losing(w, all)
 	}
+	fmt.Fprintf(w, "\nFIGURES TO REACH; times are geometric means over queries, of the peer's time by Trawl's\n\n")
+	writeFigures(w, all)
 	for _, m := range all {
 		fmt.Fprintf(w, "\n%s\n%s: %d repos, %d documents (%d by name only), %s MB read, %s MB distinct content\n",
 			strings.Repeat("=", 80), strings.ToUpper(m.corpus.Name), len(m.corpus.Repos), m.indexed.Documents, m.indexed.Skipped,
 			report.Megabytes(m.indexed.ReadBytes), report.Megabytes(m.indexed.ContentBytes))
+		for _, a := range m.absent {
+			fmt.Fprintf(w, "  %s\n", a)
+		}
 		m.writeIndex(w)
+		m.writePacks(w)
 		m.writeOpen(w)
 		m.writeSets(w)
 		for mode := range modes {
@@ -143,15 +151,23 @@ func (m *measured) writeIndex(w io.Writer) {
 }
 
 func (m *measured) writeOpen(w io.Writer) {
-	fmt.Fprintf(w, "\nHolding shards open; heap is what is live, also after one search of each shard\n\n")
+	fmt.Fprintf(w, "\nHolding shards open; heap is what is live, resident also holds mapped pages; \"searched\" is after one search of each shard\n\n")
 	var t report.Table
-	t.Row("", "shards", "repos", "open ms", "heap B/repo", "searched B/repo", "heap B/shard")
+	t.Row("", "shards", "repos", "maps", "open ms", "search ms", "heap B/repo", "searched B/repo", "heap B/shard", "resident kB/repo", "searched kB/repo")
 	for _, o := range m.opened {
-		t.Row(o.what, fmt.Sprint(o.Shards), fmt.Sprint(o.Repos), report.Milliseconds(o.Wall),
-			fmt.Sprint(o.Heap/int64(max(o.Repos, 1))), fmt.Sprint(o.HeapUsed/int64(max(o.Repos, 1))), fmt.Sprint(o.HeapUsed/int64(o.Shards)))
+		repos := int64(max(o.Repos, 1))
+		t.Row(o.what, fmt.Sprint(o.Shards), fmt.Sprint(o.Repos), fmt.Sprint(o.Maps), report.Milliseconds(o.Wall), report.Milliseconds(o.SearchWall),
+			fmt.Sprint(o.Heap/repos), fmt.Sprint(o.HeapUsed/repos), fmt.Sprint(o.HeapUsed/int64(max(o.Shards, 1))), kilobytes(o.Resident/repos), kilobytes(o.ResidentUsed/repos))
 	}
 	t.Write(w)
+	if repos := int64(len(m.corpus.Repos)); repos > 1 {
+		average := int64(m.indexed.ReadBytes) / repos
+		fmt.Fprintf(w, "\n  100,000 repos of the average size here, %s kB, are %d memory maps when packed\n",
+			kilobytes(average), engine.MapsFor(100_000, average, build.DefaultMaxSourceBytes))
+	}
 }
+
+func kilobytes(n int64) string { return fmt.Sprintf("%.1f", float64(n)/1e3) }
 
 func (m *measured) writeSets(w io.Writer) {
 	if len(m.peers) == 0 {
@@ -183,6 +199,9 @@ func (m *measured) writeTimes(w io.Writer, mode int) {
 	t.Row("", "engine", "p50", "p99", "ratio", "worst", "allocs", "alloc kB", "")
 	for _, b := range m.buckets {
 		for i, e := range b.engines {
+			if len(e.times[mode])+e.failed == 0 {
+				continue
+			}
 			row := []string{string(b.name), e.name, "-", "-", "", "", "", "", ""}
 			if len(e.times[mode]) > 0 {
 				row[2], row[3] = report.Milliseconds(report.Percentile(e.times[mode], 50)), report.Milliseconds(report.Percentile(e.times[mode], 99))

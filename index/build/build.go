@@ -14,12 +14,9 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"sync"
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/format"
-	"github.com/trawl-search/trawl/index/ngram"
-	"github.com/trawl-search/trawl/index/postings"
 )
 
 // ErrOrder is the error of a document that does not come in order.
@@ -34,6 +31,8 @@ type Options struct {
 	MaxNgrams int
 	// MaxSourceBytes of content after which Full says so. Default 256 MiB.
 	MaxSourceBytes int64
+	// Effort to make the content small. Default docstore.Fresh.
+	Effort docstore.Effort
 }
 
 // Defaults of Options. The limits of a file are zoekt's (its build options).
@@ -101,22 +100,6 @@ func (l *lastDocument) follow(path, oid []byte) error {
 	return nil
 }
 
-// workspace is memory that builders hand on: the n-gram tables are large.
-type workspace struct {
-	extract *ngram.Extractor
-	text    *postings.Builder
-	pairs   pairs
-}
-
-var workspaces sync.Pool
-
-func newWorkspace() *workspace {
-	if w, ok := workspaces.Get().(*workspace); ok {
-		return w
-	}
-	return &workspace{extract: ngram.NewExtractor(), text: postings.NewBuilder(postings.Config{})}
-}
-
 // Builder writes one shard. It is not safe for concurrent use. Close must be
 // called, also after an error.
 type Builder struct {
@@ -144,10 +127,10 @@ func NewBuilder(w io.Writer, opts Options) (*Builder, error) {
 		langs: map[string]bool{},
 	}
 	var err error
-	if b.content, err = docstore.NewContentWriter(b.w, docstore.LZ4); err != nil {
+	if b.content, err = docstore.NewContentWriter(b.w, opts.Effort, 1); err != nil {
 		return nil, fmt.Errorf("begin shard: %w", err)
 	}
-	b.workspace = newWorkspace()
+	b.workspace = takeWorkspace()
 	return b, nil
 }
 
@@ -238,7 +221,7 @@ func (b *Builder) blob(d Document) (blob uint32, skip docstore.SkipReason, err e
 		return blob, docstore.NotSkipped, nil
 	}
 	b.pairs.extract(b.extract, d.Content)
-	if len(d.Content) > smallFile && b.extract.Distinct() > b.opts.MaxNgrams {
+	if len(d.Content) > smallFile && b.pairs.distinctOver(b.opts.MaxNgrams) {
 		blob, err = b.store(nil)
 		return blob, docstore.TooManyNgrams, err
 	}

@@ -23,8 +23,7 @@ func (b *Builder) Close() (Result, error) {
 	if err == nil {
 		err = b.finish()
 	}
-	b.text.Reset()
-	workspaces.Put(b.workspace)
+	b.release()
 	b.workspace, b.err = nil, errClosed
 	if err != nil {
 		return Result{}, fmt.Errorf("finish shard: %w", err)
@@ -53,7 +52,6 @@ func (b *Builder) finish() error {
 // writeNames indexes the concatenated paths as if they were one blob. The
 // postings of the content are written, so their builder is free.
 func (b *Builder) writeNames() error {
-	b.text.Reset()
 	b.pairs.extract(b.extract, b.names)
 	if err := b.pairs.addTo(b.text, 0); err != nil {
 		return err

@@ -11,6 +11,7 @@ type pairs struct {
 	ids   []ngram.ID
 	masks []uint8
 	ends  []superblockEnd
+	seen  [(ngram.Space + 63) / 64]uint64 // zero between calls
 }
 
 // superblockEnd says where the pairs of a superblock end.
@@ -25,6 +26,24 @@ func (p *pairs) extract(e *ngram.Extractor, content []byte) {
 		p.ids, p.masks = append(p.ids, ids...), append(p.masks, masks...)
 		p.ends = append(p.ends, superblockEnd{superblock, len(p.ids)})
 	})
+}
+
+// distinctOver reports whether there are more than limit distinct n-grams. Most
+// blobs have not as many pairs, so that nothing is counted.
+func (p *pairs) distinctOver(limit int) bool {
+	if len(p.ids) <= limit {
+		return false
+	}
+	distinct := 0
+	for _, id := range p.ids {
+		word, bit := id/64, uint64(1)<<(id%64)
+		if p.seen[word]&bit == 0 {
+			p.seen[word] |= bit
+			distinct++
+		}
+	}
+	clear(p.seen[:])
+	return distinct > limit
 }
 
 // addTo adds the pairs of a blob whose first superblock is first.

@@ -3,8 +3,7 @@ package docstore
 import (
 	"fmt"
 	"strconv"
-
-	"github.com/pierrec/lz4/v4"
+	"sync"
 
 	"github.com/trawl-search/trawl/index/format"
 )
@@ -15,12 +14,9 @@ import (
 // which shows in its length.
 type Codec uint32
 
-// Codecs of units.
-const (
-	// LZ4 is the LZ4 block format without a dictionary: fast to write, and
-	// what fresh shards have.
-	LZ4 Codec = 0
-)
+// LZ4 is the LZ4 block format, with the unit's dictionary, if there is one, as
+// what comes before the unit.
+const LZ4 Codec = 0
 
 // String is the codec's name.
 func (c Codec) String() string {
@@ -42,37 +38,32 @@ func (c Codec) check() error {
 // LZ4 sequence stands for at most 255 bytes for each of its own.
 const maxExpansion = 255
 
-// encoder encodes units; its table is reused.
-type encoder struct {
-	lz4 lz4.Compressor
-	buf [SuperblockSize]byte
+// Effort is how much time the writer of a shard takes to make units small.
+// Readers do not see it, and decode what took longer a little faster.
+type Effort uint8
+
+// Efforts of a writer.
+const (
+	// Fresh is for shards that must be searchable soon.
+	Fresh Effort = iota
+	// Compact takes some fifteen times as long as Fresh for units that are
+	// about a fifth smaller: for shards that stay.
+	Compact
+)
+
+// encoder encodes units one by one with a dictionary. One goroutine at a time.
+type encoder interface {
+	// setDictionary sets the dictionary, of at most MaxDictionary bytes, of the
+	// units that come.
+	setDictionary(dict []byte)
+	// encode returns the encoding of a non-empty unit: good until the next
+	// call, and the unit itself when nothing is gained.
+	encode(unit []byte) []byte
 }
 
-// encode returns the encoding of a non-empty unit: good until the next call,
-// and the unit itself when nothing is gained.
-func (e *encoder) encode(unit []byte) []byte {
-	n, err := e.lz4.CompressBlock(unit, e.buf[:len(unit)-1])
-	if err != nil || n == 0 { // it does not fit, so it is not smaller
-		return unit
-	}
-	return e.buf[:n]
-}
-
-// decodeUnit decodes a unit whose decoded length is that of dst.
-func decodeUnit(dst, encoded []byte) error {
-	if len(encoded) >= len(dst) {
-		if len(encoded) > len(dst) {
-			return fmt.Errorf("a unit of %d bytes takes %d", len(dst), len(encoded))
-		}
-		copy(dst, encoded)
-		return nil
-	}
-	n, err := lz4.UncompressBlock(encoded, dst)
-	if err != nil {
-		return fmt.Errorf("a unit does not decode: %w", err)
-	}
-	if n != len(dst) {
-		return fmt.Errorf("a unit decodes to %d bytes, not %d", n, len(dst))
-	}
-	return nil
+// encoders are handed on, as their tables are large. What an encoder did
+// before does not show in what it does after setDictionary.
+var encoders = [...]sync.Pool{
+	Fresh:   {New: func() any { return new(fastEncoder) }},
+	Compact: {New: func() any { return new(deepEncoder) }},
 }

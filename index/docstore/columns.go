@@ -37,7 +37,7 @@ func openLists(f *format.File, lists ...listSpec) error {
 // array is a section of items of one width, read in place.
 type array struct {
 	section format.Section
-	width   int
+	width   uint8
 }
 
 // open finds the section, which must have n items of width bytes.
@@ -49,7 +49,7 @@ func (a *array) open(f *format.File, tag format.Tag, n uint32, width int) error 
 	if s.Len() != int64(n)*int64(width) {
 		return s.Corruptf(0, "%d items of %d bytes are wanted in a section of %d", n, width, s.Len())
 	}
-	a.section, a.width = s, width
+	a.section, a.width = s, uint8(width)
 	return nil
 }
 

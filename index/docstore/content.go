@@ -46,7 +46,7 @@ func OpenContent(f *format.File) (*Content, error) {
 		return nil, err
 	}
 	c := &Content{info: info}
-	if err := c.units.open(f, format.TagUnits, format.TagUnitOffsets, info.superblocks, info.bytes); err != nil {
+	if err := c.units.open(f, unitTags{format.TagUnits, format.TagUnitOffsets, format.TagDictionaries}, info.superblocks, info.bytes); err != nil {
 		return nil, err
 	}
 	err = openLists(f,
@@ -139,6 +139,13 @@ func (c *Content) locate(blob uint32) (span, error) {
 		return span{}, c.superblocks.Corruptf("blob %d has %d bytes in the superblocks from %d to %d", blob, length, first, end)
 	}
 	return span{first: uint32(first), length: length}, nil
+}
+
+// Span is where a blob lies: its first superblock, and its length in bytes. All
+// of its superblocks are superblocks of the content.
+func (c *Content) Span(blob uint32) (firstSuperblock, length uint32, err error) {
+	s, err := c.locate(blob)
+	return s.first, s.length, err
 }
 
 func (c *Content) noBlob(blob uint32) error {

@@ -15,8 +15,10 @@ const contentInfoSize = 24
 
 // ContentWriter writes the contents of a shard as they come. From NewContentWriter to Close
 // the section of units is open, so nothing else may be written to the shard.
-// It remembers four bytes for each superblock and four for each blob. The
-// first error stays. One goroutine at a time.
+// It holds back up to 8 MiB until it knows their dictionary, as much again with its encoding for
+// each processor that it uses, and remembers four bytes for each superblock, four for each
+// blob and the dictionaries, at most a sixteenth of the contents. The first error stays.
+// One goroutine at a time.
 type ContentWriter struct {
 	w     *format.Writer
 	units *unitWriter
@@ -28,12 +30,13 @@ type ContentWriter struct {
 	newline uint64
 }
 
-// NewContentWriter begins the section of units.
-func NewContentWriter(w *format.Writer, codec Codec) (*ContentWriter, error) {
+// NewContentWriter begins the section of units. It encodes on so many
+// processors, the caller's one of them; what it writes is always the same.
+func NewContentWriter(w *format.Writer, effort Effort, processors int) (*ContentWriter, error) {
 	if err := w.Begin(format.TagUnits, format.Required); err != nil {
 		return nil, fmt.Errorf("begin the units of content: %w", err)
 	}
-	u, err := newUnitWriter(w, codec)
+	u, err := newUnitWriter(w, effort, unitsPerDictionary, processors-1)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +46,7 @@ func NewContentWriter(w *format.Writer, codec Codec) (*ContentWriter, error) {
 // Add adds the next blob, whose number is that of the calls before, and
 // returns its first superblock. The blob may be changed afterwards.
 func (c *ContentWriter) Add(blob []byte) (firstSuperblock uint32, err error) {
-	firstSuperblock = uint32(len(c.units.lengths))
+	firstSuperblock = uint32(c.units.units())
 	switch {
 	case c.err != nil:
 	case len(blob) > math.MaxUint32:
@@ -76,13 +79,18 @@ func (c *ContentWriter) addUnits(blob []byte) error {
 func (c *ContentWriter) Blobs() uint32 { return uint32(len(c.lengths)) }
 
 // Superblocks is the number of superblocks of the blobs added.
-func (c *ContentWriter) Superblocks() uint32 { return uint32(len(c.units.lengths)) }
+func (c *ContentWriter) Superblocks() uint32 { return uint32(c.units.units()) }
 
 // Bytes is the sum of the lengths of the blobs added.
 func (c *ContentWriter) Bytes() uint64 { return c.bytes }
 
+// Abandon ends the writer without writing more. Either it or Close must be
+// called: after them nothing is being encoded any more.
+func (c *ContentWriter) Abandon() { c.units.abandon() }
+
 // Close ends the units and writes the other sections of content.
 func (c *ContentWriter) Close() error {
+	defer c.units.abandon()
 	if c.err != nil {
 		return c.err
 	}
@@ -91,8 +99,14 @@ func (c *ContentWriter) Close() error {
 }
 
 func (c *ContentWriter) writeSections() error {
+	if err := c.units.flush(); err != nil {
+		return err
+	}
 	if err := c.w.End(); err != nil {
 		return fmt.Errorf("end the units of content: %w", err)
+	}
+	if err := c.units.writeDictionaries(c.w, format.TagDictionaries); err != nil {
+		return err
 	}
 	if err := c.units.writeOffsets(c.w, format.TagUnitOffsets); err != nil {
 		return err

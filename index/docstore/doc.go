@@ -14,6 +14,9 @@
 //	└────────────┴────────────┴────────┘ └─────┘
 //	 unit 0       unit 1       unit 2     unit 3     blob 1 is empty
 //
+// Neighbouring units share a dictionary, a text of up to 60 KiB that stands
+// before each of them when it is decoded.
+//
 // All paths, one after the other, form one more text ("names") that is cut into
 // superblocks and encoded in the same way, so that paths can be searched by
 // n-gram as contents are.

@@ -3,7 +3,6 @@ package docstore
 import (
 	"fmt"
 	"math"
-	"sync"
 
 	"github.com/trawl-search/trawl/index/eliasfano"
 	"github.com/trawl-search/trawl/index/format"
@@ -20,9 +19,8 @@ type Docs struct {
 	repoOffsets eliasfano.Column
 	repoDocs    eliasfano.Column // documents before each repo
 
-	names       units
-	nameStarts  eliasfano.Column // bytes of paths before each document
-	nameBuffers sync.Pool        // of *unitBuffer
+	names      units
+	nameStarts eliasfano.Column // bytes of paths before each document
 
 	blobStarts  eliasfano.Column
 	firstDocs   eliasfano.Column // the first document of each blob
@@ -36,9 +34,6 @@ type Docs struct {
 
 	languages        array // of each document
 	languageSection  format.Section
-	languageOnce     sync.Once
-	languageNames    []string
-	languageErr      error
 	branchSets       format.Section
 	branchSetOffsets eliasfano.Column
 	docBranches      array // set of each document
@@ -108,7 +103,7 @@ func (d *Docs) openRest(f *format.File) (err error) {
 		return err
 	}
 	nameUnits := (d.info.names + SuperblockSize - 1) / SuperblockSize
-	if err := d.names.open(f, format.TagNames, format.TagNameOffsets, uint32(min(nameUnits, math.MaxUint32)), d.info.names); err != nil {
+	if err := d.names.open(f, unitTags{data: format.TagNames, offsets: format.TagNameOffsets}, uint32(min(nameUnits, math.MaxUint32)), d.info.names); err != nil {
 		return err
 	}
 	i, blobs := &d.info, d.content.blobs

@@ -45,17 +45,3 @@ func (d *Docs) skipItem(doc uint32) ([]byte, error) {
 	}
 	return item, err
 }
-
-// NextSkipped is the first skipped document at or after doc; false when there
-// is none.
-func (d *Docs) NextSkipped(doc uint32) (uint32, bool, error) {
-	if d.info.skips == 0 {
-		return 0, false, nil
-	}
-	list, err := d.skipDocs.List()
-	if err != nil {
-		return 0, false, err
-	}
-	i := list.Search(uint64(doc))
-	return uint32(list.At(i)), i < list.Len(), nil
-}

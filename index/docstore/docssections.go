@@ -23,6 +23,9 @@ func (d *DocsWriter) Close(w *format.Writer) error {
 		d.err = d.nameUnits.add(d.pending)
 		d.pending = nil
 	}
+	if d.err == nil {
+		d.err = d.nameUnits.flush()
+	}
 	for _, write := range []func(*format.Writer) error{
 		d.writeRepos, d.writeNames, d.writeBlobs, d.writeSkips, d.writeLanguages, d.writeBranches, d.writeInfo,
 	} {

@@ -2,6 +2,7 @@ package docstore
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -120,7 +121,7 @@ func checkDocs(d *Docs, m *model) error {
 			return fmt.Errorf("document %d: %w", i, err)
 		}
 	}
-	for _, check := range []func(*Docs, *model) error{checkRepos, checkBlobs, checkNames, checkSkipped} {
+	for _, check := range []func(*Docs, *model) error{checkRepos, checkBlobs, checkNames} {
 		if err := check(d, m); err != nil {
 			return err
 		}
@@ -152,19 +153,26 @@ func checkDocument(d *Docs, m *model, doc uint32, want *Document, repo int) erro
 }
 
 func checkLabels(d *Docs, doc uint32, want *Document) error {
-	language, id, err := d.Language(doc)
+	language, err := d.Language(doc)
 	if err != nil || language != want.Language {
 		return fmt.Errorf("language %q, want %q: %w", language, want.Language, err)
 	}
-	if names, err := d.Languages(); err != nil || names[id] != language || !slices.IsSorted(names) {
-		return fmt.Errorf("language %d of %q: %w", id, names, err)
+	id, err := d.LanguageID(doc)
+	if names, nameErr := d.Languages(); err != nil || nameErr != nil || names[id] != language || !slices.IsSorted(names) {
+		return fmt.Errorf("language %d of %q: %w", id, names, errors.Join(err, nameErr))
+	}
+	if found, ok, err := d.FindLanguage(language); err != nil || !ok || found != id {
+		return fmt.Errorf("language %q is found as %d, %t, not as %d: %w", language, found, ok, id, err)
+	}
+	if found, ok, err := d.FindLanguage(language + "?"); err != nil || ok {
+		return fmt.Errorf("language %q is found as %d: %w", language+"?", found, err)
 	}
 	if got, err := d.AppendBranches(nil, doc); err != nil || !slices.Equal(got, want.Branches) {
 		return fmt.Errorf("branches %v, want %v: %w", got, want.Branches, err)
 	}
 	set, err := d.BranchSet(doc)
-	if err != nil || set >= d.BranchSets() {
-		return fmt.Errorf("branch set %d of %d: %w", set, d.BranchSets(), err)
+	if err != nil || set >= d.info.sets {
+		return fmt.Errorf("branch set %d of %d: %w", set, d.info.sets, err)
 	}
 	if got, err := d.AppendBranchSet(nil, set); err != nil || !slices.Equal(got, want.Branches) {
 		return fmt.Errorf("branch set %v, want %v: %w", got, want.Branches, err)
@@ -260,25 +268,6 @@ func checkNames(d *Docs, m *model) error {
 	return nil
 }
 
-func checkSkipped(d *Docs, m *model) error {
-	docs, _ := m.docs()
-	next := uint32(0)
-	for i := range docs {
-		if docs[i].Skip == NotSkipped {
-			continue
-		}
-		got, ok, err := d.NextSkipped(next)
-		if err != nil || !ok || got != uint32(i) {
-			return fmt.Errorf("document %d is skipped next, want %d: %w", got, i, err)
-		}
-		next = got + 1
-	}
-	if got, ok, err := d.NextSkipped(next); ok || err != nil {
-		return fmt.Errorf("document %d is skipped: %w", got, err)
-	}
-	return nil
-}
-
 func TestUnknownThings(t *testing.T) {
 	c, d, err := open(small().write(t))
 	if err != nil {
@@ -288,9 +277,9 @@ func TestUnknownThings(t *testing.T) {
 		"document":        func() error { _, err := d.Blob(d.Len()); return err },
 		"path":            func() error { _, err := d.AppendPath(nil, d.Len()); return err },
 		"repo of":         func() error { _, err := d.RepoOf(^uint32(0)); return err },
-		"language":        func() error { _, _, err := d.Language(d.Len()); return err },
+		"language":        func() error { _, err := d.Language(d.Len()); return err },
 		"branches":        func() error { _, err := d.AppendBranches(nil, d.Len()); return err },
-		"branch set":      func() error { _, err := d.AppendBranchSet(nil, d.BranchSets()); return err },
+		"branch set":      func() error { _, err := d.AppendBranchSet(nil, d.info.sets); return err },
 		"repo":            func() error { _, err := d.Repo(d.Repos()); return err },
 		"negative repo":   func() error { _, err := d.RepoName(-1); return err },
 		"path of no repo": func() error { _, _, err := d.FindPath(d.Repos(), nil); return err },
@@ -316,15 +305,17 @@ func TestReadsAllocateNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, buf := c.NewReader(), make([]byte, 0, 1<<16)
+	r, buf, branches := c.NewReader(), make([]byte, 0, 1<<16), make([]uint32, 0, 8)
 	read := func() {
 		for doc := range d.Len() {
 			blob, _ := d.Blob(doc)
 			buf, _ = r.Append(buf[:0], blob, 0, 10_000)
 			_, _ = r.LinesBefore(blob, 5000)
 			buf, _ = d.AppendPath(buf[:0], doc)
-			_, _, _ = d.Language(doc)
+			_, _ = d.LanguageID(doc)
 			_, _ = d.BranchSet(doc)
+			branches, _ = d.AppendBranches(branches[:0], doc)
+			_, _ = d.OID(doc)
 			_, _ = d.RepoOf(doc)
 			_, _ = d.Size(doc)
 			_, _ = d.FirstDoc(blob)
@@ -333,6 +324,38 @@ func TestReadsAllocateNothing(t *testing.T) {
 	read() // columns are opened
 	if n := testing.AllocsPerRun(20, read); n >= 1 {
 		t.Errorf("%v allocations", n)
+	}
+}
+
+// TestRepoAllocatesItsStrings: a search of many repos reads the records of
+// those it shows, and each costs what is in it.
+func TestRepoAllocatesItsStrings(t *testing.T) {
+	_, d, err := open(small().write(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range d.Repos() {
+		r, err := d.Repo(i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := 0
+		for _, s := range []string{r.Name, r.URL} {
+			want += min(len(s), 1)
+		}
+		for _, b := range r.Branches {
+			want += min(len(b.Name), 1) + min(len(b.Commit), 1)
+		}
+		want += min(len(r.Branches), 1)
+		if len(r.Meta) > 0 {
+			want += 2 + 2*len(r.Meta) // the map and its first group
+		}
+		if got := testing.AllocsPerRun(20, func() { _, _ = d.Repo(i) }); int(got) > want {
+			t.Errorf("reading %+v takes %v allocations, not %d", r, got, want)
+		}
+		if got := testing.AllocsPerRun(20, func() { _, _ = d.RepoName(i) }); got > 1 {
+			t.Errorf("reading the name %q takes %v allocations", r.Name, got)
+		}
 	}
 }
 

@@ -65,7 +65,7 @@ type skipped struct {
 // NewDocsWriter returns a writer without documents.
 func NewDocsWriter() *DocsWriter {
 	d := &DocsWriter{languages: map[string]uint32{}, branchSets: map[string]uint32{}}
-	d.nameUnits, d.err = newUnitWriter(&d.names, LZ4)
+	d.nameUnits, d.err = newUnitWriter(&d.names, Fresh, 0, 0)
 	return d
 }
 

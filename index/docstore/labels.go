@@ -1,60 +1,91 @@
 package docstore
 
 import (
+	"bytes"
 	"math"
 
 	"github.com/trawl-search/trawl/index/format"
 )
 
-// Languages returns the names of all languages, ascending; Language's ids are
-// indexes into it. A document whose language is not known has the empty one.
-// The slice is shared and must not be changed.
+// Languages returns the names of all languages, ascending; ids are indexes into
+// it. A document whose language is not known has the empty one. It reads them
+// again in each call: to know one of them, there are FindLanguage and Language.
 func (d *Docs) Languages() ([]string, error) {
-	d.languageOnce.Do(func() {
-		// Stands if a fault of the mapping unwinds the stack from here.
-		d.languageErr = d.languageSection.Corruptf(0, "the languages could not be read")
-		d.languageNames, d.languageErr = d.readLanguages()
+	var names []string
+	err := d.eachLanguage(func(name []byte) bool {
+		names = append(names, string(name))
+		return true
 	})
-	return d.languageNames, d.languageErr
-}
-
-func (d *Docs) readLanguages() ([]string, error) {
-	dec, err := d.languageSection.Decoder()
 	if err != nil {
 		return nil, err
 	}
-	if int(d.info.languages) > dec.Left() {
-		dec.Failf("%d languages in %d bytes", d.info.languages, dec.Left())
-		return nil, dec.Err()
-	}
-	names := make([]string, d.info.languages)
-	for i := range names {
-		names[i] = dec.String()
-		if i > 0 && names[i] <= names[i-1] {
-			dec.Failf("language %q follows %q", names[i], names[i-1])
-		}
-	}
-	return names, dec.End()
+	return names, nil
 }
 
-// Language is the language of a document: its name, and its index in Languages.
-func (d *Docs) Language(doc uint32) (name string, id uint16, err error) {
+// FindLanguage finds a language by its name.
+func (d *Docs) FindLanguage(name string) (id uint16, ok bool, err error) {
+	err = d.eachLanguage(func(have []byte) bool {
+		if ok = string(have) == name; !ok {
+			id++
+		}
+		return !ok
+	})
+	return id, ok && err == nil, err
+}
+
+// eachLanguage calls f with the names in order until it returns false.
+func (d *Docs) eachLanguage(f func(name []byte) bool) error {
+	dec, err := d.languageSection.Decoder()
+	if err != nil {
+		return err
+	}
+	var last []byte
+	for i := range d.info.languages {
+		name := dec.BytesWithLength()
+		if i > 0 && bytes.Compare(name, last) <= 0 {
+			dec.Failf("language %q follows %q", name, last)
+		}
+		if dec.Err() != nil || !f(name) {
+			return dec.Err()
+		}
+		last = name
+	}
+	return dec.End()
+}
+
+// Language is the language of a document, by its name.
+func (d *Docs) Language(doc uint32) (string, error) {
+	id, err := d.LanguageID(doc)
+	if err != nil {
+		return "", err
+	}
+	return d.LanguageName(id)
+}
+
+// LanguageName is the name of a language.
+func (d *Docs) LanguageName(id uint16) (found string, err error) {
+	if uint32(id) >= d.info.languages {
+		return "", d.languageSection.Corruptf(0, "language %d of %d is wanted", id, d.info.languages)
+	}
+	i := uint16(0)
+	err = d.eachLanguage(func(name []byte) bool {
+		if i == id {
+			found = string(name)
+		}
+		i++
+		return i <= id
+	})
+	return found, err
+}
+
+// LanguageID is the language of a document, by its index in Languages.
+func (d *Docs) LanguageID(doc uint32) (uint16, error) {
 	if err := d.checkDoc(doc); err != nil {
-		return "", 0, err
+		return 0, err
 	}
 	n, err := d.languages.number(doc, d.info.languages)
-	if err != nil {
-		return "", 0, err
-	}
-	names, err := d.Languages()
-	if err != nil {
-		return "", 0, err
-	}
-	return names[n], uint16(n), nil
+	return uint16(n), err
 }
-
-// BranchSets is the number of distinct sets of branches.
-func (d *Docs) BranchSets() uint32 { return d.info.sets }
 
 // BranchSet is the set of branches of a document, by its number: what to
 // remember per repo and set when many documents are asked for their branches.
@@ -105,7 +136,7 @@ func (d *Docs) appendBranchSet(dst []uint32, set uint32, limit uint64) ([]uint32
 		return dst, err
 	}
 	out, next := dst, uint64(0)
-	for range decodeBranchCount(dec) {
+	for range decodeBranchCount(&dec) {
 		branch := next + dec.UvarintMax(math.MaxUint32)
 		if branch >= limit {
 			dec.Failf("branch %d, there are %d", branch, limit)

@@ -154,7 +154,7 @@ func (m *model) write(t testingT) []byte {
 	t.Helper()
 	var buf bytes.Buffer
 	w := format.NewWriter(&buf)
-	content, err := NewContentWriter(w, LZ4)
+	content, err := NewContentWriter(w, Fresh, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

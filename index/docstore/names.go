@@ -1,5 +1,7 @@
 package docstore
 
+import "sync"
+
 // NamesLen is the length of all paths together: of the text that the n-gram
 // index over names is about, in bytes. Superblock s of it starts at
 // s·SuperblockSize.
@@ -56,13 +58,26 @@ func (d *Docs) AppendNames(dst []byte, off uint64, n uint32) ([]byte, error) {
 	return d.appendNames(dst, off, off+min(uint64(n), d.info.names-off))
 }
 
+// nameBuffer holds the unit of paths decoded last, which is often asked for
+// again. The buffers are shared: an open shard that nobody searches has none.
+type nameBuffer struct {
+	unitBuffer
+	of *Docs
+}
+
+var nameBuffers sync.Pool // of *nameBuffer
+
 func (d *Docs) appendNames(dst []byte, off, end uint64) ([]byte, error) {
-	buf, ok := d.nameBuffers.Get().(*unitBuffer)
+	buf, ok := nameBuffers.Get().(*nameBuffer)
 	if !ok {
-		buf = &unitBuffer{unit: noUnit}
+		buf = new(nameBuffer)
+	}
+	if buf.of != d {
+		buf.of = d
+		buf.forget()
 	}
 	// Not put back when a fault unwinds the stack: what it holds is unknown.
 	out, err := buf.appendRange(dst, &d.names, 0, d.info.names, off, end)
-	d.nameBuffers.Put(buf)
+	nameBuffers.Put(buf)
 	return out, err
 }

@@ -2,9 +2,9 @@ package docstore
 
 import "bytes"
 
-// Reader decodes contents. It keeps the last unit decoded, so reading on in
-// the same place costs nothing more. One goroutine at a time; a Content may
-// have any number of them.
+// Reader decodes contents. It keeps the last unit decoded, and the first ones,
+// so reading on in the same place costs nothing more. One goroutine at a time;
+// a Content may have any number of them.
 type Reader struct {
 	unitBuffer
 	c *Content
@@ -14,10 +14,12 @@ type Reader struct {
 	ok   bool
 }
 
-// NewReader returns a reader; it takes about 4 KiB. Its UnitsDecoded and
+// NewReader returns a reader; it takes about 64 KiB, and up to 256 KiB more for units it keeps. Its UnitsDecoded and
 // BytesDecoded say how much it has decoded so far.
 func (c *Content) NewReader() *Reader {
-	return &Reader{c: c, unitBuffer: unitBuffer{unit: noUnit}}
+	r := new(Reader)
+	r.Reset(c)
+	return r
 }
 
 func (r *Reader) locate(blob uint32) (span, error) {
@@ -62,11 +64,19 @@ func (r *Reader) LinesBefore(blob, off uint32) (uint32, error) {
 	}
 	lines := uint32(to - from)
 	if rest := off % SuperblockSize; rest > 0 {
-		data, err := r.get(&r.c.units, s.first+whole, unitSize(uint64(off), uint64(s.length)))
+		data, err := r.get(&r.c.units, s.first+whole, unitSize(uint64(off), uint64(s.length)), int(rest))
 		if err != nil {
 			return 0, err
 		}
-		lines += uint32(bytes.Count(data[:rest], newline))
+		lines += uint32(bytes.Count(data, newline))
 	}
 	return lines, nil
+}
+
+// Reset makes the reader one of c, as a new one would be: its memory can serve
+// one Content after the other. With nil it holds on to none.
+func (r *Reader) Reset(c *Content) {
+	r.c, r.ok = c, false
+	r.Work = Work{}
+	r.forget()
 }

@@ -51,16 +51,16 @@ func decodeRepoHead(d *format.Decoder) repoHead {
 
 // decodeRepo decodes what follows the head of a record; appendRepo is its
 // inverse.
-func decodeRepo(d *format.Decoder, h *repoHead) Repo {
+func decodeRepo(d *format.Decoder, h repoHead) Repo {
 	r := Repo{
 		Name: d.String(), URL: d.String(), Generation: d.Uvarint(),
 		Archived: h.flags&1 != 0, Fork: h.flags&2 != 0, Public: h.flags&4 != 0,
 	}
-	for range h.branches {
-		if d.Err() != nil {
-			break
-		}
-		r.Branches = append(r.Branches, Branch{Name: d.String(), Commit: d.String()})
+	if h.branches > 0 { // as many fit into the record
+		r.Branches = make([]Branch, h.branches)
+	}
+	for i := range r.Branches {
+		r.Branches[i] = Branch{Name: d.String(), Commit: d.String()}
 	}
 	if n := d.Count(2); n > 0 {
 		r.Meta = make(map[string]string, n)

@@ -48,8 +48,8 @@ func (d *Docs) Repo(i int) (Repo, error) {
 	if err != nil {
 		return Repo{}, err
 	}
-	head := decodeRepoHead(dec)
-	r := decodeRepo(dec, &head)
+	head := decodeRepoHead(&dec)
+	r := decodeRepo(&dec, head)
 	if err := dec.End(); err != nil {
 		return Repo{}, err
 	}
@@ -63,7 +63,7 @@ func (d *Docs) RepoName(i int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	decodeRepoHead(dec)
+	decodeRepoHead(&dec)
 	name := dec.String()
 	return name, dec.Err()
 }
@@ -111,17 +111,17 @@ func (d *Docs) repoHead(i int) (repoHead, error) {
 	if err != nil {
 		return repoHead{}, err
 	}
-	head := decodeRepoHead(dec)
+	head := decodeRepoHead(&dec)
 	return head, dec.Err()
 }
 
-func (d *Docs) repoDecoder(i int) (*format.Decoder, error) {
+func (d *Docs) repoDecoder(i int) (format.Decoder, error) {
 	if i < 0 || i >= d.Repos() {
-		return nil, d.noRepo(i)
+		return format.Decoder{}, d.noRepo(i)
 	}
 	list, err := d.repoOffsets.List()
 	if err != nil {
-		return nil, err
+		return format.Decoder{}, err
 	}
 	from, to := list.At2(i)
 	return d.repoRecords.DecoderAt(int64(from), int64(to)-int64(from))

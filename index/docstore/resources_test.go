@@ -90,7 +90,7 @@ func TestMemoryOfContentWriter(t *testing.T) {
 	const blobs, size = 40, 1 << 20
 	blob := bytes.Repeat([]byte("a line of text\n"), size/15)
 	w := format.NewWriter(io.Discard)
-	c, err := NewContentWriter(w, LZ4)
+	c, err := NewContentWriter(w, Fresh, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,10 +100,51 @@ func TestMemoryOfContentWriter(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Four bytes for a superblock, twice that while a slice grows, and the
-	// checksums of the shard.
-	if kept := live() - before; kept > 40*int64(c.Superblocks()) {
+	// The text of a dictionary, and an encoder; for a superblock four bytes and
+	// its part of the dictionary, twice that while slices grow; and the checksums
+	// of the shard.
+	const text = 10 << 20
+	if kept := live() - before; kept > text+100*int64(c.Superblocks()) {
 		t.Errorf("%d bytes are kept for %d superblocks", kept, c.Superblocks())
 	}
 	runtime.KeepAlive(c)
+}
+
+// TestFewUnitsAreDecodedOnce reads some units of several dictionaries again and
+// again: a reader has each of them decoded once, and after Reset not any more.
+func TestFewUnitsAreDecodedOnce(t *testing.T) {
+	blob := bytes.Repeat([]byte("some text of many units; "), 3*unitsPerDictionary*SuperblockSize/25)
+	docs := []Document{{Path: []byte("a"), Branches: []uint32{0}}}
+	m := &model{repos: []modelRepo{{Repo{Name: "r", Branches: make([]Branch, 1)}, docs}}, blobs: [][]byte{blob}}
+	c, _, err := open(m.write(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := c.NewReader()
+	units := []uint32{0, 5, unitsPerDictionary, 2*unitsPerDictionary + 7}
+	for round := range uint64(3) {
+		if round == 2 {
+			r.Reset(c)
+		}
+		for range 2 {
+			for _, u := range units {
+				got, err := r.Append(nil, 0, u*SuperblockSize+100, 50)
+				if want := blob[u*SuperblockSize+100:][:50]; err != nil || !bytes.Equal(got, want) {
+					t.Fatalf("unit %d: %q, want %q, %v", u, got, want, err)
+				}
+			}
+		}
+		if r.UnitsDecoded != uint64(len(units)) {
+			t.Errorf("round %d: %d units decoded, %d read", round, r.UnitsDecoded, len(units))
+		}
+	}
+	// What comes when no more can be kept is right, too, and so is what was kept.
+	for u := range uint32(3 * maxKept) {
+		for _, off := range []uint32{u * SuperblockSize, u / 3 * SuperblockSize} {
+			got, err := r.Append(nil, 0, off, SuperblockSize)
+			if err != nil || !bytes.Equal(got, blob[off:][:SuperblockSize]) {
+				t.Fatalf("unit at %d is wrong, %v", off, err)
+			}
+		}
+	}
 }

@@ -11,14 +11,67 @@ type Work struct {
 	UnitsDecoded, BytesDecoded uint64
 }
 
-// noUnit is the number of no unit.
+// noUnit is the number of no unit, and of no dictionary.
 const noUnit = math.MaxUint32
 
-// unitBuffer decodes units and holds the last one. One goroutine at a time.
+// unitBuffer decodes units of one text, and holds the last one behind its
+// dictionary, as far as it was asked for. It takes 64 KiB where there are dictionaries of
+// full length, and as much as 256 KiB for the units it keeps. Of the zero value, call
+// forget first. One goroutine at a time.
 type unitBuffer struct {
 	Work
-	unit uint32
-	data [SuperblockSize]byte
+	kept keptUnits
+
+	unit, dict uint32
+	start      int    // of the unit in data: the length of the dictionary
+	data       []byte // the dictionary, the unit, and a margin for its decoder
+	decoder    decoder
+}
+
+// forget makes the buffer hold nothing, as before the first unit of a text.
+func (b *unitBuffer) forget() {
+	b.unit, b.dict = noUnit, noUnit
+	b.kept.n = 0
+	b.decoder.encoded = nil
+}
+
+// maxKept is how many units keptUnits holds.
+const maxKept = 64
+
+// keptUnits are copies of the first units decoded. A search that decodes few
+// of them, here and there, reads nearly all of these again to show what it
+// found, and each would have to have its dictionary fetched. One that decodes
+// many pays for 64 copies.
+type keptUnits struct {
+	n       int
+	units   [maxKept]uint32
+	lengths [maxKept]uint16 // how much of each
+	data    []byte
+}
+
+// find returns the first bytes of a unit if they were kept.
+func (k *keptUnits) find(unit uint32, n int) ([]byte, bool) {
+	i := slices.Index(k.units[:k.n], unit)
+	if i < 0 || int(k.lengths[i]) < n {
+		return nil, false
+	}
+	return k.data[i*SuperblockSize:][:n], true
+}
+
+// keep copies what is decoded of a unit, while there is room.
+func (k *keptUnits) keep(unit uint32, data []byte) {
+	i := slices.Index(k.units[:k.n], unit)
+	if i < 0 {
+		if k.n == maxKept {
+			return
+		}
+		if k.data == nil {
+			k.data = make([]byte, maxKept*SuperblockSize)
+		}
+		i, k.n = k.n, k.n+1
+	}
+	copy(k.data[i*SuperblockSize:], data)
+	k.units[i], k.lengths[i] = unit, uint16(len(data))
 }
 
 // unitSize is the decoded size of the unit that holds offset off of a text.
@@ -32,40 +85,67 @@ func (b *unitBuffer) appendRange(dst []byte, u *units, first uint32, length, off
 	out := slices.Grow(dst, int(end-off))
 	for off < end {
 		at, size := int(off%SuperblockSize), unitSize(off, length)
-		take := int(min(uint64(size-at), end-off))
-		unit := first + uint32(off/SuperblockSize)
-		next := out[:len(out)+take]
-		if take == size && unit != b.unit { // decoded in place
-			if err := u.decode(next[len(out):], unit); err != nil {
-				return dst, err
-			}
-			b.count(size)
-		} else {
-			data, err := b.get(u, unit, size)
-			if err != nil {
-				return dst, err
-			}
-			copy(next[len(out):], data[at:])
+		to := int(min(uint64(size), uint64(at)+end-off))
+		data, err := b.get(u, first+uint32(off/SuperblockSize), size, to)
+		if err != nil {
+			return dst, err
 		}
-		out, off = next, off+uint64(take)
+		data = data[at:]
+		out, off = append(out, data...), off+uint64(len(data))
 	}
 	return out, nil
 }
 
-// get returns a unit of size decoded bytes, good until the next call.
-func (b *unitBuffer) get(u *units, unit uint32, size int) ([]byte, error) {
+// decodeAhead is how much more of a unit is decoded than was asked for: the rest of the
+// line is often wanted next.
+const decodeAhead = 128
+
+// get returns the first n bytes of a unit of size decoded bytes, good until the next call.
+func (b *unitBuffer) get(u *units, unit uint32, size, n int) ([]byte, error) {
 	if b.unit != unit {
+		if data, ok := b.kept.find(unit, n); ok {
+			return data, nil
+		}
 		b.unit = noUnit
-		if err := u.decode(b.data[:size], unit); err != nil {
+		if err := b.begin(u, unit, size); err != nil {
 			return nil, err
 		}
 		b.unit = unit
-		b.count(size)
+		b.UnitsDecoded++
 	}
-	return b.data[:size], nil
+	if known := int(b.decoder.at) - b.start; known < n {
+		if err := b.decoder.until(b.data, b.start+min(n+decodeAhead, size)); err != nil {
+			b.unit = noUnit
+			return nil, u.corrupt(unit, err)
+		}
+		now := int(b.decoder.at) - b.start
+		b.BytesDecoded += uint64(now - known)
+		b.kept.keep(unit, b.data[b.start:b.start+now])
+	}
+	return b.data[b.start : b.start+n], nil
 }
 
-func (b *unitBuffer) count(size int) {
-	b.UnitsDecoded++
-	b.BytesDecoded += uint64(size)
+// begin readies the decoder for a unit, with its dictionary before it.
+func (b *unitBuffer) begin(u *units, unit uint32, size int) error {
+	if dict := u.dictionaryOf(unit); dict != b.dict {
+		b.dict = noUnit
+		data, err := u.dictionary(dict)
+		if err != nil {
+			return err
+		}
+		b.start = len(data)
+		if need := b.start + SuperblockSize + decodeMargin; len(b.data) < need {
+			b.data = make([]byte, need)
+		}
+		copy(b.data, data)
+		b.dict = dict
+	}
+	encoded, err := u.encoded(unit)
+	if err != nil {
+		return err
+	}
+	if err := b.decoder.begin(b.start, size, encoded); err != nil {
+		return u.corrupt(unit, err)
+	}
+	return nil
 }

@@ -5,48 +5,115 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 
 	"github.com/trawl-search/trawl/index/eliasfano"
 	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/index/inorder"
 )
 
 const (
 	// unitsHeaderSize is the size of the header of a section of units.
-	unitsHeaderSize = 8
+	unitsHeaderSize = 12
 	// maxUnits is the most units in a section: their offsets are one list.
 	maxUnits = eliasfano.MaxLen - 1
 )
 
 var le = binary.LittleEndian
 
-// unitWriter writes a section of units; it remembers two bytes for each.
+// unitWriter writes a section of units. It gathers the units that share a
+// dictionary, and remembers two bytes for each that is written.
 type unitWriter struct {
-	w       io.Writer
-	enc     encoder
-	lengths []uint16
+	w             io.Writer
+	effort        Effort
+	perDictionary int // 0: no dictionaries
+
+	gathered *unitRegion                 // units that are still to be encoded
+	encoding *inorder.Queue[*unitRegion] // those that are, or wait to be written
+	added    int
+	lengths  []uint16 // of the units written
+
+	dictionaries [][]byte
+	dictBytes    uint64 // of all
 }
 
-func newUnitWriter(w io.Writer, codec Codec) (*unitWriter, error) {
-	if err := codec.check(); err != nil {
-		return nil, err
+// newUnitWriter writes the header. Up to so many regions are encoded beside the
+// caller.
+func newUnitWriter(w io.Writer, effort Effort, perDictionary, beside int) (*unitWriter, error) {
+	if int(effort) >= len(encoders) {
+		return nil, fmt.Errorf("effort %d is not known", effort)
 	}
-	header := le.AppendUint32(nil, uint32(codec))
-	if _, err := w.Write(le.AppendUint32(header, SuperblockSize)); err != nil {
+	header := le.AppendUint32(nil, uint32(LZ4))
+	header = le.AppendUint32(header, SuperblockSize)
+	if _, err := w.Write(le.AppendUint32(header, uint32(perDictionary))); err != nil {
 		return nil, fmt.Errorf("write the header of units: %w", err)
 	}
-	return &unitWriter{w: w}, nil
+	return &unitWriter{w: w, effort: effort, perDictionary: perDictionary, encoding: inorder.New[*unitRegion](beside)}, nil
 }
 
-// add writes a unit of 1 to SuperblockSize bytes.
+// units is the number of units added.
+func (u *unitWriter) units() int { return u.added }
+
+// add adds a unit of 1 to SuperblockSize bytes.
 func (u *unitWriter) add(unit []byte) error {
-	if len(u.lengths) == maxUnits {
+	if u.added == maxUnits {
 		return fmt.Errorf("a shard holds at most %d units", maxUnits)
 	}
-	encoded := u.enc.encode(unit)
-	if _, err := u.w.Write(encoded); err != nil {
-		return fmt.Errorf("write unit %d: %w", len(u.lengths), err)
+	if u.gathered == nil {
+		u.gathered = newUnitRegion()
 	}
-	u.lengths = append(u.lengths, uint16(len(encoded)))
+	u.gathered.add(unit)
+	u.added++
+	if u.gathered.full() {
+		return u.encode()
+	}
+	return nil
+}
+
+// encode has the gathered units encoded, and writes what is to be written first.
+func (u *unitWriter) encode() error {
+	if region := u.gathered; region != nil {
+		u.gathered = nil
+		u.encoding.Start(func() *unitRegion {
+			region.encode(u.effort, u.perDictionary > 0)
+			return region
+		})
+	}
+	for u.encoding.Full() {
+		if err := u.writeNext(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// flush writes all units.
+func (u *unitWriter) flush() error {
+	err := u.encode()
+	for err == nil && !u.encoding.Empty() {
+		err = u.writeNext()
+	}
+	return err
+}
+
+// abandon waits for what is being encoded.
+func (u *unitWriter) abandon() {
+	for !u.encoding.Empty() {
+		_, _ = u.encoding.Next()
+	}
+}
+
+func (u *unitWriter) writeNext() error {
+	region, _ := u.encoding.Next()
+	if u.dictBytes += uint64(len(region.dict)); u.dictBytes > math.MaxUint32 {
+		return fmt.Errorf("a shard holds at most %d bytes of dictionaries", uint32(math.MaxUint32))
+	}
+	u.dictionaries = append(u.dictionaries, region.dict)
+	if _, err := u.w.Write(region.encoded); err != nil {
+		return fmt.Errorf("write the units from %d on: %w", len(u.lengths), err)
+	}
+	u.lengths = append(u.lengths, region.lengths...)
+	unitRegions.Put(region)
 	return nil
 }
 
@@ -94,12 +161,20 @@ func writeList(w *format.Writer, tag format.Tag, n int, universe uint64, values 
 type units struct {
 	section format.Section
 	offsets eliasfano.Column
+	count   uint32
+
+	dictionaries  format.Section
+	perDictionary uint32 // units that share one; 0 where there are none
 }
 
+// unitTags are the sections of a text's units; of names, which have no
+// dictionaries, their tag is 0.
+type unitTags struct{ data, offsets, dictionaries format.Tag }
+
 // open finds the sections of n units that hold total bytes when decoded.
-func (u *units) open(f *format.File, data, offsets format.Tag, n uint32, total uint64) error {
+func (u *units) open(f *format.File, tags unitTags, n uint32, total uint64) error {
 	var err error
-	if u.section, err = f.Need(data); err != nil {
+	if u.section, err = f.Need(tags.data); err != nil {
 		return err
 	}
 	header, err := u.section.Bytes(0, unitsHeaderSize)
@@ -107,8 +182,9 @@ func (u *units) open(f *format.File, data, offsets format.Tag, n uint32, total u
 		return err
 	}
 	if err := Codec(le.Uint32(header)).check(); err != nil {
-		return fmt.Errorf("shard %s, section %s: %w", f.Name(), data, err)
+		return fmt.Errorf("shard %s, section %s: %w", f.Name(), tags.data, err)
 	}
+	u.count, u.perDictionary = n, le.Uint32(header[8:])
 	size := uint64(u.section.Len())
 	switch {
 	case le.Uint32(header[4:]) != SuperblockSize:
@@ -117,8 +193,15 @@ func (u *units) open(f *format.File, data, offsets format.Tag, n uint32, total u
 		return u.section.Corruptf(0, "%d bytes are impossible in %d units of %d bytes", total, n, size)
 	case n > maxUnits:
 		return u.section.Corruptf(0, "%d units are more than possible", n)
+	case u.perDictionary > 0 && tags.dictionaries == 0:
+		return u.section.Corruptf(8, "there are no dictionaries to be shared by %d units", u.perDictionary)
 	}
-	list, err := f.Need(offsets)
+	if tags.dictionaries != 0 {
+		if u.dictionaries, err = f.Need(tags.dictionaries); err != nil {
+			return err
+		}
+	}
+	list, err := f.Need(tags.offsets)
 	if err != nil {
 		return err
 	}
@@ -126,19 +209,21 @@ func (u *units) open(f *format.File, data, offsets format.Tag, n uint32, total u
 	return nil
 }
 
-// decode decodes a unit whose decoded length is that of dst.
-func (u *units) decode(dst []byte, unit uint32) error {
+// encoded returns the encoding of a unit.
+func (u *units) encoded(unit uint32) ([]byte, error) {
+	offsets, err := u.offsets.List()
+	if err != nil {
+		return nil, err
+	}
+	from, to := offsets.At2(int(unit))
+	return u.section.Bytes(int64(from), int64(to)-int64(from))
+}
+
+// corrupt says what is wrong with a unit that could not be decoded.
+func (u *units) corrupt(unit uint32, reason error) error {
 	offsets, err := u.offsets.List()
 	if err != nil {
 		return err
 	}
-	from, to := offsets.At2(int(unit))
-	encoded, err := u.section.Bytes(int64(from), int64(to)-int64(from))
-	if err != nil {
-		return err
-	}
-	if err := decodeUnit(dst, encoded); err != nil {
-		return u.section.Corruptf(int64(from), "unit %d: %v", unit, err)
-	}
-	return nil
+	return u.section.Corruptf(int64(offsets.At(int(unit))), "unit %d: %v", unit, reason)
 }

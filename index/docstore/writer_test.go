@@ -85,7 +85,7 @@ func TestFullDisk(t *testing.T) {
 	size := len(m.write(t))
 	for room := 0; room < size; room += 7 {
 		w := format.NewWriter(&full{left: room})
-		content, err := NewContentWriter(w, LZ4)
+		content, err := NewContentWriter(w, Fresh, 1)
 		if err == nil {
 			for _, blob := range m.blobs {
 				_, _ = content.Add(blob) // errors stay
@@ -152,46 +152,5 @@ func TestSizeOfDocuments(t *testing.T) {
 		t.Errorf("%.1f bytes for a document without its object id", perDoc)
 	} else {
 		t.Logf("%.1f bytes for a document without its object id", perDoc)
-	}
-}
-
-func BenchmarkContentWriter(b *testing.B) {
-	text, err := os.ReadFile("../../go.sum")
-	if err != nil {
-		b.Fatal(err)
-	}
-	text = append(text, small().blobs[1]...)
-	b.SetBytes(int64(len(text)))
-	c, err := NewContentWriter(format.NewWriter(io.Discard), LZ4)
-	if err != nil {
-		b.Fatal(err)
-	}
-	for b.Loop() {
-		if _, err := c.Add(text); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkReaderUnit(b *testing.B) {
-	c, _, err := open(small().write(b))
-	if err != nil {
-		b.Fatal(err)
-	}
-	r, buf := c.NewReader(), make([]byte, 0, SuperblockSize)
-	b.SetBytes(SuperblockSize)
-	for i := uint32(0); b.Loop(); i++ {
-		buf, _ = r.Append(buf[:0], 1, i%2*SuperblockSize, SuperblockSize)
-	}
-}
-
-func BenchmarkAppendPath(b *testing.B) {
-	_, d, err := open(small().write(b))
-	if err != nil {
-		b.Fatal(err)
-	}
-	var buf []byte
-	for i := uint32(0); b.Loop(); i++ {
-		buf, _ = d.AppendPath(buf[:0], i%d.Len())
 	}
 }

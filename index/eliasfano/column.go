@@ -1,7 +1,7 @@
 package eliasfano
 
 import (
-	"sync"
+	"sync/atomic"
 
 	"github.com/trawl-search/trawl/index/format"
 )
@@ -9,52 +9,59 @@ import (
 // Column is a section of a shard that is one list. It is read, and its
 // checksums checked, when it is first used. After Init it is safe for
 // concurrent use. It must not be copied.
+//
+// An open shard has many of them, so it keeps what cannot be computed: 32 bytes.
 type Column struct {
-	section format.Section
-	once    sync.Once
-	list    List // before it is opened, without data: the length and universe that are wanted
-	err     error
+	section  format.Section
+	universe uint64
+	n        uint32
+	// shape is how many bytes precede the low bits, above how many these are, which
+	// would take a division; 0 until the list was found sound. Two goroutines that
+	// find it at once store the same.
+	shape atomic.Uint32
 }
 
-// Init names the section and the number of values and the universe that the
-// list must have; a list of others is corrupt.
+// Init names the section and the number of values, at most MaxLen, and the
+// universe that the list must have; a list of others is corrupt.
 func (c *Column) Init(section format.Section, n int, universe uint64) {
-	c.section = section
-	c.list.n, c.list.universe = n, universe
+	c.section, c.n, c.universe = section, uint32(n), universe
 }
 
-// List returns the list, good until the shard is closed. The error is a
+// List returns the list, good until the shard is closed. It allocates nothing,
+// but who asks for many values in a row keeps it. The error is a
 // *format.CorruptError, and the same for every call.
-func (c *Column) List() (*List, error) {
-	c.once.Do(c.open)
-	if c.err != nil {
-		return nil, c.err
+func (c *Column) List() (List, error) {
+	shape := c.shape.Load()
+	if shape == 0 || c.n == 0 {
+		return c.open()
 	}
-	return &c.list, nil
+	l := layOut(int(c.n), c.universe, uint(shape%shapeHeader), int(shape/shapeHeader))
+	return List{layout: l, data: c.section.Checked()}, nil
 }
+
+// shapeHeader is what one byte of the header counts in a shape: more than the low bits.
+const shapeHeader = wordBits
 
 // Corruptf says that the section is corrupt: its list holds what cannot be.
 func (c *Column) Corruptf(format string, args ...any) error {
 	return c.section.Corruptf(0, format, args...)
 }
 
-func (c *Column) open() {
-	// Stands if a fault of the mapping unwinds the stack from here.
-	c.err = c.section.Corruptf(0, "the list could not be read")
+// open reads all of the list for the first time.
+func (c *Column) open() (List, error) {
 	data, err := c.section.All()
 	if err != nil {
-		c.err = err
-		return
+		return List{}, err
 	}
 	list, used, err := Open(data)
 	switch {
 	case err != nil:
-		c.err = c.section.Corruptf(0, "%v", err)
+		return List{}, c.Corruptf("%v", err)
 	case used != len(data):
-		c.err = c.section.Corruptf(int64(used), "%d bytes follow the list", len(data)-used)
-	case list.n != c.list.n || list.universe != c.list.universe:
-		c.err = c.section.Corruptf(0, "a list of %d values below %d, not of %d below %d", list.n, list.universe, c.list.n, c.list.universe)
-	default:
-		c.list, c.err = list, nil
+		return List{}, c.section.Corruptf(int64(used), "%d bytes follow the list", len(data)-used)
+	case list.n != int(c.n) || list.universe != c.universe:
+		return List{}, c.Corruptf("a list of %d values below %d, not of %d below %d", list.n, list.universe, c.n, c.universe)
 	}
+	c.shape.Store(uint32(list.low)*shapeHeader + uint32(list.lowBits))
+	return list, nil
 }

@@ -35,19 +35,23 @@ func newLayout(n int, universe uint64, header int) (layout, error) {
 	if n < 0 || n > MaxLen {
 		return layout{}, fmt.Errorf("a list of %d values, at most %d are possible", n, MaxLen)
 	}
-	l := layout{n: n, universe: universe, low: header, high: header, dir: header}
-	if n == 0 {
-		return l, nil
-	}
-	if universe == 0 {
+	switch {
+	case n == 0:
+		return layout{universe: universe, low: header, high: header, dir: header}, nil
+	case universe == 0:
 		return layout{}, fmt.Errorf("%d values below zero", n)
 	}
-	l.lowBits = uint(max(bits.Len64(universe/uint64(n)), 1) - 1)
+	return layOut(n, universe, uint(max(bits.Len64(universe/uint64(n)), 1)-1), header), nil
+}
+
+// layOut lays out n values of so many low bits each; there is one at least.
+func layOut(n int, universe uint64, lowBits uint, header int) layout {
+	l := layout{n: n, universe: universe, lowBits: lowBits, low: header}
 	high := n + l.lastZero() + 1
 	l.blocks = (high + blockBits - 1) / blockBits
 	l.high = l.low + int((uint64(n)*uint64(l.lowBits)+7)/8)
 	l.dir = l.high + (high+wordBits-1)/wordBits*(wordBits/8)
-	return l, nil
+	return l
 }
 
 // ones is the offset of the samples of ones, zeros of those of zeros; end is

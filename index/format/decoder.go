@@ -5,19 +5,20 @@ import "encoding/binary"
 // Decoder reads fields one after the other from bytes that may be hostile. The
 // first error stays: later reads return zero values, so that a caller checks
 // Err once at the end. Lengths are checked against what is left before
-// anything is returned, and nothing is allocated but strings and errors.
+// anything is returned, and nothing is allocated but strings and errors. A
+// copy goes on from the same place on its own.
 type Decoder struct {
 	data    []byte
 	off     int
 	err     error
 	base    int64
 	file    string
-	section string
+	section Tag
 }
 
 // NewDecoder decodes data; file and section are named in errors.
-func NewDecoder(file, section string, data []byte) *Decoder {
-	return &Decoder{data: data, file: file, section: section}
+func NewDecoder(file string, section Tag, data []byte) Decoder {
+	return Decoder{data: data, file: file, section: section}
 }
 
 // Err is the first error, always a *CorruptError.
@@ -35,7 +36,7 @@ func (d *Decoder) Left() int {
 // already is one.
 func (d *Decoder) Failf(format string, args ...any) {
 	if d.err == nil {
-		d.err = corruptf(d.file, d.section, d.base+int64(d.off), format, args...)
+		d.err = corruptf(d.file, d.section.String(), d.base+int64(d.off), format, args...)
 	}
 }
 

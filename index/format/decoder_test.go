@@ -11,7 +11,7 @@ func crc(p []byte) uint32 { return crc32.Checksum(p, castagnoli) }
 func TestDecoder(t *testing.T) {
 	data := AppendString([]byte{1, 3, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 5}, "six")
 	data = append(AppendString(data, []byte("seven")), 8, 9)
-	d := NewDecoder("file", "section", data)
+	d := NewDecoder("file", TagLines, data)
 	if d.U8() != 1 || d.U32() != 3 || d.U64() != 4 || d.Uvarint() != 5 {
 		t.Error("numbers")
 	}
@@ -50,8 +50,8 @@ func TestDecoderRefuses(t *testing.T) {
 		"own complaint": {nil, func(d *Decoder) { d.Failf("no"); d.Failf("not said") }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := NewDecoder("file", "section", c.data)
-			c.read(d)
+			d := NewDecoder("file", TagLines, c.data)
+			c.read(&d)
 			checkCorrupt(t, name, d.Err())
 		})
 	}
@@ -60,7 +60,7 @@ func TestDecoderRefuses(t *testing.T) {
 func FuzzDecoder(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 3, 4, 5, 6, 7}, []byte("some bytes to decode, \x05 fields"))
 	f.Fuzz(func(t *testing.T, ops, data []byte) {
-		d := NewDecoder("file", "section", data)
+		d := NewDecoder("file", TagLines, data)
 		for _, op := range ops {
 			before := d.Left()
 			switch op % 8 {

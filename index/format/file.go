@@ -1,7 +1,6 @@
 package format
 
 import (
-	"bytes"
 	"fmt"
 	"hash/crc32"
 	"os"
@@ -13,15 +12,21 @@ import (
 // File is an open shard. All methods but Close are safe for concurrent use.
 // Bytes handed out by its sections are part of the mapping: they must not be
 // changed, nor used after Close.
+//
+// A searcher holds thousands of them, so a File keeps what every read needs and
+// takes the rest from the mapping.
 type File struct {
 	name     string
 	data     []byte
-	body     []byte // what checksums cover
-	sums     []byte // the checksums
-	toc      []byte // entries of the table of contents; a copy, so that looking at it never faults
 	versions Versions
 	mapped   bool
+	// fill brings what is not there yet; nil where all is.
+	fill Fill
 
+	// tags of the sections, and where each starts; one more start is the end of
+	// the last one and of the body. Copies, so that looking at them never faults.
+	tags   []Tag
+	starts []int64
 	// verified has a bit for each checksum block that was found sound.
 	verified []atomic.Uint32
 }
@@ -89,18 +94,35 @@ func (f *File) open() error {
 		return err
 	}
 	f.versions = ft.versions
-	f.body = f.data[:ft.bodyLength]
-	f.sums = f.data[ft.bodyLength:ft.tocOffset]
-	f.toc = bytes.Clone(f.data[ft.tocOffset:][:ft.tocLength])
-	if err := checkTOC(f.name, &ft, f.toc); err != nil {
+	toc := f.data[ft.tocOffset:][:ft.tocLength]
+	if err := checkTOC(f.name, &ft, toc); err != nil {
 		return err
 	}
-	if crc32.Checksum(f.sums, castagnoli) != ft.checksumsCRC {
+	sums := f.data[ft.bodyLength:ft.tocOffset]
+	if crc32.Checksum(sums, castagnoli) != ft.checksumsCRC {
 		return corruptf(f.name, partChecksums, ft.bodyLength, "checksum of the checksums does not match")
 	}
-	f.verified = make([]atomic.Uint32, (len(f.sums)/ChecksumSize+31)/32)
+	f.keep(toc, ft.bodyLength)
+	f.verified = make([]atomic.Uint32, (f.blocks()+31)/32)
 	return f.checkHeader()
 }
+
+// keep remembers which sections there are.
+func (f *File) keep(toc []byte, bodyLength int64) {
+	n := len(toc) / EntrySize
+	f.tags, f.starts = make([]Tag, 0, n), make([]int64, 0, n+1)
+	for e := range slices.Chunk(toc, EntrySize) {
+		s := parseEntry(e)
+		f.tags, f.starts = append(f.tags, s.Tag), append(f.starts, s.Offset)
+	}
+	f.starts = append(f.starts, bodyLength)
+}
+
+// bodyLength is how much of the file the checksums cover, and where they start.
+func (f *File) bodyLength() int64 { return f.starts[len(f.tags)] }
+
+// blocks is the number of checksums.
+func (f *File) blocks() int64 { return (f.bodyLength() + ChecksumBlock - 1) >> checksumShift }
 
 func (f *File) checkHeader() error {
 	h := f.data[:HeaderSize]
@@ -115,7 +137,7 @@ func (f *File) checkHeader() error {
 // reading bytes of a closed shard is a fault. A second call does nothing.
 func (f *File) Close() error {
 	data := f.data
-	f.data, f.body, f.sums, f.toc = nil, nil, nil, nil
+	f.data = nil
 	if !f.mapped {
 		return nil
 	}
@@ -136,23 +158,23 @@ func (f *File) Size() int64 { return int64(len(f.data)) }
 func (f *File) Versions() Versions { return f.versions }
 
 // Sections returns the table of contents, in the order of the file, sections
-// of unknown tags included.
+// of unknown tags included. It reads the mapping: see Guard.
 func (f *File) Sections() []SectionInfo {
-	infos := make([]SectionInfo, 0, len(f.toc)/EntrySize)
-	for e := range slices.Chunk(f.toc, EntrySize) {
-		infos = append(infos, parseEntry(e))
+	toc := f.data[f.bodyLength()+f.blocks()*ChecksumSize:]
+	infos := make([]SectionInfo, len(f.tags))
+	for i := range infos {
+		infos[i] = parseEntry(toc[i*EntrySize:])
 	}
 	return infos
 }
 
 // Section finds a section.
 func (f *File) Section(tag Tag) (Section, bool) {
-	for e := range slices.Chunk(f.toc, EntrySize) {
-		if s := parseEntry(e); s.Tag == tag {
-			return Section{file: f, off: s.Offset, size: s.Length, tag: tag}, true
-		}
+	i := slices.Index(f.tags, tag)
+	if i < 0 {
+		return Section{}, false
 	}
-	return Section{}, false
+	return Section{file: f, number: uint32(i)}, true
 }
 
 // Need finds a section that a shard must have; without it the shard is corrupt.

@@ -403,12 +403,12 @@ func TestUvarintHasOneForm(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := rapid.Uint64().Draw(t, "v")
 		data := binary.AppendUvarint(nil, v)
-		d := NewDecoder("f", "s", data)
+		d := NewDecoder("f", TagLines, data)
 		if got := d.Uvarint(); got != v || d.End() != nil {
 			t.Fatalf("%d decodes to %d, %v", v, got, d.Err())
 		}
 		data[len(data)-1] |= 0x80
-		d = NewDecoder("f", "s", append(data, 0))
+		d = NewDecoder("f", TagLines, append(data, 0))
 		if d.Uvarint(); d.Err() == nil {
 			t.Fatalf("%x decodes", data)
 		}

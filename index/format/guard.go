@@ -21,14 +21,30 @@ func Guard(section string, fn func() error) error {
 // Guard is like the function of the same name, and finds the section by the
 // address of the fault. A fault outside of this shard goes on as a panic.
 func (f *File) Guard(fn func() error) error {
+	return guard(fn, f.fault)
+}
+
+// GuardFiles is Guard for a function that reads several shards: it finds the
+// one that a fault lies in, too.
+func GuardFiles(files []*File, fn func() error) error {
 	return guard(fn, func(addr uintptr) error {
-		base := reflect.ValueOf(f.data).Pointer()
-		if addr < base || addr-base >= uintptr(len(f.data)) {
-			return nil
+		for _, f := range files {
+			if err := f.fault(addr); err != nil {
+				return err
+			}
 		}
-		off := int64(addr - base)
-		return corruptf(f.name, f.partAt(off), off, cutReason)
+		return nil
 	})
+}
+
+// fault says what a fault at an address means, nil if it is not in the shard.
+func (f *File) fault(addr uintptr) error {
+	base := reflect.ValueOf(f.data).Pointer()
+	if addr < base || addr-base >= uintptr(len(f.data)) {
+		return nil
+	}
+	off := int64(addr - base)
+	return corruptf(f.name, f.partAt(off), off, cutReason)
 }
 
 // guard runs fn; report makes the error of a fault at an address, or nil when

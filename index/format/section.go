@@ -6,62 +6,99 @@ import "hash/crc32"
 // concurrent use, good until the file is closed. The zero value is a section
 // without bytes.
 type Section struct {
-	file *File
-	off  int64
-	size int64
-	tag  Tag
+	file   *File
+	number uint32 // in the table of contents
+}
+
+// place is where the section lies in the file.
+func (s Section) place() (start, end int64) {
+	if s.file == nil {
+		return 0, 0
+	}
+	return s.file.starts[s.number], s.file.starts[s.number+1]
 }
 
 // Len is the section's size in bytes.
-func (s Section) Len() int64 { return s.size }
+func (s Section) Len() int64 {
+	start, end := s.place()
+	return end - start
+}
 
 // Tag is the section's tag.
-func (s Section) Tag() Tag { return s.tag }
+func (s Section) Tag() Tag {
+	if s.file == nil {
+		return 0
+	}
+	return s.file.tags[s.number]
+}
 
 // Bytes returns n bytes from off, both within the section, as a slice of the
 // mapping: not to be changed, nor used after the file is closed. The first
 // read of each 16 KiB checks its checksum; later ones cost a few nanoseconds.
-// It allocates nothing but errors; each is a *CorruptError.
+// It allocates nothing but errors; each is a *CorruptError, or of a sparse shard
+// one of its Fill.
 func (s Section) Bytes(off, n int64) ([]byte, error) {
-	if off < 0 || n < 0 || off > s.size-n {
+	start, end := s.place()
+	if off < 0 || n < 0 || off > end-start-n {
 		return nil, s.outside(off, n)
 	}
 	if n == 0 {
 		return nil, nil
 	}
-	from := s.off + off
+	from := start + off
 	to := from + n
-	for block := from >> checksumShift; block <= (to-1)>>checksumShift; block++ {
+	for block, last := from>>checksumShift, (to-1)>>checksumShift; block <= last; block++ {
 		if s.file.verified[block>>5].Load()>>(block&31)&1 == 0 {
-			if err := s.verify(block); err != nil {
+			if err := s.verify(block, last); err != nil {
 				return nil, err
 			}
+			break
 		}
 	}
 	return s.file.data[from:to:to], nil
 }
 
 // All returns the whole section; meant for small ones.
-func (s Section) All() ([]byte, error) { return s.Bytes(0, s.size) }
+func (s Section) All() ([]byte, error) { return s.Bytes(0, s.Len()) }
+
+// Checked is the whole section as All returns it, without looking whether it
+// is sound: for who had it from All before.
+func (s Section) Checked() []byte {
+	start, end := s.place()
+	if start == end {
+		return nil
+	}
+	return s.file.data[start:end:end]
+}
+
+// Guard runs a function that reads the section, as File.Guard does.
+func (s Section) Guard(fn func() error) error {
+	if s.file == nil {
+		return fn()
+	}
+	return s.file.Guard(fn)
+}
 
 // Decoder decodes the whole section; meant for small ones.
-func (s Section) Decoder() (*Decoder, error) { return s.DecoderAt(0, s.size) }
+func (s Section) Decoder() (Decoder, error) { return s.DecoderAt(0, s.Len()) }
 
 // DecoderAt decodes n bytes from off.
-func (s Section) DecoderAt(off, n int64) (*Decoder, error) {
+func (s Section) DecoderAt(off, n int64) (Decoder, error) {
 	data, err := s.Bytes(off, n)
 	if err != nil {
-		return nil, err
+		return Decoder{}, err
 	}
-	d := NewDecoder(s.fileName(), s.tag.String(), data)
-	d.base = s.off + off
+	start, _ := s.place()
+	d := NewDecoder(s.fileName(), s.Tag(), data)
+	d.base = start + off
 	return d, nil
 }
 
 // Corruptf says that the section is corrupt at off, an offset within the
 // section.
 func (s Section) Corruptf(off int64, format string, args ...any) error {
-	return corruptf(s.fileName(), s.tag.String(), s.off+off, format, args...)
+	start, _ := s.place()
+	return corruptf(s.fileName(), s.Tag().String(), start+off, format, args...)
 }
 
 func (s Section) fileName() string {
@@ -72,21 +109,32 @@ func (s Section) fileName() string {
 }
 
 func (s Section) outside(off, n int64) error {
-	return s.Corruptf(0, "%d bytes at %d are wanted of a section of %d", n, off, s.size)
+	return s.Corruptf(0, "%d bytes at %d are wanted of a section of %d", n, off, s.Len())
 }
 
-// verify checks a block's checksum and remembers that it is sound.
-func (s Section) verify(block int64) error {
-	if !s.file.sound(block) {
-		return corruptf(s.fileName(), s.tag.String(), block<<checksumShift, "checksum of the %d bytes here does not match", ChecksumBlock)
+// verify brings the blocks from first to last, checks their checksums, and
+// remembers that they are sound.
+func (s Section) verify(first, last int64) error {
+	f := s.file
+	from, to := first<<checksumShift, min((last+1)<<checksumShift, f.bodyLength())
+	if err := f.bring(from, to-from); err != nil {
+		return err
 	}
-	s.file.verified[block>>5].Or(1 << (block & 31))
+	for block := first; block <= last; block++ {
+		if f.verified[block>>5].Load()>>(block&31)&1 != 0 {
+			continue
+		}
+		if !f.sound(block) {
+			return corruptf(f.name, s.Tag().String(), block<<checksumShift, "checksum of the %d bytes here does not match", ChecksumBlock)
+		}
+		f.verified[block>>5].Or(1 << (block & 31))
+	}
 	return nil
 }
 
 // sound computes a block's checksum.
 func (f *File) sound(block int64) bool {
-	from := block << checksumShift
-	to := min(from+ChecksumBlock, int64(len(f.body)))
-	return crc32.Checksum(f.body[from:to], castagnoli) == le.Uint32(f.sums[block*ChecksumSize:])
+	from, body := block<<checksumShift, f.bodyLength()
+	to := min(from+ChecksumBlock, body)
+	return crc32.Checksum(f.data[from:to], castagnoli) == le.Uint32(f.data[body+block*ChecksumSize:])
 }

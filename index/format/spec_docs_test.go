@@ -120,10 +120,6 @@ func TestSpecOfArrays(t *testing.T) {
 			t.Errorf("%s has %d bytes, FORMAT.md says %d items of %d", row[0], got, items, width)
 		}
 	}
-	for _, tag := range []string{"UNIT", "NAME"} {
-		header, _ := s.fixed(t, "Header of UNIT and NAME", sh.sections[tag][:8])
-		compare(t, tag, header, map[string]uint64{"codec": 0, "unit size": 4096})
-	}
 }
 
 var repeated = regexp.MustCompile(`^\((.+)\) × (\w+)$`)

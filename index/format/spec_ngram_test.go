@@ -1,9 +1,11 @@
 package format_test
 
 import (
-	"encoding/binary"
+	"cmp"
 	"math/bits"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -21,165 +23,262 @@ func (b *bitReader) bits(n int) (v uint64) {
 	return v
 }
 
-// packed reads count numbers and skips to the next whole byte.
-func packed(data []byte, count, width int) (numbers []uint64, rest []byte) {
-	b := bitReader{data: data}
+func (b *bitReader) gamma() uint64 {
+	k := 0
+	for b.bits(1) == 0 {
+		k++
+	}
+	return 1<<k | b.bits(k)
+}
+
+// packed reads count numbers.
+func (b *bitReader) packed(count, width int) (numbers []uint64) {
 	for range count {
 		numbers = append(numbers, b.bits(width))
 	}
-	return numbers, data[(count*width+7)/8:]
+	return numbers
 }
 
-// blockEnds returns the bytes of each block of a list of blocks.
-func blockEnds(data []byte, ends []uint64) (blocks [][]byte) {
-	from := uint64(0)
-	for _, end := range append(ends, uint64(len(data))) {
-		blocks = append(blocks, data[from:end])
-		from = end
-	}
-	return blocks
-}
-
-// readPostings decodes a posting list as FORMAT.md says.
-func readPostings(data []byte, seen *[4]int) (superblocks []uint64) {
-	df, used := binary.Uvarint(data)
-	last, more := binary.Uvarint(data[used:])
-	data = data[used+more:]
-	count := int(df+127) / 128
-	var lasts, ends []uint64
-	if count > 1 {
-		width := int(data[0])
-		lasts, data = packed(data[1:], count-1, bits.Len64(last))
-		ends, data = packed(data, count-1, width)
-	}
-	next := uint64(0) // the least superblock that may come
-	for i, block := range blockEnds(data, ends) {
-		n, end := min(int(df)-i*128, 128), append(lasts, last)[i]
-		for _, gap := range readGaps(block, n-1, seen) {
-			superblocks = append(superblocks, next+gap)
-			next += gap + 1
-		}
-		superblocks = append(superblocks, end)
-		next = end + 1
-	}
-	return superblocks
-}
-
-// readGaps decodes n gaps and counts the codings seen.
-func readGaps(block []byte, n int, seen *[4]int) (gaps []uint64) {
-	if len(block) == 0 {
-		return make([]uint64, n)
-	}
-	coding, p := block[0]&7, int(block[0]>>3)
-	seen[coding]++
-	b := bitReader{data: block[1:]}
-	for data := block[1:]; len(gaps) < n; {
-		switch coding {
-		case 0:
-			gaps = append(gaps, b.bits(p))
-		case 1:
-			high := uint64(0)
-			for b.bits(1) == 0 {
-				high++
-			}
-			gaps = append(gaps, high<<p|b.bits(p))
-		default:
-			gap, used := binary.Uvarint(data)
-			gaps, data = append(gaps, gap), data[used:]
-			if coding == 2 {
-				run, used := binary.Uvarint(data)
-				gaps, data = append(gaps, make([]uint64, run)...), data[used:]
-			}
-		}
-	}
-	return gaps
-}
-
-// code is the canonical code of a mask.
+// code is a code of so many bits, the first one highest.
 type code struct{ length, bits int }
 
-// readTables decodes the tables at the start of MASK.
-func readTables(data []byte) (tables [8]map[code]uint8, rest []byte) {
-	for class := range tables {
-		tables[class] = map[code]uint8{}
-		lengths, next := data[:12], 0
-		data = data[12:]
-		for i, count := range lengths {
-			next <<= 1
-			for range count {
-				tables[class][code{i + 1, next}] = data[0]
-				data = data[1:]
+// codes are the values of codes.
+type codes map[code]int
+
+// canonical makes the codes of first, first + 1, … by their lengths.
+func canonical(lengths []int, first int) codes {
+	c, next := codes{}, 0
+	for length := range 16 {
+		next <<= 1
+		for i, l := range lengths {
+			if l == length {
+				c[code{length, next}] = first + i
 				next++
 			}
 		}
 	}
-	return tables, data
+	return c
 }
 
-// readMasks decodes the masks of an n-gram with df postings.
-func readMasks(t *testing.T, data []byte, df int, tables *[8]map[code]uint8) (masks []uint8) {
+func (b *bitReader) value(t *testing.T, in codes) int {
 	t.Helper()
-	count := (df + 127) / 128
-	var ends []uint64
-	if count > 1 {
-		ends, data = packed(data[1:], count-1, int(data[0]))
-	}
-	for i, block := range blockEnds(data, ends) {
-		pos := 0
-		bit := func() int {
-			pos++
-			return int(block[(pos-1)/8]>>(7-(pos-1)%8)) & 1
+	for c := (code{}); c.length < 16; c = (code{c.length + 1, c.bits<<1 | int(b.bits(1))}) {
+		if v, ok := in[c]; ok {
+			return v
 		}
-		class := bit()<<2 | bit()<<1 | bit()
-		for range min(df-i*128, 128) {
-			c := code{}
-			for mask, ok := tables[class][c]; ; mask, ok = tables[class][c] {
-				if ok {
-					masks = append(masks, mask)
-					break
-				}
-				if c.length == 12 {
-					t.Fatal("a mask has no code")
-				}
-				c = code{c.length + 1, c.bits<<1 | bit()}
+	}
+	t.Fatal("bits that are no code")
+	return 0
+}
+
+func numbers(t *testing.T, text string) (all []int) {
+	t.Helper()
+	for word := range strings.FieldsSeq(text) {
+		n, err := strconv.Atoi(word)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, n)
+	}
+	return all
+}
+
+// indexSpec is the codes that FORMAT.md gives.
+type indexSpec struct {
+	gaps  []codes     // by scale
+	masks [8][9]codes // by class and block count
+	// seen counts the codings of blocks, and the block counts of masks.
+	seen, counts [9]int
+}
+
+func readIndexSpec(t *testing.T, s spec) *indexSpec {
+	t.Helper()
+	x := &indexSpec{}
+	for scale, row := range s.rows(t, "Lists of POST and NPST 3") {
+		if row[0] != strconv.Itoa(scale) {
+			t.Fatalf("row %d is of scale %s", scale, row[0])
+		}
+		x.gaps = append(x.gaps, canonical(numbers(t, row[1]), 0))
+	}
+	for class, row := range s.rows(t, "Masks of MASK and NMSK 2") {
+		factors := numbers(t, strings.Join(row, " "))
+		for count := 1; count <= 8; count++ {
+			x.masks[class][count] = canonical(huffman(maskWeights(factors[1:], count)), 1)
+		}
+	}
+	return x
+}
+
+func maskWeights(factors []int, count int) (weights []int) {
+	for mask := 1; mask < 1<<count; mask++ {
+		runs := bits.OnesCount(uint(mask &^ (mask << 1)))
+		weight := 1 << 20
+		for i, times := range []int{bits.OnesCount(uint(mask)) - 1, runs - 1, mask&1 + mask>>(count-1)} {
+			for range times {
+				weight = weight * factors[i] / 64
 			}
 		}
+		weights = append(weights, weight+1)
+	}
+	return weights
+}
+
+// huffman returns the lengths of codes of at most 11 bits.
+func huffman(weights []int) []int {
+	type node struct {
+		weight int
+		leaves []int
+	}
+	for {
+		lengths := make([]int, len(weights))
+		var nodes []node
+		for i, w := range weights {
+			nodes = append(nodes, node{w, []int{i}})
+		}
+		byWeight := func(a, b node) int { return cmp.Compare(a.weight, b.weight) }
+		slices.SortStableFunc(nodes, byWeight)
+		for len(nodes) > 1 {
+			joined := node{nodes[0].weight + nodes[1].weight, slices.Concat(nodes[0].leaves, nodes[1].leaves)}
+			for _, leaf := range joined.leaves {
+				lengths[leaf]++
+			}
+			nodes = append(nodes[2:], joined)
+			slices.SortStableFunc(nodes, byWeight)
+		}
+		if slices.Max(lengths) <= 11 {
+			return lengths
+		}
+		for i, w := range weights {
+			weights[i] = 1 + w/2
+		}
+	}
+}
+
+// blockStarts returns where the blocks of a list of df postings start and the last one ends.
+func blockStarts(ends []uint64, start, size int) []int {
+	starts := []int{start}
+	for _, end := range ends {
+		starts = append(starts, start+int(end))
+	}
+	return append(starts, size)
+}
+
+// postings decodes a posting list as FORMAT.md says.
+func (x *indexSpec) postings(t *testing.T, data []byte, textSuperblocks uint64) (superblocks []uint64) {
+	t.Helper()
+	b := &bitReader{data: data}
+	df := int(b.gamma())
+	w := bits.Len64(textSuperblocks - 1)
+	lasts, ends := []uint64{b.bits(w)}, []uint64(nil)
+	if more := (df - 1) / 128; more > 0 {
+		width := int(b.bits(6))
+		lasts = append(b.packed(more, w), lasts...)
+		ends = b.packed(more, width)
+	}
+	starts := blockStarts(ends, b.pos, len(data)*8)
+	next := uint64(0) // the least superblock that may come
+	for i, last := range lasts {
+		if b.pos != starts[i] {
+			t.Fatalf("block %d starts at bit %d, the one before ends at %d", i, starts[i], b.pos)
+		}
+		n := min(df-i*128, 128)
+		for _, gap := range x.gapsOf(t, b, n, last+1-next-uint64(n)) {
+			superblocks = append(superblocks, next+gap)
+			next += gap + 1
+		}
+		superblocks = append(superblocks, last)
+		next = last + 1
+	}
+	if len(data) != (b.pos+7)/8 {
+		t.Fatalf("%d bits in %d bytes", b.pos, len(data))
+	}
+	return superblocks
+}
+
+// gapsOf decodes the gaps of a block of n superblocks.
+func (x *indexSpec) gapsOf(t *testing.T, b *bitReader, n int, left uint64) (gaps []uint64) {
+	t.Helper()
+	if n == 1 || left == 0 {
+		return make([]uint64, n-1)
+	}
+	coding := b.bits(1)
+	x.seen[coding]++
+	if coding == 1 {
+		plus := uint64(1)
+		for len(gaps) < n-1 {
+			gaps = append(gaps, b.gamma()-plus)
+			gaps = append(gaps, make([]uint64, b.gamma()-1)...)
+			plus = 0
+		}
+		return gaps
+	}
+	scale := bits.Len64(16 * left / uint64(n-1))
+	low := max(scale-18, 0)
+	for range n - 1 {
+		k := b.value(t, x.gaps[scale-low])
+		gaps = append(gaps, b.bits(k+low)+(1<<k-1)<<low)
+	}
+	return gaps
+}
+
+// masksOf decodes the masks of an n-gram with those superblocks.
+func (x *indexSpec) masksOf(t *testing.T, data []byte, superblocks []uint64, counts []byte) (masks []uint8) {
+	t.Helper()
+	b := &bitReader{data: data}
+	starts := []int{0, len(data) * 8}
+	if more := (len(superblocks) - 1) / 128; more > 0 {
+		width := int(b.bits(8))
+		ends := b.packed(more, width)
+		b.pos = (b.pos + 7) / 8 * 8
+		starts = blockStarts(ends, b.pos, len(data)*8)
+	}
+	for block := range slices.Chunk(superblocks, 128) {
+		if b.pos != starts[0] {
+			t.Fatalf("a block starts at bit %d, not at %d", b.pos, starts[0])
+		}
+		starts = starts[1:]
+		class := b.bits(3)
+		for _, superblock := range block {
+			count := counts[superblock/2] >> (superblock % 2 * 4) & 15
+			x.counts[count]++
+			masks = append(masks, uint8(b.value(t, x.masks[class][count])))
+		}
+	}
+	if len(data) != (b.pos+7)/8 {
+		t.Fatalf("%d bits of masks in %d bytes", b.pos, len(data))
 	}
 	return masks
 }
 
 func TestSpecOfNgramIndex(t *testing.T) {
 	s, sh := readSpec(t), sample(t)
-	if rows := s.rows(t, "Lists of POST and NPST 2"); len(rows) != 4 || rows[0][0] != "0" || rows[3][0] != "3" {
-		t.Errorf("codings %v", rows)
-	}
-	var seen [4]int
+	x := readIndexSpec(t, s)
 	blocks := 0
 	for _, index := range []struct {
 		table, lists, masks string
 		want                indexed
 	}{{"NGRM", "POST", "MASK", sh.content}, {"NNGM", "NPST", "NMSK", sh.names}} {
 		values := map[string]uint64{}
-		_, lists, rest := s.record(t, "Record of NGRM and NNGM", sh.sections[index.table], values)
-		if len(rest) != 0 || values["layout"] != 1 || values["text superblocks"] != uint64(index.want.superblocks) || len(lists["ngrams"]) != len(index.want.masks) {
+		_, lists, counts := s.record(t, "Record of NGRM and NNGM", sh.sections[index.table], values)
+		if values["layout"] != 1 || values["text superblocks"] != uint64(index.want.superblocks) || len(lists["ngrams"]) != len(index.want.masks) {
 			t.Fatalf("%s: %v, %d n-grams of %d", index.table, values, len(lists["ngrams"]), len(index.want.masks))
 		}
-		tables, tail := readTables(sh.sections[index.masks])
-		from, fromMask, postings := uint64(0), uint64(len(sh.sections[index.masks])-len(tail)), uint64(0)
+		from, fromMask, postings := uint64(0), uint64(0), uint64(0)
 		for i, id := range lists["ngrams"] {
-			superblocks := readPostings(sh.sections[index.lists][from:lists["list ends"][i]], &seen)
-			masks := readMasks(t, sh.sections[index.masks][fromMask:lists["mask ends"][i]], len(superblocks), &tables)
+			superblocks := x.postings(t, sh.sections[index.lists][from:lists["list ends"][i]], values["text superblocks"])
+			masks := x.masksOf(t, sh.sections[index.masks][fromMask:lists["mask ends"][i]], superblocks, counts)
 			from, fromMask = lists["list ends"][i], lists["mask ends"][i]
 			postings += uint64(len(superblocks))
 			blocks = max(blocks, (len(superblocks)+127)/128)
 			checkPostings(t, superblocks, masks, index.want.masks[id])
 		}
-		if postings != values["postings"] || from != uint64(len(sh.sections[index.lists])) || fromMask != uint64(len(sh.sections[index.masks])) {
+		if postings != values["postings"] || from != uint64(len(sh.sections[index.lists])) || fromMask != uint64(len(sh.sections[index.masks])) ||
+			len(counts) != int(index.want.superblocks+1)/2 {
 			t.Errorf("%s: %d postings of %d, or bytes that no list has", index.table, postings, values["postings"])
 		}
 	}
-	if blocks < 2 || slices.Contains(seen[:], 0) {
-		t.Errorf("the sample does not show all: %d blocks, codings seen %v", blocks, seen)
+	if blocks < 2 || x.seen[0] == 0 || x.seen[1] == 0 || x.counts[8] == 0 || x.counts[0] > 0 {
+		t.Errorf("the sample does not show all: %d blocks, codings %v, block counts %v", blocks, x.seen, x.counts)
 	}
 }
 

@@ -17,6 +17,8 @@ import (
 type shard struct {
 	data     []byte
 	sections map[string][]byte
+	blobs    [][]byte
+	paths    []byte
 	content  indexed
 	names    indexed
 }
@@ -44,7 +46,7 @@ func sample(t *testing.T) *shard {
 	s := &shard{sections: map[string][]byte{}}
 	var buf bytes.Buffer
 	w := format.NewWriter(&buf)
-	content, err := docstore.NewContentWriter(w, docstore.LZ4)
+	content, err := docstore.NewContentWriter(w, docstore.Fresh, 1)
 	must(t, err)
 	docs, blobs := docstore.NewDocsWriter(), texts()
 	var names []byte
@@ -69,6 +71,7 @@ func sample(t *testing.T) *shard {
 	blobs = append(blobs, nil)
 	add("video", len(blobs)-1, docstore.Document{Branches: main, Skip: docstore.Binary, Size: 1 << 40})
 	must(t, content.Close(), docs.Close(w))
+	s.blobs, s.paths = blobs, names
 
 	s.content = index(t, w, postings.ContentTags, 0, blobs)
 	// The real names are too few for a wide gap between superblocks, which has

@@ -65,6 +65,22 @@ func (s spec) rows(t *testing.T, heading string) [][]string {
 
 var charType = regexp.MustCompile(`^char\[(\d+)\]$`)
 
+// width is that of a type in bytes; 0 where it has none.
+func width(kind string) int {
+	if m := charType.FindStringSubmatch(kind); m != nil {
+		n, _ := strconv.Atoi(m[1])
+		return n
+	}
+	return map[string]int{"u8": 1, "u16": 2, "u32": 4, "u64": 8}[kind]
+}
+
+func atoi(t *testing.T, digits string) int {
+	t.Helper()
+	n, err := strconv.Atoi(digits)
+	must(t, err)
+	return n
+}
+
 // fixed decodes fields at fixed offsets: numbers by their names, and the bytes
 // of char fields. The offsets must leave no gap, and end with the data.
 func (s spec) fixed(t *testing.T, heading string, data []byte) (map[string]uint64, map[string]string) {
@@ -74,14 +90,11 @@ func (s spec) fixed(t *testing.T, heading string, data []byte) (map[string]uint6
 		if at, err := strconv.Atoi(row[0]); err != nil || at != next {
 			t.Fatalf("%s: field %s is at %s, not %d", heading, row[2], row[0], next)
 		}
-		width := map[string]int{"u8": 1, "u16": 2, "u32": 4, "u64": 8}[row[1]]
-		if m := charType.FindStringSubmatch(row[1]); m != nil {
-			width, _ = strconv.Atoi(m[1])
-		}
-		if width == 0 || next+width > len(data) {
+		size := width(row[1])
+		if size == 0 || next+size > len(data) {
 			t.Fatalf("%s: field %s of type %q at %d of %d", heading, row[2], row[1], next, len(data))
 		}
-		field := data[next : next+width]
+		field := data[next : next+size]
 		if strings.HasPrefix(row[1], "char") {
 			chars[row[2]] = string(field)
 			if chars[row[2]] != strings.Trim(row[3], "`") {
@@ -90,7 +103,7 @@ func (s spec) fixed(t *testing.T, heading string, data []byte) (map[string]uint6
 		} else {
 			numbers[row[2]] = le.Uint64(append(bytes.Clone(field), make([]byte, 8)...))
 		}
-		next += width
+		next += size
 	}
 	if next != len(data) {
 		t.Errorf("%s: FORMAT.md has %d bytes, there are %d", heading, next, len(data))
@@ -181,7 +194,7 @@ func TestSpecOfConstants(t *testing.T) {
 		column  int
 		want    []uint64
 	}{
-		{"Limits", 1, []uint64{format.MaxSections, eliasfano.MaxLen, docstore.MaxPath, docstore.SuperblockSize, docstore.BlockSize}},
+		{"Limits", 1, []uint64{format.MaxSections, eliasfano.MaxLen, docstore.MaxPath, docstore.SuperblockSize, docstore.MaxDictionary, docstore.BlockSize}},
 		{"Versions", 0, []uint64{uint64(format.Version1)}},
 	} {
 		rows := s.rows(t, c.heading)

@@ -28,6 +28,8 @@ const (
 	TagUnits Tag = 'U' | 'N'<<8 | 'I'<<16 | 'T'<<24
 	// TagUnitOffsets holds where each unit starts.
 	TagUnitOffsets Tag = 'U' | 'O'<<8 | 'F'<<16 | 'F'<<24
+	// TagDictionaries holds what neighbouring units have in common.
+	TagDictionaries Tag = 'D' | 'I'<<8 | 'C'<<16 | 'T'<<24
 	// TagLines holds the newlines before each unit.
 	TagLines Tag = 'L' | 'I'<<8 | 'N'<<16 | 'E'<<24
 	// TagBlobStarts holds where each blob starts in the sum of all content.
@@ -100,7 +102,7 @@ const (
 // tags are all that this version knows; a required section outside of them
 // needs a newer reader.
 var tags = []Tag{
-	TagContentInfo, TagUnits, TagUnitOffsets, TagLines, TagBlobStarts, TagBlobSuperblocks,
+	TagContentInfo, TagUnits, TagUnitOffsets, TagDictionaries, TagLines, TagBlobStarts, TagBlobSuperblocks,
 	TagDocsInfo, TagRepos, TagRepoOffsets, TagRepoDocs, TagNames, TagNameOffsets, TagNameStarts,
 	TagFirstDocs, TagRepeatDocs, TagRepeatBlobs, TagSharedBlobs, TagSharedDocs, TagSkipDocs, TagSkips,
 	TagLanguageNames, TagLanguages, TagBranchSets, TagBranchSetOffsets, TagDocBranches, TagOIDs,

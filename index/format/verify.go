@@ -27,9 +27,13 @@ func (f *File) Verify(ctx context.Context) error {
 }
 
 func (f *File) verifyBlocks(ctx context.Context) error {
-	for block := range int64(len(f.sums) / ChecksumSize) {
+	for block := range f.blocks() {
 		if block%(verifyStep/ChecksumBlock) == 0 {
 			if err := f.stopped(ctx); err != nil {
+				return err
+			}
+			from := block << checksumShift
+			if err := f.bring(from, min(verifyStep, f.bodyLength()-from)); err != nil {
 				return err
 			}
 		}
@@ -42,7 +46,7 @@ func (f *File) verifyBlocks(ctx context.Context) error {
 }
 
 func (f *File) verifySection(ctx context.Context, s SectionInfo) error {
-	data, crc := f.body[s.Offset:][:s.Length], uint32(0)
+	data, crc := f.data[s.Offset:][:s.Length], uint32(0)
 	for len(data) > 0 {
 		if err := f.stopped(ctx); err != nil {
 			return err
@@ -65,9 +69,9 @@ func (f *File) stopped(ctx context.Context) error {
 
 // partAt names what lies at an offset: a section or a part of the frame.
 func (f *File) partAt(off int64) string {
-	for _, s := range f.Sections() {
-		if off >= s.Offset && off < s.Offset+s.Length {
-			return s.Tag.String()
+	for i, tag := range f.tags {
+		if off >= f.starts[i] && off < f.starts[i+1] {
+			return tag.String()
 		}
 	}
 	switch size := int64(len(f.data)); {
@@ -75,7 +79,7 @@ func (f *File) partAt(off int64) string {
 		return partHeader
 	case off >= size-FooterSize:
 		return partFooter
-	case off < int64(len(f.body)+len(f.sums)):
+	case off < f.bodyLength()+f.blocks()*ChecksumSize:
 		return partChecksums
 	default:
 		return partContents

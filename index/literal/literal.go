@@ -1,53 +1,83 @@
-// Package literal finds a literal in text, with or without regard to case.
+// Package literal finds a literal, or the first of several, in text, with or
+// without regard to case.
 //
 // Without case, runes are compared by Unicode simple case folding, as regexp
 // does under (?i): the Kelvin sign U+212A matches k although it is two bytes
 // longer, so a match may be longer or shorter than the pattern.
 package literal
 
-import (
-	"bytes"
-	"slices"
-	"unicode"
-	"unicode/utf8"
-)
+import "bytes"
 
 // Finder finds one pattern. It is immutable and safe for concurrent use.
 type Finder struct {
-	pattern []byte
+	pattern string
 	caseful bool
+	runes   []rune // without case
+	maxLen  int
 
-	runes  []rune
-	anchor int // index in runes of the rune that is searched first; -1 when there is none
-	lo, up byte
-
-	lead   [256]bool // first bytes of text that can match runes[0], where there is no anchor
-	maxLen int
+	// What is looked for first is one letter or a pair of them, at anchor in
+	// the runes, or bytes, of the pattern; or any of the bytes of leads.
+	by     method
+	anchor int
+	letter letter
+	pair   pair
+	leads  [256]bool
+	alone  bool // the letter is all of the pattern
+	// wide is set if a letter is k or s, which runes outside of ASCII fold to.
+	wide bool
 }
+
+type method uint8
+
+const (
+	byLeads method = iota
+	byLetter
+	byPair
+)
+
+// rareLetter is the frequency up to which one letter is looked for rather than
+// a pair: looking for one is faster but for each place where it is found.
+const rareLetter = 90
 
 // New returns a Finder of a pattern, which must not be empty.
 func New(pattern string, caseSensitive bool) *Finder {
-	f := &Finder{pattern: []byte(pattern), caseful: caseSensitive, maxLen: len(pattern)}
-	if caseSensitive {
-		return f
+	f := &Finder{pattern: pattern, caseful: caseSensitive, maxLen: MaxLen(pattern, caseSensitive)}
+	if !caseSensitive {
+		f.runes = []rune(pattern)
 	}
-	f.runes = []rune(pattern)
-	f.maxLen = 0
-	for _, r := range f.runes {
-		f.maxLen += widest(r)
+	letters := lettersOf(pattern, caseSensitive, false)
+	rarest := rarestOf(letters)
+	switch {
+	case rarest >= 0 && letters[rarest].frequency() <= rareLetter:
+		f.by, f.anchor, f.letter = byLetter, rarest, letters[rarest]
+	case f.choosePair(letters):
+	case f.choosePair(lettersOf(pattern, caseSensitive, true)):
+		f.wide = true
+	case rarest >= 0:
+		f.by, f.anchor, f.letter = byLetter, rarest, letters[rarest]
 	}
-	f.anchor = chooseAnchor(f.runes)
-	if f.anchor >= 0 {
-		r := f.runes[f.anchor]
-		f.lo, f.up = byte(unicode.ToLower(r)), byte(unicode.ToUpper(r))
-		return f
-	}
-	var buf [utf8.UTFMax]byte
-	orbit(f.runes[0], func(r rune) {
-		utf8.EncodeRune(buf[:], r)
-		f.lead[buf[0]] = true
-	})
+	f.alone = f.by == byLetter && len(pattern) == 1
+	Pattern{pattern, caseSensitive}.leads(&f.leads)
 	return f
+}
+
+// rarestOf is the index of the rarest letter, -1 if there is none.
+func rarestOf(letters []letter) int {
+	best := -1
+	for i, l := range letters {
+		if l.known && (best < 0 || l.frequency() < letters[best].frequency()) {
+			best = i
+		}
+	}
+	return best
+}
+
+func (f *Finder) choosePair(letters []letter) bool {
+	at, pair, ok := choosePair(letters)
+	if ok {
+		f.by, f.anchor, f.pair = byPair, at, pair
+	}
+	return ok
 }
 
 // MaxLen is the length in bytes of the longest text that can match.
@@ -55,40 +85,65 @@ func (f *Finder) MaxLen() int { return f.maxLen }
 
 // Find returns the leftmost match that starts at or after from.
 func (f *Finder) Find(text []byte, from int) (start, end int, ok bool) {
-	switch {
-	case from > len(text):
+	from = max(from, 0)
+	if from > len(text) {
 		return 0, 0, false
-	case f.caseful:
-		i := bytes.Index(text[from:], f.pattern)
-		return from + i, from + i + len(f.pattern), i >= 0
-	case f.anchor >= 0:
-		return f.findAnchored(text, from)
 	}
-	for i := from; i < len(text); i++ {
-		if f.lead[text[i]] {
-			if e, ok := matchForward(text, i, f.runes); ok {
-				return i, e, true
+	switch {
+	case f.by == byLeads:
+		return f.findLead(text, from, len(text))
+	case f.wide:
+		return findWide(text, from, f.maxLen, f.findAnchor, f.findLead)
+	}
+	return f.findAnchor(text, from, len(text))
+}
+
+// findLead compares wherever a match can begin, from a place up to another.
+func (f *Finder) findLead(text []byte, from, to int) (start, end int, ok bool) {
+	for i := from; i < to; i++ {
+		if f.leads[text[i]] {
+			if end, ok := matchForward(text, i, f.runes); ok {
+				return i, end, true
 			}
 		}
 	}
 	return 0, 0, false
 }
 
-// findAnchored looks for the anchor in both its cases and compares outwards.
-// Starts ascend with anchors: between two starts in the wrong order the later
-// one's prefix would hold more runes than the pattern has.
-func (f *Finder) findAnchored(text []byte, from int) (start, end int, ok bool) {
-	before, after := f.runes[:f.anchor], f.runes[f.anchor+1:]
-	for i := indexEither(text, f.lo, f.up, from); i >= 0; i = indexEither(text, f.lo, f.up, i+1) {
-		start, ok := matchBackward(text[from:i], before)
-		if !ok {
-			continue
+// findAnchor looks for the letter or the pair and compares outwards. Starts
+// ascend with anchors: between two starts in the wrong order the later one's
+// prefix would hold more runes than the pattern has.
+func (f *Finder) findAnchor(text []byte, from, _ int) (start, end int, ok bool) {
+	for i := f.index(text, from); i >= 0; i = f.index(text, i+1) {
+		if f.alone {
+			return i, i + 1, true
 		}
-		if end, ok := matchForward(text, i+1, after); ok {
-			return from + start, end, true
+		if start, end, ok = f.around(text, from, i); ok {
+			return start, end, true
 		}
 	}
 	return 0, 0, false
+}
+
+func (f *Finder) index(text []byte, from int) int {
+	if f.by == byPair {
+		return f.pair.index(text, from)
+	}
+	return indexEither(text, f.letter.lower, f.letter.upper, from)
+}
+
+// around gives the match with its anchor at a place that starts at or after from.
+func (f *Finder) around(text []byte, from, anchor int) (start, end int, ok bool) {
+	if f.caseful {
+		start = anchor - f.anchor
+		end = start + len(f.pattern)
+		return start, end, start >= from && end <= len(text) && string(text[start:end]) == f.pattern
+	}
+	if end, ok = matchForward(text, anchor, f.runes[f.anchor:]); !ok {
+		return 0, 0, false
+	}
+	start, ok = matchBackward(text[from:anchor], f.runes[:f.anchor])
+	return from + start, end, ok
 }
 
 // Windows in which indexEither looks for both bytes: so large that searching
@@ -102,13 +157,19 @@ const (
 // indexEither returns the first place of either byte at or after from; -1 if
 // there is none.
 func indexEither(text []byte, a, b byte, from int) int {
+	if a == b {
+		if i := bytes.IndexByte(text[min(from, len(text)):], a); i >= 0 {
+			return from + i
+		}
+		return -1
+	}
 	for size := firstWindow; from < len(text); from, size = from+size, min(2*size, lastWindow) {
 		window := text[from:min(from+size, len(text))]
 		at := bytes.IndexByte(window, a)
 		if at >= 0 {
 			window = window[:at]
 		}
-		if i := bytes.IndexByte(window, b); a != b && i >= 0 {
+		if i := bytes.IndexByte(window, b); i >= 0 {
 			at = i
 		}
 		if at >= 0 {
@@ -116,75 +177,4 @@ func indexEither(text []byte, a, b byte, from int) int {
 		}
 	}
 	return -1
-}
-
-// matchForward compares runes with the text that starts at i and returns where they end.
-func matchForward(text []byte, i int, runes []rune) (end int, ok bool) {
-	for _, want := range runes {
-		if i >= len(text) {
-			return 0, false
-		}
-		got, size := rune(text[i]), 1
-		if got >= utf8.RuneSelf {
-			got, size = utf8.DecodeRune(text[i:])
-		}
-		if !sameFold(want, got, size) {
-			return 0, false
-		}
-		i += size
-	}
-	return i, true
-}
-
-// matchBackward compares runes with the text that ends at the end of text and
-// returns where they start.
-func matchBackward(text []byte, runes []rune) (start int, ok bool) {
-	i := len(text)
-	for _, want := range slices.Backward(runes) {
-		if i == 0 {
-			return 0, false
-		}
-		got, size := rune(text[i-1]), 1
-		if got >= utf8.RuneSelf {
-			got, size = utf8.DecodeLastRune(text[:i])
-		}
-		if !sameFold(want, got, size) {
-			return 0, false
-		}
-		i -= size
-	}
-	return i, true
-}
-
-// sameFold reports whether two runes are equal but for case. An invalid byte
-// of the text equals nothing: patterns are valid UTF-8.
-func sameFold(want, got rune, size int) bool {
-	if want == got {
-		return got != utf8.RuneError || size > 1
-	}
-	if want < utf8.RuneSelf && got < utf8.RuneSelf {
-		return want|0x20 == got|0x20 && 'a' <= want|0x20 && want|0x20 <= 'z'
-	}
-	if got == utf8.RuneError {
-		return false
-	}
-	for r := unicode.SimpleFold(want); r != want; r = unicode.SimpleFold(r) {
-		if r == got {
-			return true
-		}
-	}
-	return false
-}
-
-// orbit calls f with every rune that equals r but for case, r included.
-func orbit(r rune, f func(rune)) {
-	f(r)
-	for o := unicode.SimpleFold(r); o != r; o = unicode.SimpleFold(o) {
-		f(o)
-	}
-}
-
-func widest(r rune) (width int) {
-	orbit(r, func(o rune) { width = max(width, utf8.RuneLen(o)) })
-	return width
 }

@@ -2,6 +2,7 @@ package literal
 
 import (
 	"regexp"
+	"strings"
 	"testing"
 	"unicode/utf8"
 
@@ -59,10 +60,90 @@ func TestFindIsRegexp(t *testing.T) {
 	})
 }
 
-func TestAnchorIsRarestOfASCIICases(t *testing.T) {
-	for pattern, want := range map[string]int{"ex": 1, "kss": -1, "sk_": 2, "ßk": -1, "reQuest": 2, "sé": -1} {
-		if got := chooseAnchor([]rune(pattern)); got != want {
-			t.Errorf("anchor of %q = %d, want %d", pattern, got, want)
+func TestWhatIsLookedForFirst(t *testing.T) {
+	for pattern, want := range map[string]struct {
+		by     method
+		anchor int
+		wide   bool
+	}{
+		"e": {byLetter, 0, false}, "k": {byLeads, 0, false}, "ts": {byPair, 0, true}, "kss": {byPair, 0, true}, "xsk_": {byLetter, 3, false},
+		"ßk": {byLeads, 0, false}, "reQuest": {byLetter, 2, false}, "sé": {byLeads, 0, false}, "return": {byPair, 3, false}, "été": {byLetter, 1, false},
+	} {
+		if f := New(pattern, false); f.by != want.by || f.anchor != want.anchor || f.wide != want.wide {
+			t.Errorf("%s: %d at %d, wide %v, want %+v", pattern, f.by, f.anchor, f.wide, want)
 		}
 	}
+}
+
+// referenceSet finds an alternation as the standard library's regexp does.
+func referenceSet(patterns []Pattern, text []byte, from int) (int, int, bool) {
+	parts := make([]string, len(patterns))
+	for i, p := range patterns {
+		parts[i] = regexp.QuoteMeta(p.Text)
+		if !p.CaseSensitive {
+			parts[i] = "(?i:" + parts[i] + ")"
+		}
+	}
+	loc := regexp.MustCompile(strings.Join(parts, "|")).FindIndex(text[from:])
+	if loc == nil {
+		return 0, 0, false
+	}
+	return from + loc[0], from + loc[1], true
+}
+
+func checkSet(t interface{ Fatalf(string, ...any) }, patterns []Pattern, text []byte) (found int) {
+	s := NewSet(patterns)
+	for from := 0; from <= len(text); from++ {
+		if from < len(text) && !utf8.RuneStart(text[from]) {
+			continue
+		}
+		start, end, ok := s.Find(text, from)
+		ws, we, wok := referenceSet(patterns, text, from)
+		if ok != wok || ok && (start != ws || end != we) {
+			t.Fatalf("Find(%+v) in %q from %d = %d %d %v, want %d %d %v", patterns, text, from, start, end, ok, ws, we, wok)
+		}
+		if ok && end-start > s.MaxLen() {
+			t.Fatalf("match of %d bytes is over MaxLen %d", end-start, s.MaxLen())
+		}
+		if ok {
+			found++
+		}
+	}
+	return found
+}
+
+func TestSetIsRegexp(t *testing.T) {
+	found := 0
+	rapid.Check(t, func(t *rapid.T) {
+		patterns := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Pattern {
+			return Pattern{string(rapid.SliceOfN(rapid.SampledFrom(alphabet), 1, 6).Draw(t, "pattern")), rapid.Bool().Draw(t, "case")}
+		}), 1, 5).Draw(t, "patterns")
+		text := drawText(t)
+		for _, p := range patterns {
+			text = append(append(text, p.Text...), drawText(t)...)
+		}
+		found += checkSet(t, patterns, text)
+	})
+	if found == 0 {
+		t.Error("nothing was found: the test says little")
+	}
+}
+
+// FuzzSet looks for patterns of lengths that random ones seldom have.
+func FuzzSet(f *testing.F) {
+	f.Add("return\nretry\nRETURN", []byte("ReTurn retrY return"), uint8(1))
+	f.Add("task\nTasks", []byte("ta\u017f\u212a tasks"), uint8(0))
+	f.Fuzz(func(t *testing.T, list string, text []byte, caseful uint8) {
+		var patterns []Pattern
+		for i, word := range strings.Split(list, "\n") {
+			if word == "" || !utf8.ValidString(word) || strings.ContainsRune(word, utf8.RuneError) {
+				return
+			}
+			patterns = append(patterns, Pattern{word, caseful>>(i%8)&1 != 0})
+		}
+		if len(list) > 400 || len(text) > 1000 {
+			return
+		}
+		checkSet(t, patterns, text)
+	})
 }

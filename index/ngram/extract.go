@@ -2,6 +2,7 @@ package ngram
 
 import (
 	"encoding/binary"
+	"math/bits"
 	"unicode/utf8"
 )
 
@@ -19,9 +20,6 @@ type Extractor struct {
 	n     int
 	masks [2*SuperblockSize + 3]uint8
 
-	seen     [(Space + 63) / 64]uint64
-	distinct int
-
 	folded  []byte
 	offsets []uint32
 }
@@ -38,30 +36,23 @@ func NewExtractor() *Extractor {
 //
 // Blobs are limited to 4 GiB less one byte.
 func (e *Extractor) Extract(blob []byte, emit func(superblock uint32, ids []ID, masks []uint8)) {
-	e.distinct = 0
-	single := len(blob) <= SuperblockSize
 	next := 0 // where the first rune that starts in the superblock starts
 	for start := 0; start < len(blob); start += SuperblockSize {
 		next = e.superblock(blob, start, next)
 		if e.n == 0 {
 			continue
 		}
-		ids, masks := e.take(!single)
+		ids, masks := e.take()
 		emit(uint32(start/SuperblockSize), ids, masks)
 	}
-	if !single {
-		clear(e.seen[:])
-	}
 }
-
-// Distinct returns how many distinct windows the last extracted blob has.
-func (e *Extractor) Distinct() int { return e.distinct }
 
 // superblock adds the windows that start in the superblock at start, whose first
 // rune starts at next, and returns where the first rune after it starts.
 func (e *Extractor) superblock(blob []byte, start, next int) int {
 	end := min(start+SuperblockSize, len(blob))
 	ahead := min(end+windowSize-1, len(blob))
+	e.titles(blob[start:ahead])
 	if isASCII(blob[start:ahead]) {
 		e.ascii(blob[start:ahead])
 		return end
@@ -70,24 +61,13 @@ func (e *Extractor) superblock(blob []byte, start, next int) int {
 }
 
 // take returns the windows collected, and makes the tables ready for the next.
-func (e *Extractor) take(count bool) ([]ID, []uint8) {
+func (e *Extractor) take() ([]ID, []uint8) {
 	ids := e.ids[:e.n]
 	masks := e.masks[:e.n]
 	e.n = 0
 	for i, id := range ids {
 		masks[i] = e.block[id]
 		e.block[id] = 0
-	}
-	if !count {
-		e.distinct = len(ids)
-		return ids, masks
-	}
-	for _, id := range ids {
-		word, bit := id/64, uint64(1)<<(id%64)
-		if e.seen[word]&bit == 0 {
-			e.seen[word] |= bit
-			e.distinct++
-		}
 	}
 	return ids, masks
 }
@@ -106,9 +86,9 @@ func (e *Extractor) ascii(text []byte) {
 	if len(text) < windowSize {
 		return
 	}
-	window := asciiEntry[text[0]]<<classBits | asciiEntry[text[1]]
+	window := uint32(asciiClass[text[0]])<<classBits | uint32(asciiClass[text[1]])
 	last := text[windowSize-1:] // last[i] ends the window that starts at i
-	for block := uint(0); len(last) > 0; block++ {
+	for block := 0; len(last) > 0; block++ {
 		size := min(BlockSize, len(last))
 		window = e.asciiBlock(last[:size], window, block)
 		last = last[size:]
@@ -116,32 +96,21 @@ func (e *Extractor) ascii(text []byte) {
 }
 
 // asciiBlock adds the windows that end at each byte of last; window holds the two
-// entries before. Shifting leaves older entries above, which the masks cut off.
-// Whether a window is new is unforeseeable, so that there is no branch on it: each ID
-// is written, and stays if n moves on.
-func (e *Extractor) asciiBlock(last []byte, window uint64, block uint) uint64 {
+// classes before. Whether a window is new is unforeseeable, so that there is no branch on
+// it: each ID is written, and stays if n moves on.
+func (e *Extractor) asciiBlock(last []byte, window uint32, block int) uint32 {
 	bit := uint8(1) << block
 	n := e.n
 	for _, c := range last {
-		window = window<<classBits&^(windowOverflow) | asciiEntry[c]
-		id := uint32(window & windowMask)
-		mask := e.block[id]
-		e.ids[n] = ID(id)
+		window = (window<<classBits | uint32(asciiClass[c])) & windowMask
+		mask := e.block[window]
+		e.ids[n] = ID(window)
 		n += int((uint32(mask) - 1) >> 31) // 1 if mask is 0
-		e.block[id] = mask | bit
-		if isTitle(window) {
-			e.n = n
-			e.add(titleID(id), block)
-			n = e.n
-		}
+		e.block[window] = mask | bit
 	}
 	e.n = n
 	return window
 }
-
-// windowOverflow has the bits that classes shifted out of a window of three would
-// reach: they must not run into the shapes above.
-const windowOverflow = (1<<shapeShift - 1) &^ windowMask
 
 // mixed adds the windows of a superblock in which not all is ASCII: it folds the
 // text from next to end and two bytes on, then goes over the folded bytes.
@@ -153,7 +122,6 @@ func (e *Extractor) mixed(blob []byte, start, end, next int) int {
 		at = e.foldRune(blob, at)
 	}
 	e.foldedWindows(own, start)
-	e.titleWindows(blob, start, end)
 	return next
 }
 
@@ -195,13 +163,37 @@ func (e *Extractor) foldedWindows(own, start int) {
 	}
 }
 
-// titleWindows adds the title-case windows that start in [start, end).
-func (e *Extractor) titleWindows(blob []byte, start, end int) {
-	for i := start; i < min(end, len(blob)-windowSize+1); i++ {
-		if id, ok := titleWindow(blob[i:]); ok {
-			e.add(id, uint(i-start)/BlockSize)
+// titles adds the title-case windows of text, one superblock and up to two bytes of the
+// next. They are rare: of eight bytes at a time it looks at the six that may start one.
+func (e *Extractor) titles(text []byte) {
+	at := 0
+	for ; at+8 <= len(text); at += 8 - (windowSize - 1) {
+		word := binary.LittleEndian.Uint64(text[at:])
+		letters := lettersOf(word)
+		small := letters & (word << 2) // the highest bit of a byte is now what 0x20 was
+		for found := (letters ^ small) & (small >> 8) & (small >> 16); found != 0; found &= found - 1 {
+			i := at + bits.TrailingZeros64(found)/8
+			e.add(titleID(asciiWindow(text[i], text[i+1], text[i+2])), uint(i/BlockSize))
 		}
 	}
+	for ; at+windowSize <= len(text); at++ {
+		e.title(text, at)
+	}
+}
+
+// title adds the title-case window at text[i], if there is one.
+func (e *Extractor) title(text []byte, i int) {
+	if id, ok := titleWindow(text[i : i+windowSize]); ok {
+		e.add(id, uint(i/BlockSize))
+	}
+}
+
+// lettersOf has the highest bit set of each byte of word that is an ASCII letter, and
+// no other.
+func lettersOf(word uint64) uint64 {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	rest := (word | 0x20*ones) &^ tops
+	return (rest + (0x80-'a')*ones) &^ (rest + (0x7f-'z')*ones) &^ word & tops
 }
 
 // windowID is the ID of a window of three folded bytes.
@@ -209,24 +201,31 @@ func windowID(a, b, c byte) ID {
 	if (a | b | c) >= utf8.RuneSelf {
 		return hashedID(uint32(a)<<16 | uint32(b)<<8 | uint32(c))
 	}
-	packed := (asciiEntry[a]<<classBits|asciiEntry[b])<<classBits | asciiEntry[c]
-	return ID(packed & windowMask)
+	return ID(asciiWindow(a, b, c))
+}
+
+// asciiWindow packs the classes of three ASCII bytes.
+func asciiWindow(a, b, c byte) uint32 {
+	return (uint32(asciiClass[a])<<classBits|uint32(asciiClass[b]))<<classBits | uint32(asciiClass[c])
 }
 
 // titleWindow is the title-case window at the start of text, if one is there.
 func titleWindow[T string | []byte](text T) (ID, bool) {
-	if text[0] < 'A' || text[0] > 'Z' {
+	if !isCapital(text[0]) || !isSmall(text[1]) || !isSmall(text[2]) {
 		return 0, false
 	}
-	window := (asciiEntry[text[0]]<<classBits|asciiEntry[text[1]])<<classBits | asciiEntry[text[2]]
-	return titleID(uint32(window & windowMask)), isTitle(window)
+	return titleID(asciiWindow(text[0], text[1], text[2])), true
 }
+
+func isCapital(c byte) bool { return 'A' <= c && c <= 'Z' }
+func isSmall(c byte) bool   { return 'a' <= c && c <= 'z' }
 
 // isASCII reports whether no byte of text has its high bit set.
 func isASCII(text []byte) bool {
 	var all uint64
-	for ; len(text) >= 8; text = text[8:] {
-		all |= binary.LittleEndian.Uint64(text)
+	for ; len(text) >= 32; text = text[32:] {
+		all |= binary.LittleEndian.Uint64(text) | binary.LittleEndian.Uint64(text[8:]) |
+			binary.LittleEndian.Uint64(text[16:]) | binary.LittleEndian.Uint64(text[24:])
 	}
 	for _, c := range text {
 		all |= uint64(c)

@@ -5,7 +5,7 @@ import "testing"
 func TestClasses(t *testing.T) {
 	members := map[uint64]string{}
 	for c := range 128 {
-		class := asciiEntry[c] & classMask
+		class := uint64(asciiClass[c])
 		if c >= ' ' && c < 127 {
 			members[class] += string(rune(c))
 		}
@@ -25,7 +25,7 @@ func TestClasses(t *testing.T) {
 		t.Errorf("%d classes of printable bytes with %d bytes sharing one, want 62 and 11", len(members), shared)
 	}
 	for c, want := range map[byte]string{'\n': "\n", '\t': "\t", '\r': "\t", 0: "\t", 127: "\t"} {
-		if asciiEntry[c] != asciiEntry[want[0]] {
+		if asciiClass[c] != asciiClass[want[0]] {
 			t.Errorf("%q is not classed with %q", c, want)
 		}
 	}

@@ -153,3 +153,40 @@ func benchLiteral(b *testing.B, x *Index, blobs [][]byte, length, followers int)
 	b.ReportMetric(float64(candidates)/float64(n), "superblocks/query")
 	b.ReportMetric(float64(blocks)/float64(n), "blocks/query")
 }
+
+// BenchmarkRead walks whole lists, with and without their masks.
+func BenchmarkRead(b *testing.B) {
+	blobs, _ := goSource(b)
+	builder := NewBuilder(Config{})
+	superblocks := addAll(b, builder, ngram.NewExtractor(), blobs)
+	x := openFile(b, writeFile(b, builder, superblocks))
+	for name, masks := range map[string]bool{"lists": false, "masks": true} {
+		b.Run(name, func(b *testing.B) {
+			it := new(Iterator)
+			start := cpuTime(b)
+			for b.Loop() {
+				readAllLists(b, x, it, masks)
+			}
+			b.ReportMetric(float64((cpuTime(b)-start).Nanoseconds())/float64(b.N)/float64(x.Postings()), "ns/posting")
+		})
+	}
+}
+
+func readAllLists(b *testing.B, x *Index, it *Iterator, masks bool) {
+	b.Helper()
+	for id, ok, err := x.NextNgram(0); ok; id, ok, err = x.NextNgram(id + 1) {
+		l, _, lookupErr := x.Lookup(id)
+		if err != nil || lookupErr != nil {
+			b.Fatal(err, lookupErr)
+		}
+		l.Iterator(it)
+		for _, ok := it.Next(); ok; _, ok = it.Next() {
+			if !masks {
+				continue
+			}
+			if _, err := it.Mask(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}

@@ -5,40 +5,80 @@ import (
 	"math/bits"
 )
 
-// bitWriter appends bits to bytes, the first bit lowest.
+// bitWriter collects bits, the first bit lowest. It stores whole words and moves on
+// by the bytes that are full, so that no number of bits takes a branch.
 type bitWriter struct {
-	dst     []byte
+	data    []byte // as long as there is room
+	at      int    // bytes that are full
 	pending uint64
-	n       uint // bits in pending, fewer than 32 between calls
+	n       uint // bits in pending, fewer than 8
+}
+
+// reset forgets all bits and keeps the memory.
+func (w *bitWriter) reset() { w.at, w.pending, w.n = 0, 0, 0 }
+
+// room makes sure that so many bytes may follow without another call.
+func (w *bitWriter) room(size int) {
+	if need := w.at + size + 8; need > len(w.data) {
+		grown := make([]byte, max(need, len(w.data)*3/2))
+		copy(grown, w.data[:w.len()])
+		w.data = grown
+	}
 }
 
 // put appends the low width bits of v, whose other bits must be zero; width is at
-// most 32.
+// most 56, and there must be room.
 func (w *bitWriter) put(v uint64, width uint) {
-	w.pending |= v << w.n
+	w.pending |= v << (w.n % 64)
 	w.n += width
-	if w.n >= 32 {
-		w.dst = binary.LittleEndian.AppendUint32(w.dst, uint32(w.pending))
-		w.pending >>= 32
-		w.n -= 32
+	binary.LittleEndian.PutUint64(w.data[w.at:], w.pending)
+	w.at += int(w.n / 8)
+	w.pending >>= w.n & 56
+	w.n %= 8
+}
+
+// gamma appends v, which is not 0, in Elias's gamma code: as many zeros as v has bits
+// after its highest one, a one, and those bits.
+func (w *bitWriter) gamma(v uint32) {
+	k := uint(bits.Len32(v)) - 1
+	w.put(1<<k, k+1)
+	w.put(uint64(v)&(1<<k-1), k)
+}
+
+// pad fills up the last byte with zeros.
+func (w *bitWriter) pad() {
+	if w.n > 0 {
+		w.at++
+		w.pending, w.n = 0, 0
 	}
 }
 
-// unary appends as many zeros as it is told, and a one.
-func (w *bitWriter) unary(zeros uint64) {
-	for ; zeros >= 32; zeros -= 32 {
-		w.put(0, 32)
+// bitLen is the number of bits so far, len that of the bytes that they take.
+func (w *bitWriter) bitLen() int { return w.at*8 + int(w.n) }
+func (w *bitWriter) len() int    { return w.at + int(w.n+7)/8 }
+
+// bytes returns all bits, filled up to a whole byte.
+func (w *bitWriter) bytes() []byte { return w.data[:w.len()] }
+
+// bits appends all bits of another writer.
+func (w *bitWriter) bits(other *bitWriter) {
+	w.room(other.len())
+	data := other.data[:other.at]
+	for ; len(data) >= 4; data = data[4:] {
+		w.put(uint64(binary.LittleEndian.Uint32(data)), 32)
 	}
-	w.put(1<<zeros, uint(zeros)+1)
+	for _, c := range data {
+		w.put(uint64(c), 8)
+	}
+	w.put(other.pending, other.n)
 }
 
-// flush pads to a whole byte with zeros and returns all.
-func (w *bitWriter) flush() []byte {
-	for ; w.n > 0; w.n -= min(w.n, 8) {
-		w.dst = append(w.dst, byte(w.pending))
-		w.pending >>= 8
+// packed appends numbers of width bits each, at most 56.
+func (w *bitWriter) packed(numbers []uint32, width uint) {
+	w.room(len(numbers) * 8)
+	for _, v := range numbers {
+		w.put(uint64(v), width)
 	}
-	return w.dst
 }
 
 // bitReader reads what bitWriter wrote. Past the end it reads zeros and goes on
@@ -48,7 +88,10 @@ type bitReader struct {
 	pos  uint // in bits
 }
 
-// load returns at least 57 bits from pos on, lowest first.
+// loadedBits is how many bits load returns at least.
+const loadedBits = 57
+
+// load returns at least loadedBits from pos on, lowest first.
 func (r *bitReader) load() uint64 {
 	i := r.pos / 8
 	if i+8 <= uint(len(r.data)) {
@@ -72,21 +115,14 @@ func (r *bitReader) get(width uint) uint64 {
 	return v
 }
 
-// unary reads zeros up to a one and returns how many. Where the data ends before
-// a one it overruns.
-func (r *bitReader) unary() (zeros uint64) {
-	for r.pos < uint(len(r.data))*8 {
-		v := r.load()
-		if v != 0 {
-			n := uint(bits.TrailingZeros64(v))
-			r.pos += n + 1
-			return zeros + uint64(n)
-		}
-		zeros += 56
-		r.pos += 56
+// gamma reads a number in Elias's gamma code, or 0, which none is, when its first bits
+// are 32 zeros or more.
+func (r *bitReader) gamma() uint64 {
+	k := uint(bits.TrailingZeros32(uint32(r.load())))
+	if r.pos += k + 1; k >= 32 {
+		return 0
 	}
-	r.pos = uint(len(r.data))*8 + 1
-	return zeros
+	return 1<<k | r.get(k)
 }
 
 // overrun reports whether more was read than there is.
@@ -95,18 +131,9 @@ func (r *bitReader) overrun() bool { return r.pos > uint(len(r.data))*8 }
 // byteLen is the number of bytes that n bits take.
 func byteLen(n uint64) uint64 { return (n + 7) / 8 }
 
-// packedAt reads the i-th of the width-bit numbers in data, which must hold it;
-// width is at most 32.
-func packedAt(data []byte, i int, width uint) uint32 {
-	r := bitReader{data: data, pos: uint(i) * width}
-	return uint32(r.get(width))
-}
-
-// appendPacked appends numbers of width bits each, padded to a whole byte.
-func appendPacked(dst []byte, numbers []uint32, width uint) []byte {
-	w := bitWriter{dst: dst}
-	for _, v := range numbers {
-		w.put(uint64(v), width)
-	}
-	return w.flush()
+// packedAt reads the i-th of the width-bit numbers in data after so many bits; width
+// is at most 56. What is not there is 0.
+func packedAt(data []byte, after uint, i int, width uint) uint64 {
+	r := bitReader{data: data, pos: after + uint(i)*width}
+	return r.get(width)
 }

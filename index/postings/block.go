@@ -8,142 +8,98 @@ import (
 // blockSize is the number of postings in each block of a list but its last.
 const blockSize = 128
 
-// coding says how the values of a block are coded. It is the low three bits of the
-// block's first byte; the other five are its parameter. A gap is the number of
-// values left out before a value; the block's last value is known from the list
-// and not coded.
-//
-// Elias-Fano is not among them: with as many low bits it is never smaller than
-// Rice, and a block is decoded whole. A bitmap is Rice without low bits.
-type coding uint8
-
+// A gap is the number of values left out before a value. The last value of a block is
+// known from the list and not coded. The first bit of a block names its coding.
 const (
-	// codingPacked: the gaps, each of as many bits as the parameter says.
-	codingPacked coding = iota
-	// codingRice: the gaps, each as its part above the parameter's bits in unary
-	// (zeros and a one), then the low bits.
-	codingRice
-	// codingRuns: by turns a gap and a run's length less one, as uvarints.
-	codingRuns
-	// codingBytes: the gaps as uvarints.
-	codingBytes
-
-	codings
+	codingGaps = iota // each gap in the code of the block's scale
+	codingRuns        // by turns a gap and the length of a run, in gamma codes
 )
 
-const codingBits = 3
+// maxGapBits bounds the bits of one coded gap: code, magnitude and low bits. Of a run
+// they are fewer.
+const maxGapBits = gapCodeBits + 32 + 1
 
-// blockEncoder chooses the smallest coding of a block.
-type blockEncoder struct {
-	gaps [blockSize]uint32
-	n    int // values coded: all but the last one
-	// span is the number of values that could stand before the last.
-	span uint64
-}
-
-// measure sets the block to code: values ascending from first or later.
-func (e *blockEncoder) measure(first uint64, values []uint32) {
-	e.n = len(values) - 1
-	e.span = uint64(values[e.n]) - first
-	for i, v := range values[:e.n] {
-		e.gaps[i] = v - uint32(first)
-		first = uint64(v) + 1
+// appendBlock appends the block of values, which ascend from first or later, in the
+// smaller coding. One of a single value, or without a gap, takes no bits.
+func appendBlock(w *bitWriter, codes *gapCodes, first uint64, values []uint32) {
+	n := len(values) - 1
+	span := uint64(values[n]) - first
+	if n == 0 || uint64(n) == span {
+		return
+	}
+	w.room((n+1)*maxGapBits/8 + 8)
+	start := *w
+	w.put(codingGaps, 1)
+	scale, low := gapScale(span-uint64(n), n)
+	zeros := w.gaps(&codes.codes[scale], low, uint32(first), values[:n])
+	if zeros*worthRuns < n*(worthRuns-1) {
+		return
+	}
+	if runsBits(first, values[:n]) < w.bitLen()-start.bitLen()-1 {
+		*w = start
+		w.put(codingRuns, 1)
+		w.runs(first, values[:n])
 	}
 }
 
-// append appends the block. One of a single value, or whose values follow each
-// other without a gap, takes no bytes.
-func (e *blockEncoder) append(dst []byte) []byte {
-	if e.n == 0 || uint64(e.n) == e.span {
-		return dst
+// worthRuns is the mean length from which on runs may be the smaller coding.
+const worthRuns = 3
+
+// gaps appends the gap before each value and returns how many are 0. It is put, with
+// the writer kept in registers, and the magnitude taken with the low bits: they are all
+// that is below the highest bit of the gap plus 1 << low.
+func (w *bitWriter) gaps(codes *[gapMagnitudes]gapCode, low uint, next uint32, values []uint32) (zeros int) {
+	data, at, pending, n := w.data, w.at, w.pending, w.n
+	for _, v := range values {
+		gap := v - next
+		next = v + 1
+		zeros += int((uint64(gap) - 1) >> 63) // 1 if gap is 0
+		rest := uint64(gap) + 1<<low
+		width := uint(bits.Len64(rest)) - 1
+		code := codes[(width-low)%gapMagnitudes]
+		length := uint(code.length) % 64
+		pending |= (uint64(code.bits) | (rest^1<<(width%64))<<length) << (n % 64)
+		n += length + width
+		binary.LittleEndian.PutUint64(data[at:], pending)
+		at += int(n / 8)
+		pending >>= n & 56
+		n %= 8
 	}
-	code, param := e.choose()
-	dst = append(dst, byte(code)|byte(param<<codingBits))
-	switch code {
-	case codingPacked:
-		return appendPacked(dst, e.gaps[:e.n], param)
-	case codingRice:
-		return e.appendRice(dst, param)
-	case codingRuns:
-		return e.appendRuns(dst)
-	default:
-		return e.appendBytes(dst)
-	}
+	w.at, w.pending, w.n = at, pending, n
+	return zeros
 }
 
-// choose returns the coding of the fewest bytes, the first of equal ones.
-func (e *blockEncoder) choose() (best coding, param uint) {
-	width, runs, least := e.scan()
-	best = codingBytes
-	consider := func(code coding, with uint, size uint64) {
-		if size < least || size == least && code < best {
-			best, param, least = code, with, size
-		}
-	}
-	n := uint64(e.n)
-	consider(codingRuns, 0, runs)
-	low := uint(max(bits.Len64(e.span/n), 1) - 1)
-	for k := low - min(low, 2); k <= low; k++ {
-		consider(codingRice, k, byteLen(e.riceBits(k)))
-	}
-	consider(codingPacked, width, byteLen(n*uint64(width)))
-	return best, param
-}
-
-// scan returns the bits of the largest gap, and the bytes of runs and of uvarints.
-func (e *blockEncoder) scan() (width uint, runs, bytes uint64) {
-	var all uint32
-	run := uint64(0)
-	for i, gap := range e.gaps[:e.n] {
-		all |= gap
-		size := uvarintLen(uint64(gap))
-		bytes += size
-		if gap > 0 || i == 0 {
+// runs appends by turns the gap before a run of values that follow each other, and the
+// length of the run. Only the first gap may be 0, so it is appended with 1 more.
+func (w *bitWriter) runs(first uint64, values []uint32) {
+	next, start := uint32(first)-1, 0
+	for i, v := range values {
+		if gap := v - next; gap > 0 {
 			if i > 0 {
-				runs += uvarintLen(run)
+				w.gamma(uint32(i - start))
 			}
-			runs += size
-			run = 0
-		} else {
-			run++
+			w.gamma(gap)
+			start = i
 		}
+		next = v + 1
 	}
-	return uint(bits.Len32(all)), runs + uvarintLen(run), bytes
+	w.gamma(uint32(len(values) - start))
 }
 
-func uvarintLen(v uint64) uint64 { return uint64(max(bits.Len64(v), 1)+6) / 7 }
-
-func (e *blockEncoder) riceBits(k uint) uint64 {
-	total := uint64(e.n) * uint64(k+1)
-	for _, gap := range e.gaps[:e.n] {
-		total += uint64(gap >> k)
-	}
-	return total
-}
-
-func (e *blockEncoder) appendRice(dst []byte, k uint) []byte {
-	w := bitWriter{dst: dst}
-	for _, gap := range e.gaps[:e.n] {
-		w.unary(uint64(gap >> k))
-		w.put(uint64(gap)&(1<<k-1), k)
-	}
-	return w.flush()
-}
-
-func (e *blockEncoder) appendRuns(dst []byte) []byte {
-	for i := 0; i < e.n; {
-		dst = binary.AppendUvarint(dst, uint64(e.gaps[i]))
-		start := i
-		for i++; i < e.n && e.gaps[i] == 0; i++ {
+// runsBits is the number of bits that runs appends.
+func runsBits(first uint64, values []uint32) (total int) {
+	next, start := uint32(first)-1, 0
+	for i, v := range values {
+		if gap := v - next; gap > 0 {
+			if i > 0 {
+				total += gammaBits(i - start)
+			}
+			total += gammaBits(int(gap))
+			start = i
 		}
-		dst = binary.AppendUvarint(dst, uint64(i-start-1))
+		next = v + 1
 	}
-	return dst
+	return total + gammaBits(len(values)-start)
 }
 
-func (e *blockEncoder) appendBytes(dst []byte) []byte {
-	for _, gap := range e.gaps[:e.n] {
-		dst = binary.AppendUvarint(dst, uint64(gap))
-	}
-	return dst
-}
+func gammaBits(v int) int { return 2*bits.Len(uint(v)) - 1 }

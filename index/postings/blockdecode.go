@@ -1,130 +1,157 @@
 package postings
 
 import (
-	"encoding/binary"
 	"errors"
 	"math"
 )
 
-// What may be wrong with a block's bytes. The index adds file and section.
+// What may be wrong with a block's bits. The index adds file and section.
 var (
-	errBlockCoding = errors.New("unknown coding of a block of postings")
-	errBlockEnds   = errors.New("a block of postings ends too early")
-	errBlockOrder  = errors.New("a block of postings leaves its bounds")
+	errBlockEnds  = errors.New("a block of postings ends too early")
+	errBlockOrder = errors.New("a block of postings leaves its bounds")
 )
 
-// decodeBlock decodes into values, of which the last one is set already, a block
-// that may hold first and what follows. It allocates nothing.
-func decodeBlock(data []byte, first uint64, values []uint32) error {
+// blockReader decodes a block as far as it is asked for. It allocates nothing.
+type blockReader struct {
+	gaps gapDecoder
+	bits bitReader
+	end  uint // in bits
+}
+
+// open starts block b of the list and returns its part of values. The last value is there,
+// of the others the first ones, as many as known says.
+func (r *blockReader) open(l *rawList, b int, values *[blockSize]uint32) ([]uint32, error) {
+	from, to := l.span(b)
+	last := l.lastOf(b)
+	switch {
+	case from > to || to > uint(len(l.data))*8:
+		return nil, errBlockEnds
+	case last > l.last:
+		return nil, errBlockOrder
+	}
+	block := values[:l.blockLen(b)]
+	block[len(block)-1] = last
+	r.bits, r.end = bitReader{data: l.data, pos: from}, to
+	if err := r.gaps.start(&r.bits, l.firstOf(b), block); err != nil {
+		return nil, err
+	}
+	return block, r.check()
+}
+
+// until decodes on until a value is at least x, or all are there but the last one.
+func (r *blockReader) until(x uint64) error {
+	if err := r.gaps.until(&r.bits, x); err != nil {
+		return err
+	}
+	return r.check()
+}
+
+func (r *blockReader) check() error {
+	if r.bits.pos > r.end {
+		return errBlockEnds
+	}
+	return nil
+}
+
+// known is how many of the block's first values are there.
+func (r *blockReader) known(block []uint32) int {
+	if len(r.gaps.values) == 0 {
+		return len(block)
+	}
+	return len(block) - 1 - len(r.gaps.values)
+}
+
+// gapDecoder turns gaps into values. next is above any 32-bit number only when
+// the block is corrupt, and it cannot overflow: a gap is below 1<<39.
+type gapDecoder struct {
+	next, last uint64
+	values     []uint32 // those before the last one that are to be decoded
+	codes      *[1 << gapCodeBits]decodedGap
+	low        uint
+}
+
+// start readies the decoder for a block of values, of which the last one is set already,
+// that may hold first and what follows. What has no code of gaps is decoded at once.
+func (d *gapDecoder) start(r *bitReader, first uint64, values []uint32) error {
 	n := len(values) - 1
 	last := uint64(values[n])
 	if last < first || last-first < uint64(n) {
 		return errBlockOrder
 	}
+	d.next, d.last, d.values = first, last, values[:n]
+	if last-first == uint64(n) {
+		for i := range d.values {
+			d.values[i] = uint32(first) + uint32(i)
+		}
+		d.values = nil
+		return nil
+	}
 	if n == 0 {
 		return nil
 	}
-	if last-first == uint64(n) {
-		for i := range values {
-			values[i] = uint32(first) + uint32(i)
-		}
-		return nil
+	if r.get(1) == codingRuns {
+		return d.runs(r)
 	}
-	if len(data) == 0 {
+	d.scale()
+	return nil
+}
+
+// scale finds the code of the gaps.
+func (d *gapDecoder) scale() {
+	scale, low := gapScale(d.last-d.next-uint64(len(d.values)), len(d.values))
+	d.codes, d.low = &gaps().decode[scale], low
+}
+
+// check fails unless all was there and the values stand before the last.
+func (d *gapDecoder) check(r *bitReader) error {
+	switch {
+	case r.overrun():
 		return errBlockEnds
-	}
-	code, param := coding(data[0]&(1<<codingBits-1)), uint(data[0]>>codingBits)
-	return decodeCoded(code, param, data[1:], first, values)
-}
-
-func decodeCoded(code coding, param uint, data []byte, first uint64, values []uint32) error {
-	d := gapDecoder{next: first, last: uint64(values[len(values)-1]), values: values[:len(values)-1]}
-	bits := bitReader{data: data}
-	switch code {
-	case codingPacked:
-		d.packed(&bits, param)
-	case codingRice:
-		d.rice(&bits, param)
-	case codingRuns:
-		return d.runs(data)
-	case codingBytes:
-		return d.bytes(data)
-	default:
-		return errBlockCoding
-	}
-	if bits.overrun() {
-		return errBlockEnds
-	}
-	return d.bounds()
-}
-
-// gapDecoder turns gaps into values. next is above any 32-bit number only when
-// the block is corrupt, and it cannot overflow: a gap is below 1<<38.
-type gapDecoder struct {
-	next, last uint64
-	values     []uint32
-}
-
-// bounds checks that all values stand before the last.
-func (d *gapDecoder) bounds() error {
-	if d.next > d.last {
+	case d.next > d.last:
 		return errBlockOrder
 	}
 	return nil
 }
 
-func (d *gapDecoder) packed(r *bitReader, width uint) {
-	next := d.next
-	for i := range d.values {
-		next += r.get(width)
-		d.values[i] = uint32(next)
-		next++
+// until decodes until a value is at least x, as many gaps at once as the bits of one load
+// are sure to hold.
+func (d *gapDecoder) until(r *bitReader, x uint64) error {
+	low, next, skipped := d.low, d.next, uint64(1)<<d.low
+	enough := loadedBits - gapCodeBits - topMagnitude - low // low is at most 18
+	values := d.values
+	for len(values) > 0 && next <= x {
+		v := r.load()
+		used, n := uint(0), 0
+		for ; n < len(values) && used <= enough; n++ {
+			code := d.codes[v%(1<<gapCodeBits)]
+			k, total := uint(code.magnitude)+low, uint(code.total)+low
+			above := uint64(1) << (k & 63)
+			next += above - skipped + v>>((total-k)&63)&(above-1)
+			v >>= total & 63
+			used += total
+			values[n] = uint32(next)
+			next++
+		}
+		r.pos += used
+		values = values[n:]
 	}
-	d.next = next
+	d.next, d.values = next, values
+	return d.check(r)
 }
 
-func (d *gapDecoder) rice(r *bitReader, k uint) {
-	next := d.next
-	for i := range d.values {
-		high := min(r.unary(), math.MaxUint32>>k)
-		next += high<<k | r.get(k)
-		d.values[i] = uint32(next)
-		next++
-	}
-	d.next = next
-}
-
-func (d *gapDecoder) runs(data []byte) error {
-	next := d.next
+func (d *gapDecoder) runs(r *bitReader) error {
+	next := d.next + math.MaxUint64 // the first gap is coded with 1 more
 	for i := 0; i < len(d.values); {
-		gap, n := binary.Uvarint(data)
-		run, m := binary.Uvarint(data[max(n, 0):])
-		if n <= 0 || m <= 0 || gap > math.MaxUint32 || run >= uint64(len(d.values)-i) {
+		gap, run := r.gamma(), r.gamma()
+		if gap == 0 || run == 0 || run > uint64(len(d.values)-i) {
 			return errBlockEnds
 		}
-		data = data[n+m:]
 		next += gap
-		for end := i + int(run); i <= end; i++ {
+		for end := i + int(run); i < end; i++ {
 			d.values[i] = uint32(next)
 			next++
 		}
 	}
-	d.next = next
-	return d.bounds()
-}
-
-func (d *gapDecoder) bytes(data []byte) error {
-	next := d.next
-	for i := range d.values {
-		gap, n := binary.Uvarint(data)
-		if n <= 0 || gap > math.MaxUint32 {
-			return errBlockEnds
-		}
-		data = data[n:]
-		next += gap
-		d.values[i] = uint32(next)
-		next++
-	}
-	d.next = next
-	return d.bounds()
+	d.next, d.values = next, nil
+	return d.check(r)
 }

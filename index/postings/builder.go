@@ -1,8 +1,11 @@
 package postings
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math/bits"
 	"slices"
 
 	"github.com/trawl-search/trawl/index/ngram"
@@ -17,26 +20,25 @@ var (
 	ErrMisuse = errors.New("wrong use of a builder of postings")
 )
 
-// DefaultMaxBytes bounds a Builder's pool by default. Source code takes about 0.7
-// bytes of it for each of its own, so that this is enough for 3 GB.
+// DefaultMaxBytes bounds a Builder's pool by default. Source code takes about 0.9
+// bytes of it for each of its own, so that this is enough for 2 GB.
 const DefaultMaxBytes = 2 << 30
 
 // Config sets up a Builder. The zero value has the defaults.
 type Config struct {
 	// MaxBytes bounds the pool that postings are collected in; 0 means
-	// DefaultMaxBytes. The builder's own tables take about 20 MB in addition.
+	// DefaultMaxBytes. To write an index takes five bytes in addition for each posting
+	// of the largest group of n-grams.
 	MaxBytes int64
 }
 
 // Builder collects the postings of one index and writes it. Its memory is one
-// pool of equal chunks and tables indexed by n-gram, all kept by Reset for the
-// next index. One goroutine at a time.
+// pool of equal chunks, kept by Reset for the next index. One goroutine at a time.
 type Builder struct {
-	chains   [ngram.Space]chain
-	pool     chunkPool
-	maxUnits uint32
-	next     uint32 // least superblock to come
-	postings uint64
+	groups    groups
+	blocks    []uint8 // of each superblock in which windows start
+	maxChunks int
+	postings  uint64
 
 	scratch scratch
 }
@@ -46,7 +48,7 @@ func NewBuilder(cfg Config) *Builder {
 	if cfg.MaxBytes <= 0 {
 		cfg.MaxBytes = DefaultMaxBytes
 	}
-	return &Builder{maxUnits: uint32(min(cfg.MaxBytes/unitSize, 1<<32-slabUnits))}
+	return &Builder{maxChunks: int(cfg.MaxBytes / (chunkEntries * entrySize))}
 }
 
 // Add adds the n-grams of one superblock with the masks of the blocks in which they
@@ -57,23 +59,44 @@ func (b *Builder) Add(superblock uint32, ids []ngram.ID, masks []uint8) error {
 	if err := b.check(superblock, ids, masks); err != nil {
 		return err
 	}
-	for i, id := range ids {
-		b.chains[id].add(&b.pool, superblock, masks[i])
-	}
-	b.next = superblock + 1
+	b.groups.add(superblock, ids, masks)
+	b.skipTo(superblock)
+	b.blocks = append(b.blocks, highestBlock(masks))
 	b.postings += uint64(len(ids))
 	return nil
 }
 
+// skipTo adds superblocks without n-grams.
+func (b *Builder) skipTo(superblock uint32) {
+	for uint32(len(b.blocks)) < superblock {
+		b.blocks = append(b.blocks, 0)
+	}
+}
+
+// highestBlock is the number of blocks up to the last one that a mask has.
+func highestBlock(masks []uint8) uint8 {
+	all := uint64(0)
+	for ; len(masks) >= 8; masks = masks[8:] {
+		all |= binary.LittleEndian.Uint64(masks)
+	}
+	all |= all >> 32
+	all |= all >> 16
+	all |= all >> 8
+	for _, mask := range masks {
+		all |= uint64(mask)
+	}
+	return uint8(bits.Len8(uint8(all)))
+}
+
 func (b *Builder) check(superblock uint32, ids []ngram.ID, masks []uint8) error {
 	switch {
-	case superblock < b.next || superblock >= MaxSuperblocks:
-		return fmt.Errorf("%w: superblock %d is not in [%d, %d)", ErrMisuse, superblock, b.next, MaxSuperblocks)
+	case superblock < uint32(len(b.blocks)) || superblock >= MaxSuperblocks:
+		return fmt.Errorf("%w: superblock %d is not in [%d, %d)", ErrMisuse, superblock, len(b.blocks), MaxSuperblocks)
 	case len(ids) != len(masks):
 		return fmt.Errorf("%w: %d n-grams with %d masks", ErrMisuse, len(ids), len(masks))
-	case !b.fits(len(ids)):
+	case b.groups.mostChunks(len(ids)) > b.maxChunks:
 		return fmt.Errorf("add %d postings to %d: %w", len(ids), b.postings, ErrFull)
-	case slices.Contains(masks, 0):
+	case bytes.IndexByte(masks, 0) >= 0:
 		return fmt.Errorf("%w: an empty mask in superblock %d", ErrMisuse, superblock)
 	case len(ids) > 0 && slices.Max(ids) >= ngram.Space:
 		return fmt.Errorf("%w: n-gram %d is not below %d", ErrMisuse, slices.Max(ids), ngram.Space)
@@ -81,23 +104,14 @@ func (b *Builder) check(superblock uint32, ids []ngram.ID, masks []uint8) error 
 	return nil
 }
 
-// fits reports whether there is memory for n postings, even if each takes a large
-// chunk and slabs end with a rest that no chunk fits into.
-func (b *Builder) fits(n int) bool {
-	need := uint64(n) * largeUnits
-	need += (need/slabUnits + 1) * (largeUnits - 1)
-	return uint64(b.pool.used)+need <= uint64(b.maxUnits)
-}
-
 // Postings is the number of postings added since the last Reset.
 func (b *Builder) Postings() uint64 { return b.postings }
 
 // MemoryUsed is the bytes of the pool in use, at most Config.MaxBytes.
-func (b *Builder) MemoryUsed() int64 { return int64(b.pool.used) * unitSize }
+func (b *Builder) MemoryUsed() int64 { return int64(b.groups.used) * chunkEntries * entrySize }
 
 // Reset forgets all postings and keeps the memory.
 func (b *Builder) Reset() {
-	clear(b.chains[:])
-	b.pool.reset()
-	b.next, b.postings = 0, 0
+	b.groups.reset()
+	b.blocks, b.postings = b.blocks[:0], 0
 }

@@ -1,5 +1,7 @@
 package postings
 
+import "github.com/trawl-search/trawl/index/ngram"
+
 // relation says where a window must start, given the block in which the anchor
 // window of the same match starts. Since all windows of a literal start within
 // ngram.MaxSpan, one block, of each other, that is the same block or the next one
@@ -29,30 +31,39 @@ type follower struct {
 	worth
 }
 
-// worth counts what a list is good for. Looking into a list costs some 50 ns for each
-// superblock of the lead, verifying a superblock some 2.5 µs: a list that rules out
-// fewer than one in worthShare is not worth reading. It is measured, and not
-// estimated, since the n-grams of a literal depend on each other.
-type worth struct {
-	asked, refused uint32
-	idle           bool
+// reset makes the follower ready for the n-gram of a literal with that anchor.
+func (f *follower) reset(p *planned, anchor ngram.Window) {
+	p.list.Iterator(&f.it)
+	f.related, f.worth = p.relate(anchor), worth{balance: worthLoan}
 }
 
+// worth is what a list has saved so far less what it has cost, in nanoseconds, beginning
+// with a loan that it may lose. It is measured, and not estimated, since the n-grams of
+// a literal depend on each other: when a few lists agree on a superblock, the others
+// mostly do.
+type worth struct {
+	balance int32
+	idle    bool
+}
+
+// Verifying a superblock takes a unit to decode and a text to scan. Of a list whose next
+// posting is far away, a block is to be decoded, and another one of masks.
 const (
-	worthSample = 128 // superblocks to look at before deciding
-	worthShare  = 24
+	verifyCost = 4000
+	blockCost  = 600
+	askCost    = 50
+	worthLoan  = 4000
+	worthMost  = 4 * verifyCost // old savings do not keep a list
 )
 
-// judge counts one answer and stops using the list if it is not worth it.
-func (w *worth) judge(refused bool) {
-	w.asked++
+// pay counts one answer, for which so many blocks were decoded, and stops using the list
+// if it is not worth it.
+func (w *worth) pay(blocks uint32, refused bool) {
+	w.balance -= askCost + int32(blocks)*blockCost
 	if refused {
-		w.refused++
+		w.balance = min(w.balance+verifyCost, worthMost)
 	}
-	if w.asked == worthSample {
-		w.idle = w.refused*worthShare < worthSample
-		w.asked, w.refused = 0, 0
-	}
+	w.idle = w.balance < 0
 }
 
 // meet looks for the window around superblock. When it is not there, next is the least
@@ -130,9 +141,5 @@ func (f *follower) mask(at int) (uint8, error) {
 	if !p.there {
 		return 0, nil
 	}
-	mask, err := f.it.masks.at(&f.it.list, p.number, p.i)
-	if err != nil && f.it.err == nil {
-		f.it.err = err
-	}
-	return mask, err
+	return f.it.maskOf(p.number, p.i)
 }

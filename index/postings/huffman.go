@@ -2,58 +2,45 @@ package postings
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 )
 
-// maxCodeBits bounds the length of a mask's code.
-const maxCodeBits = 12
-
-// codeLengths returns the lengths of a Huffman code for the symbols that occur, at
-// most maxCodeBits each and 1 for a lone symbol. When the best code is too long,
-// the counts are evened out until it is not.
-func codeLengths(counts *[256]uint64) (lengths [256]uint8) {
-	weights := *counts
+// codeLengths returns the lengths of a Huffman code of symbols with those weights, at
+// most limit bits each; a lone symbol has a code of 0 bits. When the best code is too
+// long, the weights are evened out until it is not.
+func codeLengths(weights []uint64, limit uint) []uint8 {
+	weights = slices.Clone(weights)
 	for {
-		if fits := huffman(&weights, &lengths); fits {
+		if lengths, fits := huffman(weights, limit); fits {
 			return lengths
 		}
-		for symbol, weight := range &weights {
-			if weight > 0 {
-				weights[symbol] = 1 + weight/2
-			}
+		for symbol, weight := range weights {
+			weights[symbol] = 1 + weight/2
 		}
 	}
 }
 
-// huffman sets the lengths of the best code, or reports that one is too long.
-func huffman(weights *[256]uint64, lengths *[256]uint8) (fits bool) {
-	clear(lengths[:])
-	var symbols []int
-	for symbol, weight := range weights {
-		if weight > 0 {
-			symbols = append(symbols, symbol)
-		}
-	}
-	if len(symbols) < 2 {
-		for _, symbol := range symbols {
-			lengths[symbol] = 1
-		}
-		return true
+// huffman returns the lengths of the best code, or reports that one is too long.
+func huffman(weights []uint64, limit uint) (lengths []uint8, fits bool) {
+	symbols := make([]int, len(weights))
+	for i := range symbols {
+		symbols[i] = i
 	}
 	slices.SortStableFunc(symbols, func(a, b int) int { return cmp.Compare(weights[a], weights[b]) })
-	depth := huffmanDepths(symbols, weights)
-	for i, symbol := range symbols {
-		if depth[i] > maxCodeBits {
-			return false
+	lengths = make([]uint8, len(weights))
+	for i, depth := range huffmanDepths(symbols, weights) {
+		if uint(depth) > limit {
+			return nil, false
 		}
-		lengths[symbol] = uint8(depth[i])
+		lengths[symbols[i]] = uint8(depth)
 	}
-	return true
+	return lengths, true
 }
 
 // huffmanDepths joins the two lightest nodes again and again: the leaves are in
 // order of weight, and so are the nodes made. It returns the depth of each leaf.
-func huffmanDepths(leaves []int, weights *[256]uint64) []int {
+func huffmanDepths(leaves []int, weights []uint64) []int {
 	n := len(leaves)
 	weight := make([]uint64, 0, 2*n-1)
 	for _, symbol := range leaves {
@@ -81,16 +68,20 @@ func huffmanDepths(leaves []int, weights *[256]uint64) []int {
 	return depth[:n]
 }
 
-// canonical is the order in which a canonical code numbers symbols: by length,
-// then by value.
-func canonical(lengths *[256]uint8) (symbols []byte, perLength [maxCodeBits + 1]int) {
-	for length := uint8(1); length <= maxCodeBits; length++ {
+// canonicalCodes returns the code of each symbol by the lengths of all, at most limit:
+// they count up in the order of length, then symbol. Their bits are turned around, so
+// that a writer that fills in the lowest bits first writes the highest one first.
+func canonicalCodes(lengths []uint8, limit uint8) []uint16 {
+	codes := make([]uint16, len(lengths))
+	next := uint16(0)
+	for length := uint8(1); length <= limit; length++ {
+		next <<= 1
 		for symbol, l := range lengths {
 			if l == length {
-				symbols = append(symbols, byte(symbol))
-				perLength[length]++
+				codes[symbol] = bits.Reverse16(next) >> (16 - length)
+				next++
 			}
 		}
 	}
-	return symbols, perLength
+	return codes
 }

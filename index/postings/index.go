@@ -2,7 +2,7 @@ package postings
 
 import (
 	"fmt"
-	"sync"
+	"sync/atomic"
 
 	"github.com/trawl-search/trawl/index/eliasfano"
 	"github.com/trawl-search/trawl/index/format"
@@ -17,14 +17,13 @@ type Index struct {
 	ngrams, lists, masks format.Section
 	superblocks          uint32
 	postings             uint64
-	table                func() (*table, error)
+	opened               atomic.Pointer[table]
 }
 
-// table is the n-gram offset table and the mask codes.
+// table is the n-gram offset table.
 type table struct {
 	ids, listEnds, maskEnds eliasfano.List
-	codes                   [maskClasses]maskTable
-	masksStart              uint64
+	blocks                  blockCounts
 }
 
 // Open opens the index with those tags.
@@ -42,7 +41,6 @@ func Open(f *format.File, tags Tags) (*Index, error) {
 	if err := x.openHead(f); err != nil {
 		return nil, err
 	}
-	x.table = sync.OnceValues(x.openTable)
 	return x, nil
 }
 
@@ -51,7 +49,7 @@ func (x *Index) openHead(f *format.File) error {
 	if err != nil {
 		return err
 	}
-	d := format.NewDecoder(f.Name(), x.ngrams.Tag().String(), head)
+	d := format.NewDecoder(f.Name(), x.ngrams.Tag(), head)
 	version := d.U8()
 	x.superblocks, x.postings = d.U32(), d.U64()
 	switch {
@@ -63,6 +61,19 @@ func (x *Index) openHead(f *format.File) error {
 		return x.ngrams.Corruptf(1, "%d superblocks, at most %d are possible", x.superblocks, MaxSuperblocks)
 	}
 	return nil
+}
+
+// openedTable opens the table at the first call; of two at once either stays.
+func (x *Index) openedTable() (*table, error) {
+	if t := x.opened.Load(); t != nil {
+		return t, nil
+	}
+	t, err := x.openTable()
+	if err != nil {
+		return nil, err
+	}
+	x.opened.Store(t)
+	return t, nil
 }
 
 func (x *Index) openTable() (*table, error) {
@@ -80,28 +91,14 @@ func (x *Index) openTable() (*table, error) {
 		*list = l
 		used += n
 	}
-	if t.ids.Len() != t.listEnds.Len() || t.ids.Len() != t.maskEnds.Len() || used != len(data) {
+	t.blocks = data[used:]
+	if t.ids.Len() != t.listEnds.Len() || t.ids.Len() != t.maskEnds.Len() {
 		return nil, x.ngrams.Corruptf(headSize, "the lists of %d n-grams end at %d and %d places", t.ids.Len(), t.listEnds.Len(), t.maskEnds.Len())
 	}
-	return t, x.openCodes(t)
-}
-
-func (x *Index) openCodes(t *table) error {
-	const most = maskClasses * (maxCodeBits + 255)
-	data, err := x.masks.Bytes(0, min(most, x.masks.Len()))
-	if err != nil {
-		return err
+	if uint64(len(t.blocks)) != blockCountsSize(x.superblocks) {
+		return nil, x.ngrams.Corruptf(int64(headSize+used), "counts of the blocks of %d superblocks take %d bytes", x.superblocks, len(t.blocks))
 	}
-	used := 0
-	for class := range t.codes {
-		var n int
-		if t.codes[class], n, err = openMaskTable(data[used:]); err != nil {
-			return x.masks.Corruptf(int64(used), "%v", err)
-		}
-		used += n
-	}
-	t.masksStart = uint64(used)
-	return nil
+	return t, nil
 }
 
 // Superblocks is the number of superblocks of the text.
@@ -112,7 +109,7 @@ func (x *Index) Postings() uint64 { return x.postings }
 
 // Ngrams is the number of n-grams that occur.
 func (x *Index) Ngrams() (int, error) {
-	t, err := x.table()
+	t, err := x.openedTable()
 	if err != nil {
 		return 0, err
 	}
@@ -122,7 +119,7 @@ func (x *Index) Ngrams() (int, error) {
 // NextNgram returns the first n-gram at or after id that occurs, or false when
 // there is none.
 func (x *Index) NextNgram(id ngram.ID) (ngram.ID, bool, error) {
-	t, err := x.table()
+	t, err := x.openedTable()
 	if err != nil {
 		return 0, false, err
 	}
@@ -135,7 +132,7 @@ func (x *Index) NextNgram(id ngram.ID) (ngram.ID, bool, error) {
 
 // Lookup returns the posting list of an n-gram, or false when it does not occur.
 func (x *Index) Lookup(id ngram.ID) (List, bool, error) {
-	t, err := x.table()
+	t, err := x.openedTable()
 	if err != nil {
 		return List{}, false, err
 	}
@@ -143,26 +140,35 @@ func (x *Index) Lookup(id ngram.ID) (List, bool, error) {
 	if !ok {
 		return List{}, false, nil
 	}
-	from, to := bounds(&t.listEnds, i, 0)
-	maskFrom, maskTo := bounds(&t.maskEnds, i, t.masksStart)
-	if from > to || maskFrom > maskTo {
-		return List{}, false, x.ngrams.Corruptf(headSize, "the list of n-gram %d ends before it starts", id)
-	}
-	l := List{index: x, codes: &t.codes, at: int64(from), maskFrom: int64(maskFrom), maskTo: int64(maskTo)}
-	data, err := x.lists.Bytes(l.at, int64(to-from))
-	if err != nil {
-		return List{}, false, err
-	}
-	if l.raw, err = openList(data, x.superblocks); err != nil {
-		return List{}, false, l.corrupt(err)
-	}
-	return l, true, nil
+	from, to := bounds(&t.listEnds, i)
+	maskFrom, maskTo := bounds(&t.maskEnds, i)
+	l, err := x.list(t, id, span{from, to, maskFrom, maskTo})
+	return l, err == nil, err
 }
 
-// bounds returns where thing i starts and ends; the first one starts at start.
-func bounds(ends *eliasfano.List, i int, start uint64) (from, to uint64) {
+// span is where the list of an n-gram lies, and where its masks do.
+type span struct{ from, to, maskFrom, maskTo uint64 }
+
+// list opens the list of an n-gram.
+func (x *Index) list(t *table, id ngram.ID, at span) (List, error) {
+	if at.from > at.to || at.maskFrom > at.maskTo {
+		return List{}, x.ngrams.Corruptf(headSize, "the list of n-gram %d ends before it starts", id)
+	}
+	l := List{index: x, blocks: t.blocks, at: int64(at.from), maskFrom: int64(at.maskFrom), maskTo: int64(at.maskTo)}
+	data, err := x.lists.Bytes(l.at, int64(at.to-at.from))
+	if err != nil {
+		return List{}, err
+	}
+	if l.raw, err = openList(data, x.superblocks); err != nil {
+		return List{}, l.corrupt(err)
+	}
+	return l, nil
+}
+
+// bounds returns where thing i starts and ends.
+func bounds(ends *eliasfano.List, i int) (from, to uint64) {
 	if i == 0 {
-		return start, ends.At(0)
+		return 0, ends.At(0)
 	}
 	return ends.At2(i - 1)
 }
@@ -170,7 +176,7 @@ func bounds(ends *eliasfano.List, i int, start uint64) (from, to uint64) {
 // List is the posting list of one n-gram: a view, safe for concurrent use.
 type List struct {
 	index            *Index
-	codes            *[maskClasses]maskTable
+	blocks           blockCounts
 	raw              rawList
 	at               int64 // in the postings section
 	maskFrom, maskTo int64 // in the masks section

@@ -144,7 +144,8 @@ func TestEmptyIndex(t *testing.T) {
 }
 
 func TestBuilderRefusesMisuse(t *testing.T) {
-	b := NewBuilder(Config{MaxBytes: 12 * unitSize})
+	const chunkBytes = chunkEntries * entrySize
+	b := NewBuilder(Config{MaxBytes: (groupCount + 1) * chunkBytes})
 	one := []ngram.ID{7}
 	if err := b.Add(5, one, []uint8{1}); err != nil {
 		t.Fatal(err)
@@ -162,14 +163,14 @@ func TestBuilderRefusesMisuse(t *testing.T) {
 		{"no mask", 6, one, nil, ErrMisuse},
 		{"empty mask", 6, one, []uint8{0}, ErrMisuse},
 		{"no n-gram", 6, []ngram.ID{ngram.Space}, []uint8{1}, ErrMisuse},
-		{"full", 6, []ngram.ID{1, 2, 3}, []uint8{1, 1, 1}, ErrFull},
+		{"full", 6, make([]ngram.ID, chunkEntries), slices.Repeat([]uint8{1}, chunkEntries), ErrFull},
 	}
 	for _, test := range tests {
 		if err := b.Add(test.superblock, test.ids, test.masks); !errors.Is(err, test.want) {
 			t.Errorf("%s: %v, want %v", test.name, err, test.want)
 		}
 	}
-	if b.Postings() != 1 || b.MemoryUsed() != unitSize {
+	if b.Postings() != 1 || b.MemoryUsed() != chunkBytes {
 		t.Errorf("%d postings in %d bytes", b.Postings(), b.MemoryUsed())
 	}
 	if err := b.Write(format.NewWriter(&bytes.Buffer{}), ContentTags, 5); !errors.Is(err, ErrMisuse) {

@@ -2,21 +2,25 @@ package postings
 
 import (
 	"errors"
+	"math"
 	"slices"
 )
 
 var errListSkips = errors.New("the skip array of a posting list does not ascend")
 
-// Iterator walks a posting list in ascending order of superblocks. It holds the one
-// block that is decoded, and allocates nothing. One goroutine at a time.
+// Iterator walks a posting list in ascending order of superblocks. It holds one
+// block, decoded as far as was sought in it, and allocates nothing. One goroutine at a time.
 type Iterator struct {
 	list   List
 	values [blockSize]uint32
-	block  []uint32 // the decoded part of values
-	number int      // of the block; -1 before the first one
-	i      int      // in the block
-	first  uint64   // least superblock that the block may hold
+	block  []uint32 // the part of values that the block takes
+	known  int      // values of the block that are decoded
+	reader blockReader
+	number int    // of the block; -1 before the first one
+	i      int    // in the block
+	first  uint64 // least superblock that the block may hold
 	masks  maskReader
+	loads  uint32 // blocks opened, of superblocks or of masks
 	done   bool
 	err    error
 }
@@ -30,9 +34,15 @@ func (l *List) Iterator(reuse *Iterator) *Iterator {
 	it := reuse
 	it.list = *l
 	it.block, it.number, it.i, it.first = nil, -1, 0, 0
-	it.done, it.err = false, nil
+	it.done, it.err, it.loads = false, nil, 0
 	it.masks.reset()
 	return it
+}
+
+// release lets go of the list, but not of the memory.
+func (it *Iterator) release() {
+	it.list, it.block, it.done = List{}, nil, true
+	it.masks.ends, it.masks.block.bits.data = nil, nil
 }
 
 // Next moves to the next posting and returns its superblock; false at the end or
@@ -66,7 +76,19 @@ func (it *Iterator) Mask() (uint8, error) {
 	if it.done || it.number < 0 {
 		return 0, it.err
 	}
-	mask, err := it.masks.at(&it.list, it.number, it.i)
+	return it.maskOf(it.number, it.i)
+}
+
+// maskOf returns mask i of a block, in which the iterator need not stand.
+func (it *Iterator) maskOf(number, i int) (uint8, error) {
+	var superblocks []uint32
+	if number == it.number {
+		superblocks = it.block[:it.known]
+	}
+	if number != it.masks.number {
+		it.loads++
+	}
+	mask, err := it.masks.at(&it.list, number, i, superblocks)
 	if err != nil && it.err == nil {
 		it.err = err
 	}
@@ -83,27 +105,43 @@ func (it *Iterator) value() uint32 { return it.block[it.i] }
 func (it *Iterator) step() bool {
 	if it.i+1 < len(it.block) {
 		it.i++
-		return true
+		return it.i < it.known || it.decode(math.MaxUint64)
 	}
 	if it.number+1 >= it.list.raw.blocks() {
 		return false
 	}
-	return it.load(it.number + 1)
+	return it.load(it.number+1) && it.decode(math.MaxUint64)
 }
 
-// load decodes a block and stands at its start.
+// load opens a block and stands at its start.
 func (it *Iterator) load(number int) bool {
 	if it.err != nil {
 		return false
 	}
-	block, err := it.list.raw.decode(number, &it.values)
+	it.loads++
+	block, err := it.reader.open(&it.list.raw, number, &it.values)
 	if err != nil {
-		it.err = it.list.corrupt(err)
-		it.block, it.number = nil, -1
-		return false
+		return it.fail(err)
 	}
 	it.block, it.number, it.i, it.first = block, number, 0, it.list.raw.firstOf(number)
+	it.known = it.reader.known(block)
 	return true
+}
+
+// decode decodes the block on until a value is at least x, or to its end.
+func (it *Iterator) decode(x uint64) bool {
+	if err := it.reader.until(x); err != nil {
+		return it.fail(err)
+	}
+	it.known = it.reader.known(it.block)
+	return true
+}
+
+// fail lets go of a block that is corrupt.
+func (it *Iterator) fail(err error) bool {
+	it.err = it.list.corrupt(err)
+	it.block, it.number = nil, -1
+	return false
 }
 
 // seek moves to the first superblock that is at least x, forward or back. At false
@@ -121,7 +159,12 @@ func (it *Iterator) seek(x uint32) bool {
 			return false
 		}
 	}
-	it.i = seekIn(it.block, it.i, x)
+	if it.known == 0 || it.block[it.known-1] < x {
+		if !it.decode(max(uint64(x), it.first)) {
+			return false
+		}
+	}
+	it.i = seekIn(it.block[:it.known], it.i, x)
 	return true
 }
 

@@ -1,6 +1,8 @@
 package postings
 
 import (
+	"math"
+	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -41,16 +43,24 @@ func decodeAll(l *rawList) (all []uint32, err error) {
 	return all, nil
 }
 
+// appendList encodes a list of an index of so many superblocks.
+func appendList(e *listEncoder, list []uint32, superblocks uint32) []byte {
+	var w bitWriter
+	e.append(&w, list, superblockBits(superblocks))
+	return slices.Clone(w.bytes())
+}
+
 func TestListRoundTrip(t *testing.T) {
 	var e listEncoder
-	used := map[coding]int{}
+	used := map[uint64]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		want := drawSuperblocks(t)
 		if len(want) == 0 {
 			t.Skip("nothing drawn")
 		}
-		data := e.append(nil, want)
-		l, err := openList(data, want[len(want)-1]+1)
+		last := want[len(want)-1]
+		data := appendList(&e, want, last+1)
+		l, err := openList(data, last+1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,55 +70,134 @@ func TestListRoundTrip(t *testing.T) {
 		}
 		for b := range l.blocks() {
 			if from, to := l.span(b); from < to {
-				used[coding(l.body[from]&7)]++
+				used[packedAt(l.data, from, 0, 1)]++
 			}
 		}
-		if _, err := openList(data, want[len(want)-1]); err == nil {
-			t.Fatal("a list beyond the index's superblocks opens")
+		if cut, err := openList(data[:len(data)-1], last+1); err == nil {
+			if _, err := decodeAll(&cut); err == nil {
+				t.Fatal("a list decodes without its last byte")
+			}
 		}
 	})
-	for code := range codings {
+	for _, code := range []uint64{codingGaps, codingRuns} {
 		if used[code] == 0 {
 			t.Errorf("coding %d was never chosen: %v", code, used)
 		}
 	}
 }
 
-// Every coding decodes what it encoded, chosen or not, in the size foreseen.
+// A list that says to go beyond its index is none.
+func TestListBeyondTheIndex(t *testing.T) {
+	data := appendList(new(listEncoder), []uint32{3, 900}, 1024)
+	if _, err := openList(data, 901); err != nil {
+		t.Error(err)
+	}
+	if _, err := openList(data, 900); err == nil {
+		t.Error("superblock 900 of 900 is accepted")
+	}
+}
+
+// Either coding decodes what it encoded, chosen or not, in the size foreseen.
 func TestEveryCoding(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		values := drawSuperblocks(t)
 		values = values[:min(len(values), blockSize)]
-		if len(values) < 2 {
+		n := len(values) - 1
+		if n < 1 {
 			t.Skip("too short")
 		}
 		first := uint64(rapid.Uint32Range(0, values[0]).Draw(t, "first"))
-		var e blockEncoder
-		e.measure(first, values)
-		if uint64(e.n) == e.span {
+		left := uint64(values[n]) - first - uint64(n)
+		if left == 0 {
 			t.Skip("no gap")
 		}
-		width, runs, bytes := e.scan()
-		k := rapid.UintRange(12, 31).Draw(t, "k")
-		check := func(code coding, param uint, data []byte, size uint64) {
+		var w bitWriter
+		w.room(blockSize * maxGapBits)
+		check := func(what string, decode func(*gapDecoder, *bitReader) error) {
 			got := slices.Clone(values)
-			clear(got[:e.n])
-			if err := decodeCoded(code, param, data, first, got); err != nil || !slices.Equal(got, values) {
-				t.Fatalf("coding %d: %v, %v, want %v", code, got, err, values)
+			clear(got[:n])
+			d := gapDecoder{next: first, last: uint64(values[n]), values: got[:n]}
+			r := bitReader{data: w.bytes()}
+			if err := decode(&d, &r); err != nil || !slices.Equal(got, values) || int(r.pos) != w.bitLen() {
+				t.Fatalf("%s: %v, %v in %d bits of %d, want %v", what, got, err, r.pos, w.bitLen(), values)
 			}
-			if uint64(len(data)) > size {
-				t.Fatalf("coding %d took %d bytes, foreseen %d", code, len(data), size)
+			w.reset()
+		}
+		scale, low := gapScale(left, n)
+		w.gaps(&gaps().codes[scale], low, uint32(first), values[:n])
+		if w.bitLen() > n*maxGapBits {
+			t.Fatalf("%d gaps took %d bits", n, w.bitLen())
+		}
+		check("gaps", func(d *gapDecoder, r *bitReader) error {
+			d.scale()
+			for range 3 {
+				x := rapid.Uint64Range(0, d.last).Draw(t, "until")
+				if err := d.until(r, x); err != nil {
+					return err
+				}
+				if len(d.values) > 0 && d.next <= x {
+					t.Fatalf("stands at %d, not at %d", d.next, x)
+				}
+			}
+			return d.until(r, math.MaxUint64)
+		})
+		w.runs(first, values[:n])
+		if w.bitLen() != runsBits(first, values[:n]) {
+			t.Fatalf("runs took %d bits, foreseen %d", w.bitLen(), runsBits(first, values[:n]))
+		}
+		check("runs", (*gapDecoder).runs)
+	})
+}
+
+// Every gap that a block of a scale may have has a code, up to the largest index.
+func TestEveryGapHasACode(t *testing.T) {
+	for n := 1; n < blockSize; n++ {
+		for shift := range 32 {
+			for _, left := range []uint64{1 << shift, 1<<shift | 1<<shift>>1, 2<<shift - 1} {
+				if left+uint64(n) >= MaxSuperblocks {
+					continue
+				}
+				scale, low := gapScale(left, n)
+				if k := bits.Len64(left>>low+1) - 1; k >= len(gapLengths[scale]) {
+					t.Fatalf("a gap of %d among %d values, at scale %d, has magnitude %d", left, n, scale, k)
+				}
 			}
 		}
-		check(codingPacked, width, appendPacked(nil, e.gaps[:e.n], width), byteLen(uint64(width)*uint64(e.n)))
-		check(codingRice, k, e.appendRice(nil, k), byteLen(e.riceBits(k)))
-		check(codingRuns, 0, e.appendRuns(nil), runs)
-		check(codingBytes, 0, e.appendBytes(nil), bytes)
-	})
+	}
+}
+
+// Prefix codes must use up all bits, so that whatever stands in a file decodes.
+func TestCodesAreComplete(t *testing.T) {
+	for scale, lengths := range gapLengths {
+		checkKraft(t, lengths, gapCodeBits)
+		if top := len(lengths) - 1; top > topMagnitude {
+			t.Errorf("scale %d goes up to magnitude %d, not %d", scale, top, topMagnitude)
+		}
+		for window, code := range gaps().decode[scale] {
+			if code.total == 0 {
+				t.Errorf("scale %d has no code for %010b", scale, window)
+			}
+		}
+	}
+}
+
+func checkKraft(t failer, lengths []uint8, limit uint) {
+	t.Helper()
+	kraft := 0
+	for _, length := range lengths {
+		if uint(length) > limit {
+			t.Fatalf("a code of %d bits", length)
+		}
+		kraft += 1 << (limit - uint(length))
+	}
+	if kraft != 1<<limit {
+		t.Fatalf("Kraft sum %d of %d", kraft, 1<<limit)
+	}
 }
 
 // FuzzList opens hostile bytes: whatever decodes must be a proper list.
 func FuzzList(f *testing.F) {
+	const superblocks = 1 << 20
 	var e listEncoder
 	long := make([]uint32, 700)
 	for i := range long {
@@ -117,12 +206,8 @@ func FuzzList(f *testing.F) {
 	slices.Sort(long)
 	long = slices.Compact(long)
 	for _, list := range [][]uint32{{0}, {7}, {1, 5, 6, 900}, long} {
-		f.Add(e.append(nil, list))
+		f.Add(appendList(&e, list, superblocks))
 	}
-	for code := range byte(codings) + 2 {
-		f.Add([]byte{5, 200, 1, code | 2<<3, 0x55, 0x12, 0xfe, 0xff, 3, 4, 5, 6, 7})
-	}
-	const superblocks = 1 << 20
 	f.Fuzz(func(t *testing.T, data []byte) {
 		l, err := openList(data, superblocks)
 		if err != nil {

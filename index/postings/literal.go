@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"sync"
 
 	"github.com/trawl-search/trawl/index/ngram"
 )
@@ -23,7 +24,7 @@ func (x *Index) Literal(windows []ngram.Window) (*Candidates, error) {
 
 // planned is one n-gram of a literal with the windows that have it.
 type planned struct {
-	list    List
+	list    *List
 	windows []ngram.Window
 }
 
@@ -31,35 +32,60 @@ func (x *Index) literal(windows []ngram.Window, followers int) (*Candidates, err
 	if len(windows) == 0 {
 		return nil, ErrNoWindows
 	}
-	plan, found, err := x.plan(windows)
+	p, ok := planners.Get().(*planner)
+	if !ok {
+		p = new(planner)
+	}
+	defer p.release()
+	found, err := p.lookup(x, windows)
 	if err != nil {
 		return nil, err
 	}
+	c := newCandidates()
 	if !found {
-		return &Candidates{done: true}, nil
+		c.done = true
+		return c, nil
 	}
-	return newCandidates(plan[0], plan[1:min(len(plan), followers+1)]), nil
+	c.begin(p.plan[0], p.plan[1:min(len(p.plan), followers+1)])
+	return c, nil
 }
 
-// plan looks up the n-grams, each once, and puts the rarest first. It reports false
-// when one does not occur.
-func (x *Index) plan(windows []ngram.Window) (plan []planned, found bool, err error) {
-	windows = slices.Clone(windows)
-	slices.SortStableFunc(windows, func(a, b ngram.Window) int { return cmp.Compare(a.ID, b.ID) })
-	for len(windows) > 0 {
+// planner is memory in which a literal's n-grams are looked up.
+type planner struct {
+	windows []ngram.Window
+	lists   []List
+	plan    []planned
+}
+
+// planners are those that were released.
+var planners sync.Pool
+
+func (p *planner) release() {
+	clear(p.lists)
+	planners.Put(p)
+}
+
+// lookup looks up the n-grams, each once, and puts the rarest first in plan. It
+// reports false when one does not occur.
+func (p *planner) lookup(x *Index, windows []ngram.Window) (found bool, err error) {
+	p.windows = append(p.windows[:0], windows...)
+	slices.SortStableFunc(p.windows, func(a, b ngram.Window) int { return cmp.Compare(a.ID, b.ID) })
+	p.lists, p.plan = slices.Grow(p.lists[:0], len(windows)), p.plan[:0]
+	for rest := p.windows; len(rest) > 0; {
 		n := 1
-		for n < len(windows) && windows[n].ID == windows[0].ID {
+		for n < len(rest) && rest[n].ID == rest[0].ID {
 			n++
 		}
-		list, found, err := x.Lookup(windows[0].ID)
+		list, found, err := x.Lookup(rest[0].ID)
 		if err != nil || !found {
-			return nil, false, err
+			return false, err
 		}
-		plan = append(plan, planned{list, windows[:n]})
-		windows = windows[n:]
+		p.lists = append(p.lists, list)
+		p.plan = append(p.plan, planned{&p.lists[len(p.lists)-1], rest[:n]})
+		rest = rest[n:]
 	}
-	slices.SortStableFunc(plan, func(a, b planned) int { return cmp.Compare(a.list.DF(), b.list.DF()) })
-	return plan, true, nil
+	slices.SortStableFunc(p.plan, func(a, b planned) int { return cmp.Compare(a.list.DF(), b.list.DF()) })
+	return true, nil
 }
 
 // relate says where the n-gram's windows must start. Windows of one offset share a
@@ -79,7 +105,7 @@ func (p *planned) relate(anchor ngram.Window) (related relation) {
 }
 
 // maxFollowers bounds the lists read besides the anchor's: the next rarest ones.
-const maxFollowers = 8
+const maxFollowers = 12
 
 // Candidates walks the superblocks in which a literal may be found. It allocates
 // nothing. One goroutine at a time.
@@ -94,14 +120,36 @@ type Candidates struct {
 	err        error
 }
 
-func newCandidates(lead planned, others []planned) *Candidates {
-	c := &Candidates{anchor: lead.windows[0], followers: make([]follower, len(others))}
-	lead.list.Iterator(&c.lead)
-	for i := range others {
-		others[i].list.Iterator(&c.followers[i].it)
-		c.followers[i].related = others[i].relate(c.anchor)
+// walks are Candidates that were released.
+var walks sync.Pool
+
+func newCandidates() *Candidates {
+	if c, ok := walks.Get().(*Candidates); ok {
+		return c
 	}
-	return c
+	return new(Candidates)
+}
+
+// begin makes the walk ready for the n-grams of a literal.
+func (c *Candidates) begin(lead planned, others []planned) {
+	c.anchor = lead.windows[0]
+	lead.list.Iterator(&c.lead)
+	c.followers = slices.Grow(c.followers, len(others))[:len(others)]
+	for i := range others {
+		c.followers[i].reset(&others[i], c.anchor)
+	}
+}
+
+// Release gives the memory back for another literal. The Candidates must not be used
+// any more.
+func (c *Candidates) Release() {
+	c.lead.release()
+	for i := range c.followers {
+		c.followers[i].it.release()
+	}
+	c.followers = c.followers[:0]
+	c.exhaustive, c.started, c.done, c.blocks, c.err = false, false, false, 0, nil
+	walks.Put(c)
 }
 
 // Cost is the number of superblocks that hold the anchor window: the most
@@ -176,8 +224,10 @@ func (c *Candidates) meet() (next uint32, more bool) {
 		if f.idle {
 			continue
 		}
-		if ok, next, more := f.meet(superblock); !ok {
-			c.judge(f, true)
+		loads := f.it.loads
+		ok, next, more := f.meet(superblock)
+		c.pay(f, loads, !ok)
+		if !ok {
 			return next, more
 		}
 	}
@@ -192,8 +242,9 @@ func (c *Candidates) match() uint8 {
 		if f.idle {
 			continue
 		}
+		loads := f.it.loads
 		blocks, err = f.allow(blocks)
-		c.judge(f, blocks == 0)
+		c.pay(f, loads, blocks == 0)
 	}
 	if err != nil {
 		c.err = err
@@ -202,10 +253,10 @@ func (c *Candidates) match() uint8 {
 	return blocks
 }
 
-// judge counts whether a follower refused the lead's superblock.
-func (c *Candidates) judge(f *follower, refused bool) {
+// pay counts an answer of a follower that had decoded so many blocks before.
+func (c *Candidates) pay(f *follower, loads uint32, refused bool) {
 	if !c.exhaustive {
-		f.worth.judge(refused)
+		f.worth.pay(f.it.loads-loads, refused)
 	}
 }
 

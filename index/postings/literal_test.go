@@ -65,13 +65,16 @@ func (m *model) checkLiteral(t failer, literal string, caseSensitive bool, rando
 	}
 	full.exhaustive = true
 	exact := walk(t, full, random)
-	if want := m.candidates(windows, full.anchor); !maps.Equal(exact, want) {
+	anchor := full.anchor
+	full.Release()
+	if want := m.candidates(windows, anchor); !maps.Equal(exact, want) {
 		t.Fatalf("%q: candidates %v, the rule gives %v", literal, exact, want)
 	}
 	c, err := m.index.Literal(windows)
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer c.Release()
 	m.checkUsual(t, walk(t, c, random), exact, c)
 	return m.checkMatches(t, literal, caseSensitive, c, exact)
 }

@@ -7,20 +7,25 @@ type maskReader struct {
 	ends   []byte // packed, of every block but the last one
 	start  int64  // of the first block in the masks section
 	number int    // of the block that is open; -1 for none
+	known  int    // superblocks that it has been told
 	block  maskBlock
 }
 
 // reset makes the reader ready for another list.
 func (r *maskReader) reset() { r.opened, r.number = false, -1 }
 
-// at returns mask i of block number of the list.
-func (r *maskReader) at(l *List, number, i int) (uint8, error) {
+// at returns mask i of block number of the list. superblocks are those of the block, up to
+// i at least, or nil when they are not at hand.
+func (r *maskReader) at(l *List, number, i int, superblocks []uint32) (uint8, error) {
 	if number != r.number {
 		if err := r.open(l, number); err != nil {
 			return 0, err
 		}
 	}
-	mask, err := r.block.at(i)
+	if err := r.learn(l, i, superblocks); err != nil {
+		return 0, err
+	}
+	mask, err := r.block.at(i, l.blocks)
 	if err != nil {
 		r.number = -1
 		return 0, l.index.masks.Corruptf(l.maskFrom, "%v", err)
@@ -32,24 +37,41 @@ func (r *maskReader) open(l *List, number int) error {
 	if err := r.openEnds(l); err != nil {
 		return err
 	}
-	from, to := r.start, l.maskTo
+	from, to := uint64(0), uint64(l.maskTo-r.start)*8
 	if number > 0 {
-		from += int64(packedAt(r.ends, number-1, r.width))
+		from = packedAt(r.ends, 0, number-1, r.width)
 	}
 	if number < l.raw.blocks()-1 {
-		to = r.start + int64(packedAt(r.ends, number, r.width))
+		to = min(to, packedAt(r.ends, 0, number, r.width))
 	}
-	if to > l.maskTo {
-		return l.index.masks.Corruptf(r.start, "a block of masks ends at %d, its list at %d", to, l.maskTo)
+	if from > to {
+		return l.index.masks.Corruptf(r.start, "a block of masks starts at bit %d and ends at bit %d", from, to)
 	}
-	data, err := l.index.masks.Bytes(from, to-from)
+	first := r.start + int64(from/8)
+	data, err := l.index.masks.Bytes(first, r.start+int64(byteLen(to))-first)
 	if err != nil {
 		return err
 	}
-	if err := r.block.reset(l.codes, data); err != nil {
-		return l.index.masks.Corruptf(from, "%v", err)
+	r.block.reset(data, uint(from%8), uint(to-from/8*8))
+	r.number, r.known = number, 0
+	return nil
+}
+
+// learn makes sure that the block has its superblocks up to i.
+func (r *maskReader) learn(l *List, i int, superblocks []uint32) error {
+	if i < r.known {
+		return nil
 	}
-	r.number = number
+	if i < len(superblocks) {
+		r.known += copy(r.block.superblocks[r.known:], superblocks[r.known:])
+		return nil
+	}
+	block, err := l.raw.decode(r.number, &r.block.superblocks)
+	if err != nil {
+		r.number = -1
+		return l.corrupt(err)
+	}
+	r.known = len(block)
 	return nil
 }
 

@@ -8,94 +8,94 @@ import (
 	"pgregory.net/rapid"
 )
 
-func openMaskTables(data []byte) (tables [maskClasses]maskTable, used int, err error) {
-	for class := range tables {
-		var size int
-		if tables[class], size, err = openMaskTable(data[used:]); err != nil {
-			return tables, used, err
+// drawMasks draws the superblocks of a block of postings, the counts of blocks of
+// all superblocks, and masks that fit them.
+func drawMasks(t *rapid.T) (superblocks []uint32, counts, masks []uint8) {
+	some := rapid.SampledFrom([]*rapid.Generator[uint8]{
+		rapid.Uint8Range(1, 255), rapid.SampledFrom([]uint8{1, 2, 4, 8, 16, 32, 64, 128}), rapid.Just(uint8(255)),
+		rapid.SampledFrom([]uint8{1, 3, 7, 255}),
+	}).Draw(t, "kind")
+	for _, mask := range rapid.SliceOfN(some, 1, 3*blockSize).Draw(t, "masks") {
+		for range rapid.IntRange(0, 1).Draw(t, "without") {
+			counts = append(counts, 0)
 		}
-		used += size
+		count := rapid.SampledFrom([]uint8{1, 3, 7, 8, 8, 8, 8}).Draw(t, "blocks")
+		if mask &= 1<<count - 1; mask == 0 {
+			mask = 1
+		}
+		superblocks, masks = append(superblocks, uint32(len(counts))), append(masks, mask)
+		counts = append(counts, count)
 	}
-	return tables, used, nil
+	return superblocks, counts, masks
 }
 
 func TestMasksRoundTrip(t *testing.T) {
+	var e maskEncoder
 	rapid.Check(t, func(t *rapid.T) {
-		var e maskEncoder
-		some := rapid.SampledFrom([]*rapid.Generator[uint8]{
-			rapid.Uint8Range(1, 255), rapid.SampledFrom([]uint8{1, 2, 4, 8, 16, 32, 64, 128}), rapid.Just(uint8(255)),
-			rapid.SampledFrom([]uint8{1, 3, 7, 255}),
-		})
-		var blocks [][]uint8
-		for range rapid.IntRange(1, 6).Draw(t, "blocks") {
-			masks := rapid.SliceOfN(some.Draw(t, "kind"), 1, blockSize).Draw(t, "masks")
-			blocks = append(blocks, masks)
-			e.count(masks)
+		superblocks, counts, masks := drawMasks(t)
+		var w bitWriter
+		e.append(&w, counts, superblocks, masks)
+		n := min(len(masks), blockSize)
+		from, to := uint(0), uint(w.len())*8
+		if len(masks) > blockSize {
+			width := uint(w.data[0])
+			from = 8 * (1 + uint(byteLen(uint64(len(masks)-1)/blockSize*uint64(width))))
+			to = from + uint(packedAt(w.bytes(), 8, 0, width))
 		}
-		head := e.build(nil)
-		tables, used, err := openMaskTables(head)
-		if err != nil || used != len(head) {
-			t.Fatalf("tables of %d bytes: %d, %v", len(head), used, err)
-		}
-		var b maskBlock
-		for _, want := range blocks {
-			if err := b.reset(&tables, e.append(nil, want)); err != nil {
-				t.Fatal(err)
-			}
-			for i, mask := range slices.Backward(want) {
-				if got, err := b.at(i); err != nil || got != mask {
-					t.Fatalf("mask %d is %08b, %v, want %08b", i, got, err, mask)
-				}
+		b := new(maskBlock)
+		copy(b.superblocks[:], superblocks)
+		b.reset(w.bytes(), from, to)
+		packed := blockCounts(appendBlockCounts(nil, counts))
+		for i, mask := range slices.Backward(masks[:n]) {
+			if got, err := b.at(i, packed); err != nil || got != mask {
+				t.Fatalf("mask %d is %08b, %v, want %08b", i, got, err, mask)
 			}
 		}
 	})
+}
+
+// The masks of any superblock have a complete code in every class.
+func TestMaskCodesAreComplete(t *testing.T) {
+	for class := range maskClasses {
+		for blocks := 1; blocks <= maskBlocks; blocks++ {
+			var lengths []uint8
+			for mask := 1; mask < 1<<blocks; mask++ {
+				lengths = append(lengths, uint8(masks().codes[class][blocks-1][mask]%(1<<codeLengthBits)))
+			}
+			checkKraft(t, lengths, maskCodeBits)
+		}
+	}
 }
 
 func TestCodeLengthsAreBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var counts [256]uint64
-		n := rapid.IntRange(0, 255).Draw(t, "symbols")
+		weights := make([]uint64, rapid.IntRange(1, 255).Draw(t, "symbols"))
 		skew := rapid.SampledFrom([]float64{0, 0.1, 0.7, 1, 2}).Draw(t, "skew")
-		for i := range n {
-			counts[1+i] = 1 + uint64(math.Min(math.Exp(skew*float64(i)), 1e15))
+		for i := range weights {
+			weights[i] = 1 + uint64(math.Min(math.Exp(skew*float64(i)), 1e15))
 		}
-		lengths := codeLengths(&counts)
-		kraft := 0
-		for symbol, length := range lengths {
-			if (length > 0) != (counts[symbol] > 0) || length > maxCodeBits {
-				t.Fatalf("symbol %d with count %d has a code of %d bits", symbol, counts[symbol], length)
-			}
-			if length > 0 {
-				kraft += 1 << (maxCodeBits - length)
-			}
-		}
-		if kraft > 1<<maxCodeBits || n > 1 && kraft != 1<<maxCodeBits {
-			t.Fatalf("Kraft sum %d", kraft)
-		}
+		checkKraft(t, codeLengths(weights, maskCodeBits), maskCodeBits)
 	})
 }
 
-// FuzzMasks reads hostile tables and blocks.
+// FuzzMasks reads hostile blocks.
 func FuzzMasks(f *testing.F) {
-	var e maskEncoder
-	for class := range uint8(maskClasses) {
-		e.count([]uint8{1<<class | 1, 1 << class, 0xff << class})
-	}
-	head := e.build(nil)
-	f.Add(head, e.append(nil, []uint8{1, 3, 1}))
-	f.Add(head, []byte{0xff, 0xff, 0xff})
-	f.Fuzz(func(t *testing.T, head, block []byte) {
-		tables, _, err := openMaskTables(head)
-		if err != nil {
-			return
+	f.Add([]byte{0xff, 0xff, 0xff}, []byte{0x88, 0x80, 0x08})
+	f.Add([]byte{1, 2, 3, 4, 5, 6, 7, 8, 9}, []byte{0x99, 0x12, 0x34, 0x56, 0x78})
+	f.Fuzz(func(t *testing.T, data, counts []byte) {
+		b := new(maskBlock)
+		n := min(2*len(counts), blockSize)
+		for i := range n {
+			b.superblocks[i] = uint32(i)
 		}
-		var b maskBlock
-		if b.reset(&tables, block) != nil {
-			return
-		}
-		for i := range blockSize {
-			if _, err := b.at(i); err != nil {
+		b.reset(data, 0, uint(len(data))*8)
+		for i := range n {
+			mask, err := b.at(i, counts)
+			if err != nil {
 				return
+			}
+			if count := blockCounts(counts).at(uint32(i)); mask == 0 || count > maskBlocks || int(mask)>>count != 0 {
+				t.Fatalf("mask %08b in a superblock of %d blocks", mask, count)
 			}
 		}
 	})

@@ -4,9 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"github.com/trawl-search/trawl/index/eliasfano"
 	"github.com/trawl-search/trawl/index/format"
-	"github.com/trawl-search/trawl/index/ngram"
 )
 
 // Tags names the three sections of an index.
@@ -30,142 +28,123 @@ const (
 
 // scratch is the memory that writing needs, kept for the next index.
 type scratch struct {
-	list        listEncoder
-	masks       maskEncoder
-	superblocks []uint32
-	maskBytes   []uint8
-	ids         []uint64
-	listEnds    []uint64
-	maskEnds    []uint64
-	piece       []byte
+	sorted sorted
+	list   listEncoder
+	lists  bitWriter
+	mask   maskEncoder
+	masks  pieces
+	table  tableWriter
 }
 
 // Write writes the index of a text of that many superblocks, which must be more than
-// any that was added, as three sections. It streams them in pieces of about 64 KiB.
-// The postings stay; call Reset to start the next index.
+// any that was added, as three sections. It streams the posting lists in pieces of about
+// 64 KiB, and holds the masks until the lists are written, in the memory of the postings:
+// afterwards the Builder is as after Reset. So it is after errors but ErrMisuse.
 func (b *Builder) Write(w *format.Writer, tags Tags, superblocks uint32) error {
-	if superblocks < b.next || superblocks > MaxSuperblocks {
-		return fmt.Errorf("%w: an index of %d superblocks, of which %d are taken", ErrMisuse, superblocks, b.next)
+	if superblocks < uint32(len(b.blocks)) || superblocks > MaxSuperblocks {
+		return fmt.Errorf("%w: an index of %d superblocks, of which %d are taken", ErrMisuse, superblocks, len(b.blocks))
 	}
-	s := &b.scratch
-	s.reset()
-	if err := b.writePostings(w, tags.Postings); err != nil {
+	defer b.Reset()
+	b.skipTo(superblocks)
+	if err := b.writeLists(w, tags.Postings); err != nil {
 		return fmt.Errorf("write posting lists: %w", err)
 	}
-	if err := b.writeMasks(w, tags.Masks); err != nil {
+	if err := b.scratch.masks.write(w, tags.Masks); err != nil {
 		return fmt.Errorf("write masks of postings: %w", err)
 	}
-	if err := b.writeTable(w, tags.Ngrams, superblocks); err != nil {
-		return fmt.Errorf("write the n-gram offset table: %w", err)
-	}
-	return nil
+	return b.scratch.table.write(w, tags.Ngrams, b.blocks, b.postings)
 }
 
-func (s *scratch) reset() {
-	s.ids, s.listEnds, s.maskEnds = s.ids[:0], s.listEnds[:0], s.maskEnds[:0]
-	s.masks.counts = [maskClasses][256]uint64{}
-}
-
-// collect returns the postings of one n-gram; they are valid until the next call.
-func (b *Builder) collect(id ngram.ID) ([]uint32, []uint8) {
-	c := &b.chains[id]
+// writeLists writes the posting lists, and collects the masks.
+func (b *Builder) writeLists(w *format.Writer, tag format.Tag) error {
 	s := &b.scratch
-	if int(c.df) > len(s.superblocks) {
-		s.superblocks = make([]uint32, c.df+c.df/4)
-		s.maskBytes = make([]uint8, c.df+c.df/4)
-	}
-	superblocks, masks := s.superblocks[:c.df], s.maskBytes[:c.df]
-	c.collect(&b.pool, superblocks, masks)
-	return superblocks, masks
-}
-
-// writePostings writes the posting lists, and counts the masks for their codes.
-func (b *Builder) writePostings(w *format.Writer, tag format.Tag) error {
-	s := &b.scratch
-	p := piece{w: w, data: s.piece[:0]}
+	s.table.reset()
+	s.masks.reset()
+	s.lists.reset()
+	s.sorted.room(&b.groups)
 	_ = w.Begin(tag, format.Required) // the writer's errors stay until End
-	for id := range b.chains {
-		if b.chains[id].df == 0 {
-			continue
+	written := uint64(0)
+	for number := range b.groups.groups {
+		s.sorted.sort(&b.groups, number)
+		s.masks.free = append(s.masks.free, b.groups.groups[number].chunks...)
+		start := 0
+		for i, end := range &s.sorted.ends {
+			if start == end {
+				continue
+			}
+			b.encode(s.sorted.superblocks[start:end], s.sorted.masks[start:end])
+			s.table.add(uint64(number*groupSize+i), written+uint64(s.lists.len()), s.masks.len())
+			s.masks.store()
+			start = end
+			if s.lists.len() >= pieceSize {
+				_, _ = w.Write(s.lists.bytes())
+				written += uint64(s.lists.len())
+				s.lists.reset()
+			}
 		}
-		superblocks, masks := b.collect(ngram.ID(id))
-		p.data = s.list.append(p.data, superblocks)
-		for len(masks) > 0 {
-			n := min(blockSize, len(masks))
-			s.masks.count(masks[:n])
-			masks = masks[n:]
-		}
-		s.ids = append(s.ids, uint64(id))
-		s.listEnds = append(s.listEnds, p.end())
 	}
-	return p.close(s)
+	_, _ = w.Write(s.lists.bytes())
+	return w.End()
 }
 
-func (b *Builder) writeMasks(w *format.Writer, tag format.Tag) error {
+// encode appends the list and the masks of one n-gram.
+func (b *Builder) encode(superblocks []uint32, masks []uint8) {
 	s := &b.scratch
-	p := piece{w: w}
-	_ = w.Begin(tag, format.Required)
-	p.data = s.masks.build(s.piece[:0])
-	for _, id := range s.ids {
-		_, masks := b.collect(ngram.ID(id))
-		p.data = s.masks.append(p.data, masks)
-		s.maskEnds = append(s.maskEnds, p.end())
-	}
-	return p.close(s)
+	s.list.append(&s.lists, superblocks, superblockBits(uint32(len(b.blocks))))
+	s.mask.append(&s.masks.last, b.blocks, superblocks, masks)
 }
 
-func (b *Builder) writeTable(w *format.Writer, tag format.Tag, superblocks uint32) error {
-	s := &b.scratch
-	data := s.piece[:0]
-	data = append(data, layoutVersion)
-	data = binary.LittleEndian.AppendUint32(data, superblocks)
-	data = binary.LittleEndian.AppendUint64(data, b.postings)
-	var err error
-	for _, list := range []struct {
-		values   []uint64
-		universe uint64
-	}{{s.ids, ngram.Space}, {s.listEnds, universe(s.listEnds)}, {s.maskEnds, universe(s.maskEnds)}} {
-		if data, err = eliasfano.Append(data, list.values, list.universe); err != nil {
-			return fmt.Errorf("encode %d values below %d: %w", len(list.values), list.universe, err)
+// pieces collects a section in chunks that are not used any more: those of the
+// groups that are written. What it holds is less than what their postings took.
+type pieces struct {
+	last       bitWriter // what does not fill a chunk, or few
+	full, free []*chunk
+}
+
+func (p *pieces) reset() {
+	p.last.reset()
+	p.full, p.free = p.full[:0], p.free[:0]
+}
+
+// len is the number of bytes collected.
+func (p *pieces) len() uint64 {
+	return uint64(len(p.full))*chunkEntries*entrySize + uint64(p.last.len())
+}
+
+// store moves what has become long into chunks; it ends in a whole byte.
+func (p *pieces) store() {
+	if p.last.len() < pieceSize {
+		return
+	}
+	data := p.last.bytes()
+	for ; len(data) >= chunkEntries*entrySize; data = data[chunkEntries*entrySize:] {
+		to := p.take()
+		for i := range to {
+			to[i] = binary.LittleEndian.Uint32(data[i*entrySize:])
 		}
+		p.full = append(p.full, to)
 	}
-	s.piece = data
-	return w.WriteSection(tag, format.Required, data)
+	p.last.at = copy(p.last.data, data)
 }
 
-// universe is one more than the last of the ends.
-func universe(ends []uint64) uint64 {
-	if len(ends) == 0 {
-		return 0
+func (p *pieces) take() *chunk {
+	if len(p.free) == 0 {
+		return new(chunk)
 	}
-	return ends[len(ends)-1] + 1
+	c := p.free[len(p.free)-1]
+	p.free = p.free[:len(p.free)-1]
+	return c
 }
 
-// piece collects what is appended to a section and writes it now and then.
-type piece struct {
-	w       *format.Writer
-	data    []byte
-	written uint64
-}
-
-// end returns where in the section the data ends, writing it if it is enough.
-func (p *piece) end() uint64 {
-	end := p.written + uint64(len(p.data))
-	if len(p.data) >= pieceSize {
-		p.flush()
+func (p *pieces) write(w *format.Writer, tag format.Tag) error {
+	_ = w.Begin(tag, format.Required) // the writer's errors stay until End
+	var data [chunkEntries * entrySize]byte
+	for _, chunk := range p.full {
+		for i, v := range chunk {
+			binary.LittleEndian.PutUint32(data[i*entrySize:], v)
+		}
+		_, _ = w.Write(data[:])
 	}
-	return end
-}
-
-func (p *piece) flush() {
-	_, _ = p.w.Write(p.data) // the writer's errors stay until End
-	p.written += uint64(len(p.data))
-	p.data = p.data[:0]
-}
-
-// close writes what is left, gives the memory back and ends the section.
-func (p *piece) close(s *scratch) error {
-	p.flush()
-	s.piece = p.data
-	return p.w.End()
+	_, _ = w.Write(p.last.bytes())
+	return w.End()
 }

@@ -3,7 +3,9 @@
 // The tiers are zoekt's (its index/score.go and the constants its page explains): a
 // match of the file's base name outweighs a match of a whole word in the
 // content, which outweighs a part of a word. Within a tier, documents that
-// match more of the query's atoms and match them more often come first.
+// match more of the query's atoms and match them more often come first. How often
+// counts up to Enough only: scores have a maximum that documents reach, so that a
+// search for the best can end before it has seen them all (see Ceiling).
 // Scores depend on the document and the query alone, never on the shard, so
 // that scores from different shards compare.
 package rank
@@ -103,10 +105,13 @@ var (
 
 const (
 	atomScore      = 400 // for a document in which every atom has a range
-	frequencyScore = 100 // approached as matches grow; half of it at frequencyHalf
-	frequencyHalf  = 5
+	frequencyScore = 100 // for a document with Enough matches
 	lowPriority    = 0.5
 )
+
+// Enough is how many matches are as good as any number of them. A document that
+// says a word eight times is about it; more say how long the document is.
+const Enough = 8
 
 // Score returns the document's score: at least 0, higher is better.
 func (d Document) Score() float64 {
@@ -122,7 +127,21 @@ func (d Document) atoms() float64 {
 }
 
 func (d Document) frequency() float64 {
-	return frequencyScore * float64(d.Matches) / float64(d.Matches+frequencyHalf)
+	return frequencyScore * float64(min(d.Matches, Enough)) / Enough
+}
+
+// Ceiling is the highest score of a document with that name: no other Document
+// with it, with matches in its content only if content says so, is above it, and
+// some reach it.
+func Ceiling(content bool, name Name, lowPriority bool) float64 {
+	d := Document{Name: name, LowPriority: lowPriority}
+	if content {
+		d.Content = Word
+	}
+	if content || name > NoName {
+		d.Matched, d.Atoms, d.Matches = 1, 1, Enough
+	}
+	return d.Score()
 }
 
 // Explain returns the parts of Score in words.

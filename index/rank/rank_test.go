@@ -57,7 +57,7 @@ func TestScoreIsMonotone(t *testing.T) {
 			Content: Quality(rapid.IntRange(0, 2).Draw(t, "content")),
 			Name:    Name(rapid.IntRange(0, 3).Draw(t, "name")),
 			Atoms:   rapid.IntRange(1, 5).Draw(t, "atoms"),
-			Matches: rapid.IntRange(0, 1000).Draw(t, "matches"),
+			Matches: rapid.IntRange(0, Enough-1).Draw(t, "matches"),
 		}
 		d.Matched = rapid.IntRange(0, d.Atoms-1).Draw(t, "matched")
 		d.LowPriority = true
@@ -73,6 +73,38 @@ func TestScoreIsMonotone(t *testing.T) {
 			if b.Score() < d.Score() || b.Score() == d.Score() && d.Score() > 0 {
 				t.Fatalf("%s better, score %v not above %v", name, b.Score(), d.Score())
 			}
+		}
+	})
+}
+
+// TestCeilingIsTheMaximum draws documents: none is above its ceiling, and the
+// best of its kind is at it.
+func TestCeilingIsTheMaximum(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := Document{
+			Name:        Name(rapid.IntRange(0, 4).Draw(t, "name")),
+			LowPriority: rapid.Bool().Draw(t, "low"),
+			Atoms:       rapid.IntRange(1, 7).Draw(t, "atoms"),
+		}
+		content := rapid.Bool().Draw(t, "content")
+		if content {
+			d.Content = Quality(rapid.IntRange(0, 3).Draw(t, "quality"))
+		}
+		if d.Content > None || d.Name > NoName {
+			d.Matched, d.Matches = rapid.IntRange(0, d.Atoms).Draw(t, "matched"), rapid.IntRange(0, 1000).Draw(t, "matches")
+		}
+		ceiling := Ceiling(content, d.Name, d.LowPriority)
+		if d.Score() > ceiling {
+			t.Fatalf("%+v scores %v, the ceiling is %v", d, d.Score(), ceiling)
+		}
+		if content {
+			d.Content = Word
+		}
+		if content || d.Name > NoName {
+			d.Matched, d.Matches = d.Atoms, Enough
+		}
+		if d.Score() != ceiling {
+			t.Fatalf("%+v scores %v, the ceiling of %v cannot be reached", d, d.Score(), ceiling)
 		}
 	})
 }

@@ -1,7 +1,6 @@
 package regex
 
 import (
-	"iter"
 	"regexp/syntax"
 	"sync"
 	"sync/atomic"
@@ -62,12 +61,15 @@ func (a *automata) Find(text []byte, from int) (start, end int, ok bool) {
 }
 
 // ranges finds all matches with the same states in hand.
-func (a *automata) ranges(text []byte) iter.Seq2[int, int] {
-	return func(yield func(start, end int) bool) {
-		p := a.take()
-		defer a.pool.Put(p)
-		find := func(text []byte, from int) (start, end int, ok bool) { return a.findOr(p, text, from) }
-		successive(find, text)(yield)
+func (a *automata) ranges(text []byte, from int, yield func(start, end int) bool) {
+	p := a.take()
+	defer a.pool.Put(p)
+	for from <= len(text) {
+		start, end, ok := a.findOr(p, text, from)
+		if !ok || start < end && !yield(start, end) {
+			return
+		}
+		from = following(text, start, end)
 	}
 }
 

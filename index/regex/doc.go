@@ -9,6 +9,9 @@
 //
 //	Analyze       which literals a text must hold to be matched (for the n-gram index)
 //	LiteralOf     the literal that the whole expression is
+//	LiteralsOf    the literals of which the whole expression is an alternation
+//	ReachOf       how much of the text around a needed literal decides a match
+//	Extent        how far matches go on over the lines beside a place
 //	FixedLiteral  a literal that every match holds at the same offset
 //	MinLen        the fewest bytes of a match; MaxLen the most, if there is a bound
 //	CrossesLines  whether a match can hold a newline
@@ -19,7 +22,8 @@
 //
 // # The engine
 //
-// An expression becomes two programs of nodes, one that reads forwards and one
+// A literal or an alternation of literals is looked for as such (index/literal).
+// Another expression becomes two programs of nodes, one that reads forwards and one
 // that reads backwards (program.go), over classes of runes that it does not
 // tell apart (classes.go). A deterministic automaton is made of each while it
 // runs: its states are lists of nodes in the order of preference (state.go),
@@ -27,8 +31,8 @@
 // Forwards it finds where the leftmost match of the preferred alternative ends,
 // backwards the leftmost start of a match with that end (search.go). What
 // stands on both sides of a place decides ^, $, \A, \z,  and \B (look.go).
-// While nothing has begun, the search jumps to the next literal or byte that a
-// match needs (skip.go).
+// While nothing has begun, the search jumps to the next literal that a match
+// needs (skip.go), or to the next bytes with which one can begin (prefix.go).
 //
 // Text is read rune by rune, where a byte below 0x80 is one by itself and a byte
 // that is not UTF-8 is U+FFFD: exactly as the standard library reads it, in both

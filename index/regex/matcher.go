@@ -4,6 +4,8 @@ import (
 	"iter"
 	"regexp/syntax"
 	"unicode/utf8"
+
+	finder "github.com/trawl-search/trawl/index/literal"
 )
 
 // Matcher finds the matches of one expression. It may be used concurrently.
@@ -16,10 +18,14 @@ type Matcher interface {
 	Find(text []byte, from int) (start, end int, ok bool)
 }
 
-// NewMatcher compiles the expression: into automata whose states are made as
-// texts need them, or, where it is too large for those, with the standard
-// library. Both find the same. The error is that of Compile.
+// NewMatcher compiles the expression: literals, and alternations of them, into a
+// search for those, others into automata whose states are made as texts need
+// them, or, where it is too large for those, with the standard library. All
+// find the same. The error is that of Compile.
 func NewMatcher(tree *syntax.Regexp, caseSensitive bool) (Matcher, error) {
+	if literals, ok := LiteralsOf(tree, caseSensitive); ok && worthFinding(literals) {
+		return newFinder(literals), nil
+	}
 	l, err := newLibrary(tree, caseSensitive)
 	if err != nil {
 		return nil, err
@@ -30,27 +36,55 @@ func NewMatcher(tree *syntax.Regexp, caseSensitive bool) (Matcher, error) {
 	return l, nil
 }
 
-// Ranges gives the successive matches in text that are not empty, as start and
-// end: what FindAllIndex of the standard library gives, less the empty ones.
-func Ranges(m Matcher, text []byte) iter.Seq2[int, int] {
-	if a, ok := m.(*automata); ok {
-		return a.ranges(text)
-	}
-	return successive(m.Find, text)
+// worthFinding tells whether a search for literals is faster than an automaton:
+// of several, those that are too short have no table.
+func worthFinding(literals []Literal) bool {
+	return len(literals) == 1 || each(literals, func(l Literal) bool { return len(l.Text) >= minLookup })
 }
 
-func successive(find func(text []byte, from int) (start, end int, ok bool), text []byte) iter.Seq2[int, int] {
-	return func(yield func(start, end int) bool) {
-		for from := 0; from <= len(text); {
-			start, end, ok := find(text, from)
-			if !ok || start < end && !yield(start, end) {
-				return
-			}
-			from = end
-			if start == end {
-				_, size := utf8.DecodeRune(text[end:])
-				from += max(size, 1)
-			}
-		}
+// newFinder finds the first of the literals at the leftmost place of any.
+func newFinder(literals []Literal) Matcher {
+	if len(literals) == 1 {
+		return finder.New(literals[0].Text, literals[0].CaseSensitive)
 	}
+	patterns := make([]finder.Pattern, len(literals))
+	for i, l := range literals {
+		patterns[i] = finder.Pattern(l)
+	}
+	return finder.NewSet(patterns)
+}
+
+// Ranges gives the successive matches in text that are not empty, as start and
+// end: what FindAllIndex of the standard library gives, less the empty ones. It
+// allocates nothing.
+func Ranges(m Matcher, text []byte) iter.Seq2[int, int] { return RangesFrom(m, text, 0) }
+
+// RangesFrom gives those that Find gives from a place on.
+func RangesFrom(m Matcher, text []byte, from int) iter.Seq2[int, int] {
+	return func(yield func(start, end int) bool) { // small enough to be inlined into the caller's loop
+		ranges(m, text, from, yield)
+	}
+}
+
+func ranges(m Matcher, text []byte, from int, yield func(start, end int) bool) {
+	if a, ok := m.(*automata); ok {
+		a.ranges(text, from, yield)
+		return
+	}
+	for from <= len(text) {
+		start, end, ok := m.Find(text, from)
+		if !ok || start < end && !yield(start, end) {
+			return
+		}
+		from = following(text, start, end)
+	}
+}
+
+// following is where the search goes on after a match.
+func following(text []byte, start, end int) int {
+	if start < end {
+		return end
+	}
+	_, size := utf8.DecodeRune(text[end:])
+	return end + max(size, 1)
 }

@@ -159,8 +159,8 @@ func implies(a, b Needs) bool {
 	return false
 }
 
-func each(needs []Needs, ok func(Needs) bool) bool {
-	return !slices.ContainsFunc(needs, func(n Needs) bool { return !ok(n) })
+func each[N any](all []N, ok func(N) bool) bool {
+	return !slices.ContainsFunc(all, func(n N) bool { return !ok(n) })
 }
 
 // contains tells whether a text that holds n must hold o.

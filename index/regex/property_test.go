@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
@@ -219,4 +220,35 @@ func FuzzAnalyze(f *testing.F) {
 			t.Fatalf("%q in %q: %v, %q gives %v", got, text, b, source, a)
 		}
 	})
+}
+
+// sample is an expression and a text that is made to match it, nearly.
+type sample struct {
+	tree          *syntax.Regexp
+	text          []byte
+	caseSensitive bool
+}
+
+// TestManyPairs checks ten thousand pairs, others in every run. A failure names
+// the seed, which gives the same pair again.
+func TestManyPairs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("ten thousand expressions take long")
+	}
+	draw := rapid.Custom(func(t *rapid.T) sample {
+		p := sample{tree: drawTree(t, 4), caseSensitive: rapid.Bool().Draw(t, "case")}
+		p.text = slices.Concat(drawNoise(t), drawText(t, nil, p.tree, !p.caseSensitive), drawNoise(t))
+		return p
+	})
+	const pairs = 10_000
+	seed := time.Now().UnixNano()
+	t.Logf("%d pairs from seed %d on", pairs, seed)
+	var count tally
+	for i := range int64(pairs) {
+		p := draw.Example(int(seed + i))
+		checkText(t, p.tree, p.caseSensitive, p.text, &count)
+	}
+	if count.matched < pairs/4 {
+		t.Errorf("%d matches in %d pairs: the test says little", count.matched, pairs)
+	}
 }

@@ -2,122 +2,89 @@ package regex
 
 import (
 	"bytes"
+	"cmp"
 	"regexp/syntax"
-	"unicode/utf8"
-
-	finder "github.com/trawl-search/trawl/index/literal"
+	"slices"
 )
 
 // skip knows where a match cannot begin. Its zero value knows nothing.
 type skip struct {
 	useful bool
 
-	// finder finds a literal of every match, at the same offset in each, or
-	// anywhere within the line.
-	finder *finder.Finder
+	// finder finds a literal of every match, at the same offset in each, or one
+	// of several anywhere within the line.
+	finder Matcher
 	offset int
 	inLine bool
 
-	// first are the bytes with which matches begin, if they are few.
-	first    *[256]bool
-	fewFirst bool
+	// first are the bytes with which matches begin, if those are rare; prefix
+	// tells more, if it can.
+	first  *byteSet
+	prefix *prefix
 }
 
-// Lengths from which on a literal anywhere in the line is preferred to one at
-// a known offset, and up to which first bytes are few.
 const (
-	shortLiteral = 3
-	fewBytes     = 112
+	shortLiteral = 3     // a longer one anywhere in the line is preferred to one at a known offset
+	rareFirst    = 1_000 // in 10,000 bytes: with so many, stopping at each costs as much as reading on
 )
 
 func newSkip(tree *syntax.Regexp, caseSensitive bool, p *program) skip {
 	var s skip
-	if s.first, s.useful = firstBytes(p); !s.useful {
-		return skip{} // the empty text may match anywhere
+	sets := firstSets(p)
+	if len(sets) == 0 {
+		return s // the empty text may match anywhere
 	}
-	count := 0
-	for b := range byte(utf8.RuneSelf) {
-		if s.first[b] {
-			count++
-		}
+	s.useful = true
+	if prefix, ok := newPrefix(sets); ok {
+		s.prefix = prefix
+	} else if sets[0].frequency() <= rareFirst {
+		s.first = &sets[0]
 	}
-	s.fewFirst = count <= fewBytes
 	fixed, offset, ok := FixedLiteral(tree, caseSensitive)
 	if len(fixed.Text) < shortLiteral && !CrossesLines(tree) {
 		needs, err := Analyze(tree, caseSensitive)
-		if lit := longest(needs); err == nil && len(lit.Text) > len(fixed.Text) {
-			s.finder, s.inLine = finder.New(lit.Text, lit.CaseSensitive), true
+		if literals := anyOf(needs); err == nil && shortest(literals) > len(fixed.Text) {
+			s.finder, s.inLine = newFinder(literals), true
 			return s
 		}
 	}
 	if ok {
-		s.finder, s.offset = finder.New(fixed.Text, fixed.CaseSensitive), offset
+		s.finder, s.offset = newFinder([]Literal{fixed}), offset
 	}
-	s.useful = s.fewFirst || s.finder != nil
+	s.useful = s.finder != nil || s.prefix != nil || s.first != nil
 	return s
 }
 
-// longest is the longest literal that all matches hold; empty if there is none.
-func longest(needs Needs) Literal {
-	var best Literal
+// anyOf are literals of which all matches hold one, the longest that are known;
+// none if nothing is known.
+func anyOf(needs Needs) (best []Literal) {
 	switch n := needs.(type) {
 	case Literal:
-		best = n
+		return []Literal{n}
 	case And:
 		for _, child := range n.Children {
-			if lit, ok := child.(Literal); ok && len(lit.Text) > len(best.Text) {
-				best = lit
+			if literals := anyOf(child); shortest(literals) > shortest(best) {
+				best = literals
 			}
+		}
+	case Or:
+		for _, child := range n.Children {
+			literals := anyOf(child)
+			if len(literals) == 0 || len(best)+len(literals) > maxLiterals {
+				return nil
+			}
+			best = append(best, literals...)
 		}
 	}
 	return best
 }
 
-// firstBytes are those with which a match can begin; ok is false if it can be empty.
-func firstBytes(p *program) (first *[256]bool, ok bool) {
-	c := newClosure(p)
-	c.reset()
-	if c.add(p.start, ^syntax.EmptyOp(0)) {
-		return nil, false
+// shortest is the length of the shortest literal, 0 if there is none.
+func shortest(literals []Literal) int {
+	if len(literals) == 0 {
+		return 0
 	}
-	first = new([256]bool)
-	for _, leaf := range c.leaves {
-		set := &p.sets[p.nodes[leaf].set]
-		for b := range byte(utf8.RuneSelf) {
-			first[b] = first[b] || set.has(p.classes.ascii[b])
-		}
-		for i, from := range p.classes.from {
-			if from >= utf8.RuneSelf && set.has(p.classes.of[i]) {
-				p.classes.lead(i, first)
-			}
-		}
-	}
-	return first, true
-}
-
-// lead adds the bytes with which runes of an interval begin. Bytes that are no
-// UTF-8 are all U+FFFD.
-func (c *classes) lead(interval int, first *[256]bool) {
-	from, to := c.from[interval], rune(utf8.MaxRune)
-	if interval+1 < len(c.from) {
-		to = c.from[interval+1] - 1
-	}
-	low, high := leadByte(from), leadByte(to)
-	if from <= utf8.RuneError && utf8.RuneError <= to {
-		low, high = utf8.RuneSelf, 0xFF
-	}
-	for b := int(low); b <= int(high); b++ {
-		first[b] = true
-	}
-}
-
-func leadByte(r rune) byte {
-	if 0xD800 <= r && r <= 0xDFFF {
-		return 0xED // where these halves of pairs would be
-	}
-	var buf [utf8.UTFMax]byte
-	utf8.EncodeRune(buf[:], r)
-	return buf[0]
+	return len(slices.MinFunc(literals, func(a, b Literal) int { return cmp.Compare(len(a.Text), len(b.Text)) }).Text)
 }
 
 // skipping is a skip at work on a text.
@@ -139,7 +106,10 @@ func (s *skipping) next(at int) int {
 		}
 		at = max(at, s.begin)
 	}
-	if !s.fewFirst {
+	switch {
+	case s.prefix != nil:
+		return s.prefix.next(s.text, at)
+	case s.first == nil:
 		return at
 	}
 	for i, b := range s.text[at:] {

@@ -1,6 +1,10 @@
 package shard
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/trawl-search/trawl/index/rank"
+)
 
 // atomNode is a Substring or Regexp of the query: a text to be found in the
 // content, the path, or either.
@@ -26,6 +30,7 @@ func (n *atomNode) plan() (plan, error) {
 	}
 	return plan{
 		estimate: p.estimate + q.estimate,
+		setup:    p.setup + q.setup,
 		open:     func() (blobs, error) { return openAny([]plan{p, q}) },
 	}, nil
 }
@@ -50,6 +55,8 @@ func (n *atomNode) collect(d *document, g *gathered) error {
 			return err
 		}
 		g.content = append(g.content, n.content.spans...)
+		g.more += n.content.more
+		g.best = max(g.best, n.content.best)
 	}
 	if n.name != nil {
 		spans, err := n.name.spans(d)
@@ -78,6 +85,10 @@ func (n *atomNode) cost() uint64 {
 // gathered are the ranges of one document.
 type gathered struct {
 	content, name []span
+	// more counts ranges of the content that are not in it, and best is the
+	// quality of the best of all.
+	more int
+	best rank.Quality
 	// namesOnly leaves content ranges out.
 	namesOnly bool
 	// atoms counts the atoms asked, atomsMatched those with a range.

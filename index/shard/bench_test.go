@@ -35,7 +35,7 @@ func BenchmarkSearch(b *testing.B) {
 		"scoped":    `f:net/http Deadline`,
 		"keywords":  "context deadline timer",
 	} {
-		q := parse(b, text)
+		q := prepare(b, parse(b, text))
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

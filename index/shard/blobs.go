@@ -67,10 +67,11 @@ func (a anyOf) seek(from uint32) (best uint32, found bool, err error) {
 
 // literalBlobs has as candidates the blobs with a superblock in which a
 // literal may have its rarest n-gram. Its cursor is shared with the
-// verification of the same literal: both only move forward.
+// verification of what holds the literal: both only move forward.
 type literalBlobs struct {
 	content *docstore.Content
 	cand    *postings.Candidates
+	maxLen  int // bytes that a text can have which matches the literal
 
 	started bool
 	done    bool

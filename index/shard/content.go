@@ -1,8 +1,10 @@
 package shard
 
 import (
+	"bytes"
+	"unicode/utf8"
+
 	"github.com/trawl-search/trawl/index/docstore"
-	"github.com/trawl-search/trawl/index/literal"
 	"github.com/trawl-search/trawl/index/rank"
 	"github.com/trawl-search/trawl/index/regex"
 )
@@ -13,26 +15,45 @@ type contentAtom struct {
 	s       *search
 	matcher regex.Matcher
 	needs   regex.Needs
-	// windows is set when the matcher is a literal whose candidate blocks are
-	// known: then only they are decoded.
-	windows *literalBlobs
-	finder  *literal.Finder
+	reach   regex.Reach
+	// maybeEmpty says that the empty text can match.
+	maybeEmpty bool
+	// most bounds the bytes of a match, 0 if they may be very many.
+	most    int
 	planned plan
+	// anchors are literals of which every match holds one, where their candidate
+	// blocks are known: then only what is around those is decoded.
+	anchors []*literalBlobs
+	windows windows
 
 	blob  uint32
 	valid bool
 	found bool
 	spans []span
+	best  rank.Quality // of all matches
+	// keep is how many spans are kept, 0 for all; more counts the others.
+	keep, more int
 }
 
 // prepare looks the needs up in the n-gram offset table.
-func (a *contentAtom) prepare() (err error) {
-	if a.planned, err = a.s.contentPlan(a.needs); err != nil {
+func (a *contentAtom) prepare() error {
+	p, err := a.s.contentPlan(a.needs)
+	if err != nil {
 		return err
 	}
-	if a.finder != nil {
-		a.windows, _ = a.planned.blobs.(*literalBlobs)
+	a.planned = p.plan
+	if a.reach.Whole || p.anchors == nil {
+		return nil
 	}
+	a.windows = windows{s: a.s, reach: a.reach}
+	if a.reach.Open {
+		extent, ok := regex.NewExtent(a.matcher)
+		if !ok {
+			return nil
+		}
+		a.windows.extent = extent
+	}
+	a.anchors = p.anchors
 	return nil
 }
 
@@ -50,7 +71,7 @@ func (a *contentAtom) matches(d *document) (bool, error) {
 	if a.valid && a.blob == d.blob {
 		return a.found, nil
 	}
-	a.valid, a.found, a.spans = false, false, a.spans[:0]
+	a.valid, a.found, a.spans, a.best, a.more = false, false, a.spans[:0], rank.None, 0
 	if err := a.search(d); err != nil {
 		return false, err
 	}
@@ -63,7 +84,7 @@ func (a *contentAtom) search(d *document) error {
 	if err != nil || skip != docstore.NotSkipped {
 		return err
 	}
-	if a.windows != nil {
+	if a.anchors != nil {
 		return a.searchWindows(d.blob)
 	}
 	if !a.planned.narrow() {
@@ -73,138 +94,107 @@ func (a *contentAtom) search(d *document) error {
 	if err != nil {
 		return err
 	}
-	a.searchText(text)
+	return a.searchText(text)
+}
+
+// add takes a match; they come in ascending order.
+func (a *contentAtom) add(m span) {
+	a.found = true
+	a.best = max(a.best, m.quality)
+	if a.keep > 0 && len(a.spans) == a.keep {
+		a.more++
+	} else {
+		a.spans = append(a.spans, m)
+	}
+}
+
+// rates reports whether the quality of the next match can be of any consequence.
+func (a *contentAtom) rates() bool {
+	return a.best < rank.Word || a.keep == 0 || len(a.spans) < a.keep
+}
+
+// pieceBytes is about how much content is searched between two looks at the clock:
+// the slowest of expressions take about a millisecond for it.
+const pieceBytes = 16 << 10
+
+// searchText finds all matches in the whole content, a piece at a time. An empty one
+// makes the atom true but gives no range.
+func (a *contentAtom) searchText(text []byte) error {
+	for from := 0; from < len(text); {
+		limit, cut := a.piece(text, from)
+		next := limit
+		for start, end := range regex.RangesFrom(a.matcher, text[:cut], from) {
+			if start >= limit {
+				break
+			}
+			quality := rank.Word
+			if a.rates() {
+				quality = rank.Of(text, start, end)
+			}
+			a.add(span{uint32(start), uint32(end), quality})
+			next = max(next, end)
+		}
+		if from = next; from < len(text) {
+			if err := a.s.look(); err != nil {
+				return err
+			}
+		}
+	}
+	if !a.found && a.maybeEmpty {
+		_, _, a.found = a.matcher.Find(text, 0)
+	}
 	return nil
 }
 
-// searchText finds all matches in the whole content. An empty one makes the
-// atom true but gives no range.
-func (a *contentAtom) searchText(text []byte) {
-	for start, end := range regex.Ranges(a.matcher, text) {
-		a.spans = append(a.spans, span{uint32(start), uint32(end), rank.Of(text, start, end)})
+// piece is the next part of the text to search: matches that begin before limit
+// are those of the text up to cut, for that is as far as they and what they look
+// at can reach.
+func (a *contentAtom) piece(text []byte, from int) (limit, cut int) {
+	if a.reach.Whole || len(text)-from <= pieceBytes {
+		return len(text), len(text)
 	}
-	if a.found = len(a.spans) > 0; !a.found {
-		_, _, a.found = a.matcher.Find(text, 0)
+	limit = from + pieceBytes
+	switch {
+	case a.most > 0:
+		for limit < len(text) && !utf8.RuneStart(text[limit]) {
+			limit++
+		}
+		return limit, min(len(text), limit+a.most+utf8.UTFMax)
+	case a.reach.Lines && a.reach.Bytes == 0 && !a.reach.Open:
+		if i := bytes.IndexByte(text[limit:], '\n'); i >= 0 {
+			return limit + i + 1, limit + i + 1
+		}
 	}
+	return len(text), len(text)
 }
 
 // searchWindows finds all matches by decoding only what is around candidate blocks.
 func (a *contentAtom) searchWindows(blob uint32) error {
-	first, err := a.s.content.FirstSuperblock(blob)
-	if err != nil {
+	w := &a.windows
+	if err := w.collect(blob, a.anchors); err != nil {
 		return err
 	}
-	last, err := a.s.content.FirstSuperblock(blob + 1)
-	if err != nil {
-		return err
-	}
-	size, err := a.s.content.Len(blob)
-	if err != nil {
-		return err
-	}
-	w := window{atom: a, blob: blob, size: int64(size)}
-	for ok := a.windows.seekSuperblock(first); ok && a.windows.at < last; ok = a.windows.seekSuperblock(a.windows.at + 1) {
-		if err := w.addBlocks(int64(a.windows.at-first)*docstore.SuperblockSize, a.windows.blocks); err != nil {
+	for next := int64(0); ; {
+		here, limit, ok, err := w.next()
+		if !ok || err != nil {
 			return err
 		}
-	}
-	if err := a.windows.cand.Err(); err != nil {
-		return err
-	}
-	return w.flush()
-}
-
-// window is a stretch of one blob in which a literal is still to be looked
-// for. Neighbouring stretches grow into one before they are decoded.
-type window struct {
-	atom   *contentAtom
-	blob   uint32
-	size   int64
-	lo, hi int64 // [lo, hi) is pending; empty when hi is 0
-	next   int64 // where the last match ended
-}
-
-// addBlocks adds what matches with their rarest n-gram in one of the
-// superblock's blocks can cover.
-func (w *window) addBlocks(superblock int64, blocks uint8) error {
-	nearest, farthest := w.atom.windows.cand.AnchorOffset()
-	for b := int64(0); blocks != 0; b, blocks = b+1, blocks>>1 {
-		if blocks&1 == 0 {
-			continue
-		}
-		start := superblock + b*docstore.BlockSize
-		if start >= w.size {
-			break
-		}
-		lo := max(0, start-int64(farthest))
-		hi := min(w.size, start+docstore.BlockSize-int64(nearest)+int64(w.atom.finder.MaxLen()))
-		if err := w.add(lo, hi); err != nil {
+		if err := a.s.tick(); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-func (w *window) add(lo, hi int64) error {
-	if w.hi > 0 && lo <= w.hi {
-		w.hi = max(w.hi, hi)
-		return nil
-	}
-	if err := w.flush(); err != nil {
-		return err
-	}
-	w.lo, w.hi = lo, hi
-	return nil
-}
-
-// flush decodes the pending stretch and finds the matches in it. Matches do
-// not overlap: the next starts where the last ended, at the earliest.
-func (w *window) flush() error {
-	if w.hi == 0 {
-		return nil
-	}
-	s := w.atom.s
-	text, err := s.reader.Append(s.buf[:0], w.blob, uint32(w.lo), uint32(w.hi-w.lo))
-	if err != nil {
-		return err
-	}
-	s.buf = text
-	for {
-		start, end, ok := w.atom.finder.Find(text, int(max(0, w.next-w.lo)))
-		if !ok {
-			break
-		}
-		if err := w.found(text, start, end); err != nil {
-			return err
+		from := int(max(0, next-here.lo))
+		for start, end := range regex.RangesFrom(a.matcher, w.text[here.lo-w.base:here.hi-w.base], from) {
+			if here.lo+int64(start) >= limit {
+				break
+			}
+			quality := rank.Word
+			if a.rates() {
+				if quality, err = w.quality(here, start, end); err != nil {
+					return err
+				}
+			}
+			next = here.lo + int64(end)
+			a.add(span{uint32(here.lo) + uint32(start), uint32(next), quality})
 		}
 	}
-	w.hi = 0
-	return nil
-}
-
-func (w *window) found(text []byte, start, end int) error {
-	quality, err := w.quality(text, start, end)
-	if err != nil {
-		return err
-	}
-	w.next = w.lo + int64(end)
-	w.atom.found = true
-	w.atom.spans = append(w.atom.spans, span{uint32(w.lo + int64(start)), uint32(w.next), quality})
-	return nil
-}
-
-// quality rates a match, reading the bytes beside it when the stretch ends there.
-func (w *window) quality(text []byte, start, end int) (rank.Quality, error) {
-	cutHead, cutTail := start == 0 && w.lo > 0, end == len(text) && w.hi < w.size
-	if !cutHead && !cutTail {
-		return rank.Of(text, start, end), nil
-	}
-	s := w.atom.s
-	lo, hi := w.lo+int64(start), w.lo+int64(end)
-	from := max(0, lo-1)
-	var err error
-	if s.edge, err = s.reader.Append(s.edge[:0], w.blob, uint32(from), uint32(min(w.size, hi+1)-from)); err != nil {
-		return 0, err
-	}
-	return rank.Of(s.edge, int(lo-from), int(hi-from)), nil
 }

@@ -30,8 +30,12 @@ func (s *Shard) Dump(ctx context.Context, w io.Writer) error {
 
 func (s *Shard) dumpRepos(ctx context.Context, w io.Writer) error {
 	return s.with(ctx, Options{}, func(run *search) error {
-		for _, repo := range run.repos {
-			stats, err := run.repoStats(repo, 0)
+		for i := range run.docs.Repos() {
+			repo, err := run.docs.Repo(i)
+			if err != nil {
+				return err
+			}
+			stats, err := run.repoStats(i, repo, 0)
 			if err != nil {
 				return err
 			}

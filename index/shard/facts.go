@@ -7,21 +7,13 @@ import (
 	"github.com/trawl-search/trawl/index/query"
 )
 
-// repoNode matches documents of the repos set in it.
-type repoNode []bool
-
-func (n repoNode) plan() (plan, error)                { return plan{}, nil }
-func (n repoNode) matches(d *document) (bool, error)  { return n[d.repo], nil }
-func (n repoNode) collect(*document, *gathered) error { return nil }
-func (n repoNode) cost() uint64                       { return costConst }
-
 // languageNode matches documents in the language with this number in the shard.
 type languageNode uint16
 
 func (n languageNode) plan() (plan, error) { return plan{}, nil }
 
 func (n languageNode) matches(d *document) (bool, error) {
-	_, id, err := d.s.docs.Language(d.id)
+	id, err := d.s.docs.LanguageID(d.id)
 	return languageNode(id) == n, err
 }
 
@@ -43,7 +35,9 @@ func (n *branchNode) cost() uint64                       { return costColumn }
 
 func (n *branchNode) matches(d *document) (bool, error) {
 	if !n.valid || n.repo != d.repo {
-		n.load(d)
+		if err := n.load(d); err != nil {
+			return false, err
+		}
 	}
 	branches, err := d.loadBranches()
 	if err != nil {
@@ -52,12 +46,17 @@ func (n *branchNode) matches(d *document) (bool, error) {
 	return slices.ContainsFunc(branches, func(b uint32) bool { return int(b) < len(n.wanted) && n.wanted[b] }), nil
 }
 
-func (n *branchNode) load(d *document) {
+func (n *branchNode) load(d *document) error {
+	repo, err := d.s.repo(d.repo)
+	if err != nil {
+		return err
+	}
 	n.wanted = n.wanted[:0]
-	for i, b := range d.s.repos[d.repo].Branches {
+	for i, b := range repo.Branches {
 		n.wanted = append(n.wanted, branchMatches(n.q, b.Name, i))
 	}
 	n.repo, n.valid = d.repo, true
+	return nil
 }
 
 // branchMatches reports whether the query names the branch with this name and

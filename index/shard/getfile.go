@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/trawl-search/trawl/index/docset"
 	"github.com/trawl-search/trawl/index/docstore"
 )
 
@@ -22,9 +23,11 @@ type File struct {
 }
 
 // File returns the document of a repo at a path on a branch; an empty branch
-// is the repo's first. What is not there is ErrNoFile.
-func (s *Shard) File(ctx context.Context, repo string, path []byte, branch string) (f *File, err error) {
-	err = s.with(ctx, Options{}, func(run *search) error {
+// is the repo's first. What is not there, or hidden by its number from the
+// repo's first document in the shard, is ErrNoFile.
+func (s *Shard) File(ctx context.Context, repo string, path []byte, branch string, hidden docset.Set) (f *File, err error) {
+	opts := Options{Hidden: map[string]docset.Set{repo: hidden}}
+	err = s.with(ctx, opts, func(run *search) error {
 		f, err = run.getFile(repo, path, branch)
 		return err
 	})
@@ -36,17 +39,21 @@ func (s *Shard) File(ctx context.Context, repo string, path []byte, branch strin
 
 func (s *search) getFile(repo string, path []byte, branch string) (*File, error) {
 	i, ok, err := s.docs.FindRepo(repo)
-	if err != nil || !ok || len(s.repos[i].Branches) == 0 {
+	if err != nil || !ok {
+		return nil, cmp.Or(err, ErrNoFile)
+	}
+	record, err := s.repo(i)
+	if err != nil || len(record.Branches) == 0 {
 		return nil, cmp.Or(err, ErrNoFile)
 	}
 	if branch == "" {
-		branch = s.repos[i].Branches[0].Name
+		branch = record.Branches[0].Name
 	}
 	doc, ok, err := s.docs.FindPath(i, path)
 	if err != nil || !ok {
 		return nil, cmp.Or(err, ErrNoFile)
 	}
-	for end := s.repos[i].FirstDoc + s.repos[i].Docs; doc < end; doc++ {
+	for end := record.FirstDoc + record.Docs; doc < end; doc++ {
 		s.doc.reset(doc, 0, i)
 		got, err := s.doc.loadPath()
 		if err != nil {
@@ -54,6 +61,12 @@ func (s *search) getFile(repo string, path []byte, branch string) (*File, error)
 		}
 		if !bytes.Equal(got, path) {
 			break
+		}
+		if shown, err := s.repos.shows(doc, i); err != nil || !shown {
+			if err != nil {
+				return nil, err
+			}
+			continue
 		}
 		names, commit, err := s.branches()
 		if err != nil {
@@ -72,7 +85,7 @@ func (s *search) readFile(doc uint32, branches []string, commit string) (f *File
 	size, sizeErr := s.content.Len(blob)
 	oid, oidErr := s.docs.OID(doc)
 	skip, skipErr := s.docs.Skip(doc)
-	language, _, langErr := s.docs.Language(doc)
+	language, langErr := s.docs.Language(doc)
 	if err := errors.Join(blobErr, sizeErr, oidErr, skipErr, langErr); err != nil {
 		return nil, err
 	}

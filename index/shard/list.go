@@ -6,8 +6,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/trawl-search/trawl/index/docset"
 	"github.com/trawl-search/trawl/index/docstore"
-	"github.com/trawl-search/trawl/index/query"
 )
 
 // RepoStats describe a repo in a shard.
@@ -40,6 +40,8 @@ type SkippedFile struct {
 type ListOptions struct {
 	// Repos says which repos may be read; nil means all.
 	Repos func(name string) bool
+	// Hidden are documents that are not counted, as in Options.
+	Hidden map[string]docset.Set
 	// MaxSkippedFiles bounds RepoStats.SkippedFiles.
 	MaxSkippedFiles int
 }
@@ -54,9 +56,9 @@ type ListResult struct {
 
 // List describes the repos that hold at least one document that q matches.
 // Errors are those of Search.
-func (s *Shard) List(ctx context.Context, q query.Q, opts ListOptions) (*ListResult, error) {
+func (s *Shard) List(ctx context.Context, q *Query, opts ListOptions) (*ListResult, error) {
 	res := new(ListResult)
-	err := s.with(ctx, Options{Repos: opts.Repos}, func(run *search) error {
+	err := s.with(ctx, Options{Repos: opts.Repos, Hidden: opts.Hidden}, func(run *search) error {
 		matched, err := run.matchedRepos(q)
 		if err != nil && !isContextError(err) {
 			return err
@@ -66,7 +68,11 @@ func (s *Shard) List(ctx context.Context, q query.Q, opts ListOptions) (*ListRes
 			if !ok {
 				continue
 			}
-			stats, err := run.repoStats(run.repos[i], opts.MaxSkippedFiles)
+			repo, err := run.docs.Repo(i)
+			if err != nil {
+				return err
+			}
+			stats, err := run.repoStats(i, repo, opts.MaxSkippedFiles)
 			if err != nil {
 				return err
 			}
@@ -81,19 +87,28 @@ func (s *Shard) List(ctx context.Context, q query.Q, opts ListOptions) (*ListRes
 }
 
 // matchedRepos finds the repos with a match, leaving each at its first.
-func (s *search) matchedRepos(q query.Q) (matched []bool, err error) {
-	matched = make([]bool, len(s.repos))
-	return matched, s.each(q, func(node) error {
+func (s *search) matchedRepos(q *Query) (matched []bool, err error) {
+	matched = make([]bool, s.docs.Repos())
+	if err := s.begin(q); err != nil {
+		return matched, err
+	}
+	_, err = s.scan(0, s.content.Blobs(), never, func() error {
 		matched[s.doc.repo] = true
-		s.live[s.doc.repo] = false
+		s.repos.hide(s.doc.repo)
 		return nil
 	})
+	return matched, err
 }
 
-func (s *search) repoStats(repo docstore.Repo, maxSkipped int) (RepoStats, error) {
-	stats := RepoStats{Repo: repo, Documents: uint64(repo.Docs)}
-	shares := map[string]*LanguageShare{}
+func (s *search) repoStats(i int, repo docstore.Repo, maxSkipped int) (RepoStats, error) {
+	stats := RepoStats{Repo: repo}
+	shares := map[uint16]*LanguageShare{}
+	gone := s.repos.replaced[i].docs
 	for doc := repo.FirstDoc; doc < repo.FirstDoc+repo.Docs; doc++ {
+		if gone.Len() > 0 && gone.Has(doc-repo.FirstDoc) {
+			continue
+		}
+		stats.Documents++
 		skip, err := s.docs.Skip(doc)
 		if err != nil {
 			return stats, err
@@ -107,15 +122,20 @@ func (s *search) repoStats(repo docstore.Repo, maxSkipped int) (RepoStats, error
 			return stats, err
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(shares)) {
-		stats.Languages = append(stats.Languages, *shares[name])
-		stats.ContentBytes += shares[name].Bytes
+	for _, id := range slices.Sorted(maps.Keys(shares)) { // ids ascend as names do
+		name, err := s.docs.LanguageName(id)
+		if err != nil {
+			return stats, err
+		}
+		shares[id].Language = name
+		stats.Languages = append(stats.Languages, *shares[id])
+		stats.ContentBytes += shares[id].Bytes
 	}
 	return stats, nil
 }
 
-func (s *search) addShare(shares map[string]*LanguageShare, doc uint32) error {
-	language, _, err := s.docs.Language(doc)
+func (s *search) addShare(shares map[uint16]*LanguageShare, doc uint32) error {
+	language, err := s.docs.LanguageID(doc)
 	if err != nil {
 		return err
 	}
@@ -129,7 +149,7 @@ func (s *search) addShare(shares map[string]*LanguageShare, doc uint32) error {
 	}
 	share := shares[language]
 	if share == nil {
-		share = &LanguageShare{Language: language}
+		share = new(LanguageShare)
 		shares[language] = share
 	}
 	share.Documents++

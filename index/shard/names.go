@@ -14,54 +14,72 @@ type nameAtom struct {
 	s       *search
 	matcher regex.Matcher
 	needs   regex.Needs
+	// candidates narrow the documents whose path may match.
+	candidates nameCandidates
 
-	// docs are the documents that match, ascending; valid when enumerated.
-	docs       []uint32
-	enumerated bool
-	ranges     []span
+	// docs are the documents that match, ascending, and blobs theirs; valid
+	// when enumerated.
+	docs, blobs []uint32
+	enumerated  bool
+	ranges      []span
 }
 
 // pathsPerSuperblock is about how many paths a superblock of names holds: 108
 // in the source of Go 1.26, whose paths have 38 bytes on average.
 const pathsPerSuperblock = 100
 
+// prepare looks the needs up in the n-grams of the names.
+func (a *nameAtom) prepare() (err error) {
+	a.candidates, err = a.s.nameCandidates(a.needs)
+	return err
+}
+
 // plan enumerates matching documents by the n-grams of their paths.
 func (a *nameAtom) plan() (plan, error) {
-	estimate, narrow, err := a.s.nameEstimate(a.needs)
-	if err != nil || !narrow {
-		return plan{}, err
+	if !a.candidates.narrow {
+		return plan{}, nil
 	}
-	return plan{estimate: estimate * pathsPerSuperblock, open: a.open}, nil
+	estimate := a.candidates.superblocks * pathsPerSuperblock
+	return plan{estimate: estimate, setup: estimate, open: a.open}, nil
 }
 
 // open enumerates the matching documents, and from them their blobs.
 func (a *nameAtom) open() (blobs, error) {
-	docs, _, err := a.s.nameCandidates(a.needs)
-	if err != nil {
-		return nil, err
+	if !a.enumerated {
+		if err := a.enumerate(); err != nil {
+			return nil, err
+		}
+		a.enumerated = true
 	}
-	a.docs = docs[:0]
-	list := make([]uint32, 0, len(docs))
+	return &blobList{rest: a.blobs}, nil
+}
+
+func (a *nameAtom) enumerate() error {
+	docs, err := a.s.docsAround(a.candidates.lists)
+	if err != nil {
+		return err
+	}
+	a.docs, a.blobs = docs[:0], a.blobs[:0]
 	var path []byte
 	for _, doc := range docs {
 		if err := a.s.tick(); err != nil {
-			return nil, err
+			return err
 		}
 		if path, err = a.s.docs.AppendPath(path[:0], doc); err != nil {
-			return nil, err
+			return err
 		}
 		if _, _, ok := a.matcher.Find(path, 0); !ok {
 			continue
 		}
 		blob, err := a.s.docs.Blob(doc)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		a.docs, list = append(a.docs, doc), append(list, blob)
+		a.docs, a.blobs = append(a.docs, doc), append(a.blobs, blob)
 	}
-	a.enumerated = true
-	slices.Sort(list)
-	return &blobList{rest: slices.Compact(list)}, nil
+	slices.Sort(a.blobs)
+	a.blobs = slices.Compact(a.blobs)
+	return nil
 }
 
 func (a *nameAtom) matches(d *document) (bool, error) {
@@ -79,108 +97,91 @@ func (a *nameAtom) matches(d *document) (bool, error) {
 
 // spans returns the ranges in the document's path, valid until the next call.
 func (a *nameAtom) spans(d *document) ([]span, error) {
+	a.ranges = a.ranges[:0]
+	if a.enumerated {
+		if _, ok := slices.BinarySearch(a.docs, d.id); !ok {
+			return nil, nil
+		}
+	}
 	path, err := d.loadPath()
 	if err != nil {
 		return nil, err
 	}
-	a.ranges = a.ranges[:0]
 	for start, end := range regex.Ranges(a.matcher, path) {
 		a.ranges = append(a.ranges, span{uint32(start), uint32(end), rank.Of(path, start, end)})
 	}
 	return a.ranges, nil
 }
 
-// nameEstimate bounds the superblocks of names that nameCandidates would visit.
-func (s *search) nameEstimate(n regex.Needs) (estimate uint64, narrow bool, err error) {
+// nameCandidates are the places in the names of which every match in a path
+// has one.
+type nameCandidates struct {
+	narrow      bool // false when that could be anywhere
+	superblocks uint64
+	lists       []*postings.Candidates
+}
+
+// nameCandidates looks up what is needed: of several needs the rarest.
+func (s *search) nameCandidates(n regex.Needs) (found nameCandidates, err error) {
 	switch n := n.(type) {
 	case regex.Literal:
 		cand, ok, err := s.lookup(s.names, n)
 		if err != nil || !ok {
-			return 0, false, err
+			return found, err
 		}
-		return cand.Cost(), true, nil
-	case regex.And:
-		best := uint64(0)
-		for _, c := range n.Children {
-			e, ok, err := s.nameEstimate(c)
-			if err != nil {
-				return 0, false, err
-			}
-			if ok && (!narrow || e < best) {
-				best, narrow = e, true
-			}
-		}
-		return best, narrow, nil
-	case regex.Or:
-		for _, c := range n.Children {
-			e, ok, err := s.nameEstimate(c)
-			if err != nil || !ok {
-				return 0, false, err
-			}
-			estimate += e
-		}
-		return estimate, true, nil
-	}
-	return 0, false, nil
-}
-
-// nameCandidates returns the documents, ascending, whose path may hold what is
-// needed; narrow is false when that could be any.
-func (s *search) nameCandidates(n regex.Needs) (docs []uint32, narrow bool, err error) {
-	switch n := n.(type) {
-	case regex.Literal:
-		cand, ok, err := s.lookup(s.names, n)
-		if err != nil || !ok {
-			return nil, false, err
-		}
-		docs, err := s.docsAround(cand)
-		return docs, true, err
+		return nameCandidates{true, cand.Cost(), []*postings.Candidates{cand}}, nil
 	case regex.And:
 		for _, c := range n.Children {
-			some, ok, err := s.nameCandidates(c)
+			part, err := s.nameCandidates(c)
 			if err != nil {
-				return nil, false, err
+				return found, err
 			}
-			if ok && narrow {
-				docs = intersect(docs, some)
-			} else if ok {
-				docs, narrow = some, true
+			if part.narrow && (!found.narrow || part.superblocks < found.superblocks) {
+				found = part
 			}
 		}
-		return docs, narrow, nil
 	case regex.Or:
+		found.narrow = true
 		for _, c := range n.Children {
-			some, ok, err := s.nameCandidates(c)
-			if err != nil || !ok {
-				return nil, false, err
+			part, err := s.nameCandidates(c)
+			if err != nil || !part.narrow {
+				return nameCandidates{}, err
 			}
-			docs = append(docs, some...)
+			found.superblocks += part.superblocks
+			found.lists = append(found.lists, part.lists...)
 		}
-		slices.Sort(docs)
-		return slices.Compact(docs), true, nil
 	}
-	return nil, false, nil
+	return found, nil
 }
 
-// docsAround returns the documents whose path lies at least partly in a
-// candidate block: the rarest n-gram of a match starts in one.
-func (s *search) docsAround(cand *postings.Candidates) (docs []uint32, err error) {
-	next := uint32(0)
-	for sb, blocks, ok := cand.SeekGE(0); ok; sb, blocks, ok = cand.SeekGE(sb + 1) {
-		if err := s.tick(); err != nil {
-			return nil, err
-		}
-		for b := uint64(0); blocks != 0; b, blocks = b+1, blocks>>1 {
-			if blocks&1 == 0 {
-				continue
-			}
-			start := uint64(sb)*docstore.SuperblockSize + b*docstore.BlockSize
-			if docs, next, err = s.docsIn(docs, next, start, start+docstore.BlockSize); err != nil {
+// docsAround returns the documents, ascending, whose path lies at least partly
+// in a candidate block: the rarest n-gram of a match starts in one.
+func (s *search) docsAround(lists []*postings.Candidates) (docs []uint32, err error) {
+	for _, cand := range lists {
+		next := uint32(0)
+		for sb, blocks, ok := cand.SeekGE(0); ok; sb, blocks, ok = cand.SeekGE(sb + 1) {
+			if err := s.tick(); err != nil {
 				return nil, err
 			}
+			for b := uint64(0); blocks != 0; b, blocks = b+1, blocks>>1 {
+				if blocks&1 == 0 {
+					continue
+				}
+				start := uint64(sb)*docstore.SuperblockSize + b*docstore.BlockSize
+				if docs, next, err = s.docsIn(docs, next, start, start+docstore.BlockSize); err != nil {
+					return nil, err
+				}
+			}
+		}
+		if err := cand.Err(); err != nil {
+			return nil, err
 		}
 	}
-	return docs, cand.Err()
+	if len(lists) > 1 {
+		slices.Sort(docs)
+		docs = slices.Compact(docs)
+	}
+	return docs, nil
 }
 
 // docsIn appends the documents from next on whose path overlaps the names in [start, end).
@@ -202,16 +203,4 @@ func (s *search) docsIn(docs []uint32, next uint32, start, end uint64) ([]uint32
 		docs = append(docs, doc)
 	}
 	return docs, max(next, last+1), nil
-}
-
-// intersect keeps in a, in place, what is also in b; both ascend.
-func intersect(a, b []uint32) []uint32 {
-	kept := a[:0]
-	for _, x := range a {
-		i, ok := slices.BinarySearch(b, x)
-		if b = b[i:]; ok {
-			kept = append(kept, x)
-		}
-	}
-	return kept
 }

@@ -1,61 +1,74 @@
 package shard
 
 import (
+	"github.com/trawl-search/trawl/index/literal"
 	"github.com/trawl-search/trawl/index/ngram"
 	"github.com/trawl-search/trawl/index/postings"
 	"github.com/trawl-search/trawl/index/regex"
 )
 
 // contentPlan narrows the blobs that hold what is needed.
-func (s *search) contentPlan(n regex.Needs) (plan, error) {
+type contentPlan struct {
+	plan
+	// anchors are literals of which every match holds one; nil if none are known.
+	anchors []*literalBlobs
+}
+
+func (s *search) contentPlan(n regex.Needs) (contentPlan, error) {
 	switch n := n.(type) {
 	case regex.Literal:
 		cand, ok, err := s.lookup(s.shardText, n)
 		if err != nil || !ok {
-			return plan{}, err
+			return contentPlan{}, err
 		}
-		return plan{blobs: &literalBlobs{content: s.content, cand: cand}, estimate: cand.Cost()}, nil
+		l := &literalBlobs{content: s.content, cand: cand, maxLen: literal.MaxLen(n.Text, n.CaseSensitive)}
+		return contentPlan{plan{blobs: l, estimate: cand.Cost()}, []*literalBlobs{l}}, nil
 	case regex.And:
 		return s.contentAll(n.Children)
 	case regex.Or:
 		return s.contentAny(n.Children)
 	}
-	return plan{}, nil
+	return contentPlan{}, nil
 }
 
-func (s *search) contentAll(children []regex.Needs) (plan, error) {
-	all, best := allOf(nil), uint64(0)
+// contentAll has the anchors of the part with the fewest candidates.
+func (s *search) contentAll(children []regex.Needs) (contentPlan, error) {
+	var all allOf
+	var best contentPlan
 	for _, c := range children {
 		p, err := s.contentPlan(c)
 		if err != nil {
-			return plan{}, err
+			return contentPlan{}, err
 		}
 		if !p.narrow() {
 			continue
 		}
-		if len(all) == 0 || p.estimate < best {
-			best, all = p.estimate, append(allOf{p.blobs}, all...)
+		if len(all) == 0 || p.estimate < best.estimate {
+			best, all = p, append(allOf{p.blobs}, all...)
 		} else {
 			all = append(all, p.blobs)
 		}
 	}
-	if len(all) == 0 {
-		return plan{}, nil
+	if len(all) > 0 {
+		best.blobs = all
 	}
-	return plan{blobs: all, estimate: best}, nil
+	return best, nil
 }
 
-func (s *search) contentAny(children []regex.Needs) (plan, error) {
+func (s *search) contentAny(children []regex.Needs) (contentPlan, error) {
 	var some anyOf
-	var sum uint64
+	var joined contentPlan
 	for _, c := range children {
 		p, err := s.contentPlan(c)
 		if err != nil || !p.narrow() {
-			return plan{}, err
+			return contentPlan{}, err
 		}
-		some, sum = append(some, p.blobs), sum+p.estimate
+		some = append(some, p.blobs)
+		joined.estimate += p.estimate
+		joined.anchors = append(joined.anchors, p.anchors...)
 	}
-	return plan{blobs: some, estimate: sum}, nil
+	joined.blobs = some
+	return joined, nil
 }
 
 // lookup finds the candidate blocks of a literal; ok is false when it is too
@@ -68,6 +81,7 @@ func (s *search) lookup(x *postings.Index, l regex.Literal) (cand *postings.Cand
 	if cand, err = x.Literal(windows); err != nil {
 		return nil, false, err
 	}
+	s.walks = append(s.walks, cand)
 	s.stats.ListsRead += uint64(cand.Lists())
 	return cand, true, nil
 }

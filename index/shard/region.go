@@ -9,8 +9,13 @@ import (
 // regionGap is how much content without a match is decoded rather than skipped.
 const regionGap = docstore.SuperblockSize
 
+// lineStep is how much content is read at once to find where a line starts or
+// ends. It divides the size of a superblock, of which what follows need not be decoded.
+const lineStep = docstore.BlockSize
+
 // contentChunks cuts the chunks of spans out of a blob, decoding only what is
-// near them: a shown file is often much larger than what is shown of it.
+// near them: a shown file is often much larger than what is shown of it. It
+// uses the spans up.
 func (s *search) contentChunks(blob uint32, spans []span) ([]Chunk, error) {
 	size, err := s.content.Len(blob)
 	if err != nil {
@@ -75,7 +80,7 @@ func (b *blobLines) region(spans []span) (lo, hi uint32, n int, err error) {
 // lineStart returns the start of the line that is n lines before that of off.
 func (b *blobLines) lineStart(off uint32, n int) (uint32, error) {
 	for hi := off; hi > 0; {
-		lo := (hi - 1) / docstore.SuperblockSize * docstore.SuperblockSize
+		lo := (hi - 1) / lineStep * lineStep
 		text, err := b.read(lo, hi)
 		if err != nil {
 			return 0, err
@@ -95,7 +100,7 @@ func (b *blobLines) lineStart(off uint32, n int) (uint32, error) {
 // place of its newline, or the end of the blob.
 func (b *blobLines) lineEnd(off uint32, n int) (uint32, error) {
 	for lo := off; lo < b.size; {
-		hi := min(b.size, lo/docstore.SuperblockSize*docstore.SuperblockSize+docstore.SuperblockSize)
+		hi := min(b.size, lo/lineStep*lineStep+lineStep)
 		text, err := b.read(lo, hi)
 		if err != nil {
 			return 0, err
@@ -120,7 +125,7 @@ func (b *blobLines) read(lo, hi uint32) (text []byte, err error) {
 	return b.s.buf, err
 }
 
-// appendChunks cuts the chunks of spans out of [lo, hi).
+// appendChunks cuts the chunks of spans out of [lo, hi), and makes the spans relative to lo.
 func (b *blobLines) appendChunks(chunks []Chunk, lo, hi uint32, spans []span) ([]Chunk, error) {
 	line, err := b.s.reader.LinesBefore(b.blob, lo)
 	if err != nil {
@@ -130,9 +135,9 @@ func (b *blobLines) appendChunks(chunks []Chunk, lo, hi uint32, spans []span) ([
 	if err != nil {
 		return nil, err
 	}
-	within := make([]span, len(spans))
-	for i, sp := range spans {
-		within[i] = span{start: sp.start - lo, end: sp.end - lo}
+	for i := range spans { // which nobody needs any more
+		spans[i].start -= lo
+		spans[i].end -= lo
 	}
-	return append(chunks, cutChunks(text, Location{Offset: lo, Line: line + 1}, within, b.s.opts.ContextLines)...), nil
+	return b.s.shelf.appendChunks(chunks, text, Location{Offset: lo, Line: line + 1}, spans, b.s.opts.ContextLines), nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/trawl-search/trawl/index/docset"
 	"github.com/trawl-search/trawl/index/docstore"
 )
 
@@ -16,9 +17,8 @@ type Mode uint8
 const (
 	// Exhaustive finds and counts every match.
 	Exhaustive Mode = iota
-	// TopK finds exactly the best Options.MaxFiles documents; counts may be lower
-	// bounds, and Stats.CountsInexact says when they are. No bound lets it stop
-	// early yet, so that it looks at as much as Exhaustive does.
+	// TopK finds exactly the files of Exhaustive, but looks only at documents that
+	// may be among them; counts are then lower bounds, and Stats.CountsInexact says so.
 	TopK
 )
 
@@ -39,10 +39,20 @@ type Options struct {
 	// Repos says which repos may be read; nil means all. What it refuses is
 	// neither read nor counted.
 	Repos func(name string) bool
+	// Hidden are documents, by repo, that are neither read nor counted, since they
+	// are not the repo's any more: their numbers from its first one in the shard.
+	// What is not in the shard is ignored.
+	Hidden map[string]docset.Set
 	// After leaves out documents at or before this place in the total order.
 	After *Key
+	// Floor is the last of MaxFiles files that were found elsewhere: files that come
+	// after it have no room beside those, and may be left out, as after MaxFiles.
+	Floor *Key
 	// Explain fills FileMatch.Explanation.
 	Explain bool
+
+	// pieces, in tests, is how many helpers search small pieces of the shard.
+	pieces int
 }
 
 // Result is what one search of one shard, or a merge of several, found.
@@ -59,7 +69,8 @@ type Result struct {
 type FileMatch struct {
 	Repo string
 	Path []byte
-	// Branches that hold the document, in the repo's order.
+	// Branches that hold the document, in the repo's order. Files share them:
+	// they must not be changed.
 	Branches []string
 	// Language by its linguist name; empty when unknown.
 	Language string
@@ -152,10 +163,37 @@ func Compare(a, b Key) int {
 	)
 }
 
+// Floor is what Options.Floor is for another search, when files are the best of
+// those before: nil while there are fewer than limit.
+func Floor(limit int, files []FileMatch) *Key {
+	if limit == 0 || len(files) < limit {
+		return nil
+	}
+	last := files[limit-1].Key()
+	return &last
+}
+
 // Merge merges lists that are each in the total order into one of at most
 // limit files.
-func Merge(limit int, lists ...[]FileMatch) []FileMatch {
-	all := slices.Concat(lists...)
-	slices.SortStableFunc(all, func(a, b FileMatch) int { return Compare(a.Key(), b.Key()) })
-	return all[:min(limit, len(all))]
+func Merge(limit int, lists ...[]FileMatch) (merged []FileMatch) {
+	for _, list := range lists {
+		merged = mergeTwo(limit, merged, list)
+	}
+	return merged
+}
+
+func mergeTwo(limit int, a, b []FileMatch) []FileMatch {
+	if len(a) == 0 || len(b) == 0 {
+		both := slices.Concat(a, b)
+		return both[:min(limit, len(both))]
+	}
+	merged := make([]FileMatch, 0, min(limit, len(a)+len(b)))
+	for range cap(merged) {
+		if len(b) == 0 || len(a) > 0 && Compare(a[0].Key(), b[0].Key()) <= 0 {
+			merged, a = append(merged, a[0]), a[1:]
+		} else {
+			merged, b = append(merged, b[0]), b[1:]
+		}
+	}
+	return merged
 }

@@ -41,7 +41,7 @@ func TestBestKeepsTheFirstInOrder(t *testing.T) {
 		for doc := range rapid.Uint32Range(0, 40).Draw(t, "docs") {
 			h := hit{doc: doc, score: float64(rapid.IntRange(0, 5).Draw(t, "score"))}
 			all = append(all, h)
-			if b.admits(h) {
+			if b.admits(h.score, h.doc) {
 				b.add(h)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/trawl-search/trawl/index/docset"
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/indextest"
 	"github.com/trawl-search/trawl/index/query"
@@ -24,9 +25,27 @@ func parse(t fataler, text string) query.Q {
 	return q
 }
 
+func prepare(t fataler, q query.Q) *shard.Query {
+	t.Helper()
+	ready, err := shard.Prepare(q)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	return ready
+}
+
+// searchTree prepares a query and searches one shard.
+func searchTree(s *shard.Shard, q query.Q, opts shard.Options) (*shard.Result, error) {
+	ready, err := shard.Prepare(q)
+	if err != nil {
+		return nil, err
+	}
+	return s.Search(context.Background(), ready, opts)
+}
+
 func mustSearch(t fataler, s *shard.Shard, q query.Q, opts shard.Options) *shard.Result {
 	t.Helper()
-	res, err := s.Search(context.Background(), q, opts)
+	res, err := searchTree(s, q, opts)
 	if err != nil {
 		t.Fatalf("search %s: %v", q, err)
 	}
@@ -69,7 +88,7 @@ func TestPagesMakeTheWhole(t *testing.T) {
 // TestHiddenReposLeaveNoTrace compares a search that may see some repos with
 // one of a shard that holds only those: files, counts and all must be equal.
 func TestHiddenReposLeaveNoTrace(t *testing.T) {
-	for seed := range uint64(30) {
+	for seed := range corpora(30) {
 		c := indextest.Random(seed)
 		if len(c.Repos) < 2 {
 			continue
@@ -83,9 +102,9 @@ func TestHiddenReposLeaveNoTrace(t *testing.T) {
 				t.Fatal(err)
 			}
 			opts := shard.Options{MaxFiles: 1 << 20, MaxMatchesPerFile: 1 << 20}
-			want, wantErr := some.Search(context.Background(), tree, opts)
+			want, wantErr := searchTree(some, tree, opts)
 			opts.Repos = func(name string) bool { return name != hidden }
-			got, gotErr := all.Search(context.Background(), tree, opts)
+			got, gotErr := searchTree(all, tree, opts)
 			if wantErr != nil || gotErr != nil {
 				if (wantErr == nil) != (gotErr == nil) {
 					t.Fatalf("%s: %v, want %v", q.Text, gotErr, wantErr)
@@ -112,12 +131,12 @@ func TestEndedContextIsIncomplete(t *testing.T) {
 	cancelNow()
 	for want, ctx := range map[error]context.Context{context.DeadlineExceeded: past, context.Canceled: canceled} {
 		for _, text := range []string{"", "document", "o", "f:0"} {
-			res, err := s.Search(ctx, parse(t, text), shard.Options{MaxFiles: 10})
+			res, err := s.Search(ctx, prepare(t, parse(t, text)), shard.Options{MaxFiles: 10})
 			if err != nil || !errors.Is(res.Incomplete, want) || len(res.Files) > 10 {
 				t.Errorf("search %q with an ended context: %+v, %v, want %v", text, res, err, want)
 			}
 		}
-		list, err := s.List(ctx, parse(t, "nowhere"), shard.ListOptions{})
+		list, err := s.List(ctx, prepare(t, parse(t, "nowhere")), shard.ListOptions{})
 		if err != nil || !errors.Is(list.Incomplete, want) {
 			t.Errorf("list with an ended context: %+v, %v, want %v", list, err, want)
 		}
@@ -164,7 +183,7 @@ func TestListDescribesRepos(t *testing.T) {
 			{Path: "x", Content: []byte("bar"), Branches: []string{"main"}}}},
 	}}
 	s := openShard(t, buildShard(t, c))
-	list, err := s.List(context.Background(), parse(t, "foo"), shard.ListOptions{MaxSkippedFiles: 5})
+	list, err := s.List(context.Background(), prepare(t, parse(t, "foo")), shard.ListOptions{MaxSkippedFiles: 5})
 	if err != nil || len(list.Repos) != 1 {
 		t.Fatalf("list: %+v, %v", list, err)
 	}
@@ -187,19 +206,19 @@ func TestFileIsWhatWasIndexed(t *testing.T) {
 		for _, r := range c.Repos {
 			for _, d := range r.Documents {
 				for _, branch := range d.Branches {
-					f, err := s.File(context.Background(), r.Name, []byte(d.Path), branch)
+					f, err := s.File(context.Background(), r.Name, []byte(d.Path), branch, docset.Set{})
 					if err != nil || string(f.Content) != string(d.Content) || f.Language != d.Language {
 						t.Fatalf("seed %d: %s %q on %s = %+v, %v", seed, r.Name, d.Path, branch, f, err)
 					}
 				}
 			}
 			for _, path := range []string{"no/such/file", "", "\xff"} {
-				if _, err := s.File(context.Background(), r.Name, []byte(path), ""); !errors.Is(err, shard.ErrNoFile) {
+				if _, err := s.File(context.Background(), r.Name, []byte(path), "", docset.Set{}); !errors.Is(err, shard.ErrNoFile) {
 					t.Fatalf("file %q: %v, want ErrNoFile", path, err)
 				}
 			}
 		}
-		if _, err := s.File(context.Background(), "no/such/repo", []byte("a"), ""); !errors.Is(err, shard.ErrNoFile) {
+		if _, err := s.File(context.Background(), "no/such/repo", []byte("a"), "", docset.Set{}); !errors.Is(err, shard.ErrNoFile) {
 			t.Fatalf("file of an unknown repo: %v, want ErrNoFile", err)
 		}
 	}

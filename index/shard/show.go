@@ -39,19 +39,22 @@ func (s *search) file(h hit) (f FileMatch, err error) {
 	if err != nil {
 		return f, err
 	}
-	repo := s.repos[h.repo]
-	f = FileMatch{Repo: repo.Name, Path: bytes.Clone(path), Score: h.score, MatchCount: h.matches}
+	repo, err := s.repo(h.repo)
+	if err != nil {
+		return f, err
+	}
+	f = FileMatch{Repo: repo.Name, Path: s.shelf.keep(path), Score: h.score, MatchCount: h.matches}
 	if f.Branches, f.Commit, err = s.branches(); err != nil {
 		return f, err
 	}
-	if f.Language, _, err = s.docs.Language(h.doc); err != nil {
+	if f.Language, err = s.docs.Language(h.doc); err != nil {
 		return f, err
 	}
 	oid, err := s.docs.OID(h.doc)
 	if err != nil {
 		return f, err
 	}
-	f.Blob = bytes.Clone(oid)
+	f.Blob = s.shelf.keep(oid)
 	if f.Skip, err = s.docs.Skip(h.doc); err != nil {
 		return f, err
 	}
@@ -62,13 +65,34 @@ func (s *search) file(h hit) (f FileMatch, err error) {
 	return f, err
 }
 
-// branches returns the names of the document's branches and the commit of the first.
+// namedBranches are the branches of the document that was shown last, which
+// most others have too.
+type namedBranches struct {
+	repo   int
+	set    uint32
+	names  []string
+	commit string // of the first
+}
+
+// branches returns the names of the document's branches and the commit of the
+// first. Documents share the names.
 func (s *search) branches() (names []string, commit string, err error) {
+	set, err := s.docs.BranchSet(s.doc.id)
+	if err != nil {
+		return nil, "", err
+	}
+	last := &s.shown
+	if last.names != nil && last.repo == s.doc.repo && last.set == set {
+		return last.names, last.commit, nil
+	}
 	ordinals, err := s.doc.loadBranches()
 	if err != nil {
 		return nil, "", err
 	}
-	repo := s.repos[s.doc.repo]
+	repo, err := s.repo(s.doc.repo)
+	if err != nil {
+		return nil, "", err
+	}
 	for _, o := range ordinals {
 		if int(o) >= len(repo.Branches) {
 			continue
@@ -79,6 +103,7 @@ func (s *search) branches() (names []string, commit string, err error) {
 			names = append(names, b.Name)
 		}
 	}
+	s.shown = namedBranches{s.doc.repo, set, names, commit}
 	return names, commit, nil
 }
 
@@ -87,46 +112,64 @@ func (s *search) chunks(h hit) ([]Chunk, error) {
 		return nil, nil
 	}
 	if h.onPath {
-		return []Chunk{pathChunk(s.doc.path, h.spans)}, nil
+		return []Chunk{s.shelf.pathChunk(s.doc.path, h.spans)}, nil
 	}
 	return s.contentChunks(h.blob, h.spans)
 }
 
-func pathChunk(path []byte, spans []span) Chunk {
-	c := Chunk{Content: bytes.Clone(path), Start: Location{Line: 1, Column: 1}, FileName: true}
+func (s *shelf) pathChunk(path []byte, spans []span) Chunk {
+	ranges := len(s.ranges)
+	c := Chunk{Content: s.keep(path), Start: Location{Line: 1, Column: 1}, FileName: true}
 	at := func(off uint32) Location {
 		return Location{Offset: off, Line: 1, Column: uint32(utf8.RuneCount(path[:off])) + 1}
 	}
 	for _, sp := range spans {
-		c.Ranges = append(c.Ranges, Range{at(sp.start), at(sp.end)})
+		s.ranges = append(s.ranges, Range{at(sp.start), at(sp.end)})
 	}
+	c.Ranges = s.rangesFrom(ranges)
 	return c
 }
 
-// cutChunks cuts out the lines that hold spans, with context lines around
+// shelf is where the bytes and ranges of a result stand, one after the other: a
+// result has thousands of them, which live as long as it does.
+type shelf struct {
+	bytes  []byte
+	ranges []Range
+}
+
+// keep returns a copy of b.
+func (s *shelf) keep(b []byte) []byte {
+	from := len(s.bytes)
+	s.bytes = append(s.bytes, b...)
+	return s.bytes[from:len(s.bytes):len(s.bytes)]
+}
+
+// rangesFrom returns the ranges kept since there were n.
+func (s *shelf) rangesFrom(n int) []Range { return s.ranges[n:len(s.ranges):len(s.ranges)] }
+
+// appendChunks cuts out the lines that hold spans, with context lines around
 // them. Spans ascend; those that share a line, or whose context touches, share
 // a chunk. It looks at each byte of those lines a few times only, however many
 // spans a line has. The text starts a line, at a place of its document.
-func cutChunks(text []byte, start Location, spans []span, context int) []Chunk {
-	var chunks []Chunk
+func (s *shelf) appendChunks(chunks []Chunk, text []byte, start Location, spans []span, context int) []Chunk {
 	pos := cursor{text: text, base: start.Offset, line: start.Line, column: 1}
 	for i := 0; i < len(spans); {
 		l := linesOf(text, spans[i], 0)
 		lo := before(text, l.lo, context)
 		hi := after(text, l.hi, context)
-		c := Chunk{Start: pos.locate(lo)}
+		c, ranges := Chunk{Start: pos.locate(lo)}, len(s.ranges)
 		for ; i < len(spans); i++ {
 			if int(spans[i].end) > l.hi+1 || int(spans[i].start) > l.hi {
 				l = linesOf(text, spans[i], min(l.hi+1, int(spans[i].start)))
-				if before(text, l.lo, context) > hi && len(c.Ranges) > 0 {
+				if before(text, l.lo, context) > hi && len(s.ranges) > ranges {
 					break
 				}
 				hi = max(hi, after(text, l.hi, context))
 			}
 			hi = max(hi, int(spans[i].end))
-			c.Ranges = append(c.Ranges, Range{pos.locate(int(spans[i].start)), pos.locate(int(spans[i].end))})
+			s.ranges = append(s.ranges, Range{pos.locate(int(spans[i].start)), pos.locate(int(spans[i].end))})
 		}
-		c.Content = bytes.Clone(text[lo:hi])
+		c.Content, c.Ranges = s.keep(text[lo:hi]), s.rangesFrom(ranges)
 		chunks = append(chunks, c)
 	}
 	return chunks

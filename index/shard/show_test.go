@@ -37,7 +37,7 @@ func TestChunksHoldTheirRanges(t *testing.T) {
 		context := rapid.IntRange(0, 3).Draw(t, "context")
 		var ranges []Range
 		end := uint32(0)
-		for i, c := range cutChunks(text, Location{Line: 1}, spans, context) {
+		for i, c := range new(shelf).appendChunks(nil, text, Location{Line: 1}, spans, context) {
 			lo, hi := c.Start.Offset, c.Start.Offset+uint32(len(c.Content))
 			if c.Start != naiveLocation(text, lo) {
 				t.Fatalf("chunk %d starts at %+v, want %+v", i, c.Start, naiveLocation(text, lo))
@@ -85,7 +85,7 @@ func TestContextIsCountedInLines(t *testing.T) {
 			return
 		}
 		context := rapid.IntRange(0, 3).Draw(t, "context")
-		chunk := cutChunks(text, Location{Line: 1}, spans[:1], context)[0]
+		chunk := new(shelf).appendChunks(nil, text, Location{Line: 1}, spans[:1], context)[0]
 		lo, hi := int(chunk.Start.Offset), int(chunk.Start.Offset)+len(chunk.Content)
 		lines := lineBounds(text)
 		first, last := 0, 0

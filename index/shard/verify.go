@@ -35,10 +35,16 @@ func (s *Shard) Verify(ctx context.Context) error {
 // verifyDocuments checks that repos and documents are in order and whole.
 func (s *search) verifyDocuments() error {
 	next := uint32(0)
-	for i, repo := range s.repos {
-		if repo.FirstDoc != next || i > 0 && repo.Name <= s.repos[i-1].Name {
+	lastName := ""
+	for i := range s.docs.Repos() {
+		repo, err := s.docs.Repo(i)
+		if err != nil {
+			return err
+		}
+		if repo.FirstDoc != next || i > 0 && repo.Name <= lastName {
 			return s.corrupt("repo %s is out of order", repo.Name)
 		}
+		lastName = repo.Name
 		var last []byte
 		for doc := repo.FirstDoc; doc < repo.FirstDoc+repo.Docs; doc++ {
 			if err := s.tick(); err != nil {
@@ -88,9 +94,13 @@ func (s *search) verifyColumns(doc uint32, repo int) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
+	record, err := s.repo(repo)
+	if err != nil {
+		return nil, err
+	}
 	for _, o := range ordinals {
-		if int(o) >= len(s.repos[repo].Branches) {
-			return nil, s.corrupt("document %d is on branch %d of %d", doc, o, len(s.repos[repo].Branches))
+		if int(o) >= len(record.Branches) {
+			return nil, s.corrupt("document %d is on branch %d of %d", doc, o, len(record.Branches))
 		}
 	}
 	return s.readFile(doc, nil, "")

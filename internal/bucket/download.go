@@ -15,9 +15,16 @@ const (
 	resumePauseMax = 5 * time.Second
 )
 
+// stallTime is how long a download may bring nothing before its connection is
+// given up: a server that hangs breaks no connection by itself.
+const stallTime = 30 * time.Second
+
+// errStalled is the cause of a connection that was given up.
+var errStalled = errors.New("nothing came for too long")
+
 // download reads an object, or a range of it, and goes on where a connection
-// broke. It insists on the object it began with: one that was replaced
-// meanwhile ends it with an error.
+// broke, or stalled. It insists on the object it began with: one that was
+// replaced meanwhile ends it with an error.
 type download struct {
 	s        *S3
 	ctx      context.Context
@@ -25,6 +32,7 @@ type download struct {
 	etag     string
 	info     Info
 	body     io.ReadCloser
+	give     context.CancelCauseFunc // gives the body's connection up
 	off, end int64
 	failures int // since the last byte
 }
@@ -34,12 +42,14 @@ func (s *S3) download(ctx context.Context, key string, opts minio.GetObjectOptio
 	if err := checkKey(key); err != nil {
 		return nil, err
 	}
-	body, o, _, err := s.core.GetObject(ctx, s.bucket, s.prefix+key, opts)
+	connection, give := context.WithCancelCause(ctx)
+	body, o, _, err := s.core.GetObject(connection, s.bucket, s.prefix+key, opts)
 	if err != nil {
+		give(nil)
 		return nil, s.meaning(ctx, err)
 	}
 	info := Info{Key: key, Size: o.Size, ModTime: o.LastModified}
-	return &download{s: s, ctx: ctx, key: key, etag: o.ETag, info: info, body: body}, nil
+	return &download{s: s, ctx: ctx, key: key, etag: o.ETag, info: info, body: body, give: give}, nil
 }
 
 // Read implements io.Reader.
@@ -50,7 +60,7 @@ func (d *download) Read(p []byte) (int, error) {
 	if d.off >= d.end {
 		return 0, io.EOF
 	}
-	n, err := d.body.Read(p[:min(int64(len(p)), d.end-d.off)])
+	n, err := d.read(p[:min(int64(len(p)), d.end-d.off)])
 	d.off += int64(n)
 	if n > 0 {
 		d.failures = 0
@@ -59,6 +69,18 @@ func (d *download) Read(p []byte) (int, error) {
 		return n, nil
 	}
 	return n, d.resume(err)
+}
+
+// read reads from the connection, which it gives up when nothing comes.
+func (d *download) read(p []byte) (int, error) {
+	give := d.give
+	watch := time.AfterFunc(d.s.stall, func() { give(errStalled) })
+	defer watch.Stop()
+	n, err := d.body.Read(p)
+	if errors.Is(err, context.Canceled) && d.ctx.Err() == nil {
+		err = errStalled
+	}
+	return n, err
 }
 
 // resume asks for the rest, after the cause, unless that has failed too often.
@@ -79,14 +101,20 @@ func (d *download) resume(cause error) error {
 	if err := errors.Join(opts.SetRange(d.off, d.end-1), opts.SetMatchETag(d.etag)); err != nil {
 		return wrap("read", d.key, errors.Join(cause, err))
 	}
-	body, _, _, err := d.s.core.GetObject(d.ctx, d.s.bucket, d.s.prefix+d.key, opts)
+	connection, give := context.WithCancelCause(d.ctx)
+	body, _, _, err := d.s.core.GetObject(connection, d.s.bucket, d.s.prefix+d.key, opts)
 	if err != nil {
+		give(nil)
 		return wrap("read", d.key, errors.Join(cause, err))
 	}
 	d.body.Close() // broken: what it says now adds nothing
-	d.body = body
+	d.give(nil)
+	d.body, d.give = body, give
 	return nil
 }
 
 // Close implements io.Closer.
-func (d *download) Close() error { return d.body.Close() }
+func (d *download) Close() error {
+	defer d.give(nil)
+	return d.body.Close()
+}

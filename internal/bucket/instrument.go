@@ -44,7 +44,21 @@ func Instrument(b Bucket, r prometheus.Registerer) (Bucket, error) {
 			return nil, fmt.Errorf("register the bucket's metrics: %w", err)
 		}
 	}
+	i.present()
 	return i, nil
+}
+
+// present makes all series, so that they are there before they first happen.
+func (i *instrumented) present() {
+	for _, op := range []string{"put", "get", "get_range", "stat", "list", "delete"} {
+		i.seconds.WithLabelValues(op)
+		for _, outcome := range []string{"ok", "not_found", "exists", "canceled", "error"} {
+			i.calls.WithLabelValues(op, outcome)
+		}
+	}
+	for _, direction := range []string{"read", "written"} {
+		i.bytes.WithLabelValues(direction)
+	}
 }
 
 // Close implements io.Closer.

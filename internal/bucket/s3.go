@@ -8,6 +8,7 @@ import (
 	"iter"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
@@ -16,7 +17,7 @@ import (
 // S3 is a Bucket in a bucket of S3 or of a store that speaks like it, which
 // must know conditional writes (If-None-Match). Requests that fail for a
 // passing reason are repeated with growing pauses, a broken download goes on
-// where it broke. An upload that was cut off may leave parts behind that are
+// where it broke or stalled. An upload that was cut off may leave parts behind that are
 // never seen as an object: let a lifecycle rule of the store clear them.
 type S3 struct {
 	core      minio.Core
@@ -25,6 +26,7 @@ type S3 struct {
 	prefix    string
 	limit     int64
 	attempts  int
+	stall     time.Duration // see stallTime
 }
 
 var _ Bucket = (*S3)(nil)
@@ -44,7 +46,7 @@ func newS3(t target, cfg Config) (*S3, error) {
 	core.SetAppInfo("trawl", "1")
 	return &S3{
 		core: *core, transport: transport, bucket: t.bucket, prefix: t.prefix,
-		limit: int64(cfg.MaxObjectBytes), attempts: cfg.Attempts,
+		limit: int64(cfg.MaxObjectBytes), attempts: cfg.Attempts, stall: stallTime,
 	}, nil
 }
 
@@ -204,6 +206,8 @@ func (s *S3) meaning(ctx context.Context, err error) error {
 	switch {
 	case answer.Code == minio.NoSuchKey:
 		return ErrNotFound
+	case answer.Code == minio.NoSuchBucket:
+		return fmt.Errorf("there is no bucket %s: %w", s.bucket, err)
 	case answer.StatusCode == http.StatusPreconditionFailed:
 		return ErrExists
 	case answer.StatusCode == http.StatusRequestedRangeNotSatisfiable:

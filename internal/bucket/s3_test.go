@@ -126,8 +126,8 @@ func testS3NoBucket(t *testing.T, server *buckettest.S3Server) {
 	if !listed {
 		t.Error("the list is empty, without an error")
 	}
-	if err := bucket.Reachable(t.Context(), b); err == nil {
-		t.Error("the bucket is reachable")
+	if err := bucket.Reachable(t.Context(), b); err == nil || !strings.Contains(err.Error(), "there is no bucket is-not-here") {
+		t.Errorf("reachable: %v", err)
 	}
 	if err := bucket.Reachable(t.Context(), open(t, server.Config("is-there"))); err != nil {
 		t.Error(err)
@@ -144,10 +144,10 @@ func testS3WrongKey(t *testing.T, server *buckettest.S3Server) {
 }
 
 // unreliable stands between a client and the server: it answers some requests
-// by 503 and cuts some downloads off.
+// by 503, cuts some downloads off and lets others stall.
 type unreliable struct {
-	refusals, cuts atomic.Int64 // how many are still to come
-	proxy          *httputil.ReverseProxy
+	refusals, cuts, stalls atomic.Int64 // how many are still to come
+	proxy                  *httputil.ReverseProxy
 }
 
 // cutAfter is where a download breaks, in bytes.
@@ -190,8 +190,15 @@ func (f *unreliable) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.proxy.ServeHTTP(w, r)
 }
 
-// cut lets a download break.
+// cut lets a download break, or stall.
 func (f *unreliable) cut(r *http.Response) error {
+	if r.Request.Method == http.MethodGet && r.ContentLength > cutAfter && f.stalls.Add(-1) >= 0 {
+		r.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(io.LimitReader(r.Body, cutAfter), silence{r.Request.Context()}), r.Body}
+		return nil
+	}
 	if r.Request.Method == http.MethodGet && r.ContentLength > cutAfter && f.cuts.Add(-1) >= 0 {
 		r.Body = struct {
 			io.Reader
@@ -199,6 +206,41 @@ func (f *unreliable) cut(r *http.Response) error {
 		}{io.MultiReader(io.LimitReader(r.Body, cutAfter), iotest.ErrReader(errors.New("cut"))), r.Body}
 	}
 	return nil
+}
+
+// silence says nothing until its context ends.
+type silence struct{ ctx context.Context }
+
+// Read implements io.Reader.
+func (s silence) Read([]byte) (int, error) {
+	<-s.ctx.Done()
+	return 0, s.ctx.Err()
+}
+
+// TestS3StalledDownload: connections that stay open and bring nothing are given
+// up, and the download goes on by others.
+func TestS3StalledDownload(t *testing.T) {
+	server := buckettest.StartS3(t)
+	cfg := server.Config("stalls")
+	fault, through := newUnreliable(t, cfg.URL)
+	cfg.URL = through
+	b := open(t, cfg)
+	bucket.Impatient(b, 50*time.Millisecond)
+	content := buckettest.Content(1, 200_000)
+	buckettest.Put(t, b, "a", content)
+	fault.stalls.Store(4)
+	buckettest.Want(t, b, "a", content)
+	if left := fault.stalls.Load(); left >= 0 {
+		t.Errorf("%d downloads did not stall", left)
+	}
+	fault.stalls.Store(1)
+	r, _, err := b.Get(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Close(); err != nil {
+		t.Errorf("closing a download that stalls: %v", err)
+	}
 }
 
 func TestS3OverABadConnection(t *testing.T) {

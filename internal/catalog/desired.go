@@ -9,6 +9,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
@@ -18,8 +19,9 @@ const maxContention = 50 * time.Millisecond
 
 // PutDesired makes a repo desired, or asks for it to be indexed anew. The stored
 // record is d with the next epoch of the repo: every successful call has its own,
-// and epochs go on counting when a deleted repo is put again. It returns that
-// epoch and the revision of the change. d itself is not changed.
+// and epochs go on counting when a deleted repo is put again. A repo of a source
+// stays one when d names none. It returns that epoch and the revision of the
+// change. d itself is not changed.
 func (s *Store) PutDesired(ctx context.Context, d *catalogv1.Desired) (epoch uint64, revision int64, err error) {
 	if err := checkName(d.GetName()); err != nil {
 		return 0, 0, fmt.Errorf("put desired: %w", err)
@@ -44,6 +46,10 @@ func (s *Store) tryPutDesired(ctx context.Context, d *catalogv1.Desired) (uint64
 	}
 	next := proto.CloneOf(d)
 	next.Epoch = old.lastEpoch() + 1
+	next.Pending = old.pendingWith(next.Epoch, requestedAt(d))
+	if was := old.desired.Record; next.Source == "" {
+		next.Source, next.HostId, next.LeftAt = was.GetSource(), was.GetHostId(), was.GetLeftAt()
+	}
 	value, err := encode(next)
 	if err != nil {
 		return 0, 0, fmt.Errorf("put desired of %q: %w", d.Name, err)
@@ -63,7 +69,8 @@ func (s *Store) tryPutDesired(ctx context.Context, d *catalogv1.Desired) (uint64
 
 // DeleteRepo removes a repo in one transaction: what is desired, what is served,
 // the status and the lease, so that a running job stops and cannot publish. What
-// stays is a record of its last epoch and generation, for the day it comes back.
+// stays is a record of its last epoch and generation and the time, for the day
+// it comes back; see DropMemories.
 // It returns the revision of the change; ErrNotFound if the repo is not desired.
 func (s *Store) DeleteRepo(ctx context.Context, name string) (revision int64, err error) {
 	if err := checkName(name); err != nil {
@@ -88,7 +95,7 @@ func (s *Store) tryDelete(ctx context.Context, name string) (int64, error) {
 	if old.desired.Record == nil {
 		return 0, fmt.Errorf("delete repo %q: %w", name, ErrNotFound)
 	}
-	memory, err := encode(&catalogv1.Root{Repo: name, Epoch: old.lastEpoch(), Generation: old.lastGeneration()})
+	memory, err := encode(&catalogv1.Root{Repo: name, Epoch: old.lastEpoch(), Generation: old.lastGeneration(), PublishedAt: timestamppb.Now()})
 	if err != nil {
 		return 0, fmt.Errorf("delete repo %q: %w", name, err)
 	}
@@ -100,6 +107,7 @@ func (s *Store) tryDelete(ctx context.Context, name string) (int64, error) {
 		clientv3.OpDelete(s.key(rootKind, name)),
 		clientv3.OpDelete(s.key(statusKind, name)),
 		clientv3.OpDelete(s.key(leaseKind, name)),
+		clientv3.OpDelete(s.key(seenKind, name)),
 		clientv3.OpPut(s.key(deletedKind, name), memory),
 		s.tick(),
 	).Commit()

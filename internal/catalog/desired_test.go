@@ -30,6 +30,10 @@ func TestDesiredIsStoredWithItsEpoch(t *testing.T) {
 		}
 		full := proto.CloneOf(want)
 		full.Epoch = epoch
+		if all := stored.Record.GetPending(); uint64(len(all)) != epoch || all[epoch-1].GetEpoch() != epoch || all[epoch-1].GetAt() == nil {
+			t.Errorf("requests that wait: %v", all)
+		}
+		stored.Record.Pending = nil
 		if !proto.Equal(stored.Record, full) {
 			t.Errorf("stored %v, want %v", stored.Record, full)
 		}

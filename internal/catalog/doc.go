@@ -7,14 +7,36 @@
 //	roots.clock      (empty)   written by every transaction that changes one of the above
 //	leases/<repo>    (empty)   the one job that may publish; dies with its etcd lease
 //	status/<repo>    Status    advisory: lost without harm
-//	deleted/<repo>   Root      last epoch and generation of a deleted repo, nothing else
+//	deleted/<repo>   Root      last epoch and generation of a deleted repo, and when
+//	seen/<repo>      Seen      newest commit that somebody told of; advisory
+//	condemned/<id>   Condemned garbage in the bucket, see below
+//	holds/<id>       (empty)   the batch must wait; etcd ends it with its etcd lease
+//	elections/<name> (empty)   who leads a duty that one process has
+//	compactions/<id> Compaction shards that are to become one
+//	claims/<id>      (empty)   the one indexer that does it; dies with its etcd lease
+//	packs/<id>       Pack      which repos a shard of several was made of
 //
 // # Publishing
 //
-// A root changes only in [Store.Publish], one transaction that compares the old
+// What a root serves changes only in [Store.Publish], one transaction that compares the old
 // root, the lease's fencing token and the desired record's life. A job that lost
 // its lease, worked from an old root, or whose repo was deleted meanwhile
 // therefore never publishes, however late its request arrives.
+//
+// # Compacting
+//
+// The other way is [Claim.Flip]: the same documents in other shards. Its
+// transactions compare the old roots, the claim's key, and that no job has a
+// lease of the repos: a compaction gives way to jobs, never a job to it.
+//
+// # Garbage
+//
+// The key of every object in the bucket ends in the fencing token of the lease
+// or claim that it was made under, and a root names only objects of its own and of
+// the root that it replaces. An object that no root names and whose lease has
+// ended is therefore garbage for ever ([Reach.Garbage]), as of one revision of
+// etcd and whatever any clock says. Queries that began before may still read it:
+// [Store.Condemn] makes it wait, as long as etcd keeps the hold.
 //
 // # Reading
 //

@@ -23,6 +23,8 @@ var (
 	ErrStale = errors.New("record is stale")
 	// ErrGeneration means a root's generation or epoch would go back.
 	ErrGeneration = errors.New("generation or epoch would go back")
+	// ErrForeignObject means a root names an object of another job.
+	ErrForeignObject = errors.New("object was not made under the lease")
 	// ErrTooLarge means a record is over MaxRecordBytes or a name over MaxNameBytes.
 	ErrTooLarge = errors.New("record is too large")
 	// ErrName means a repo name is empty.
@@ -34,8 +36,9 @@ var (
 // isLeaseGone says whether etcd no longer knows the lease.
 func isLeaseGone(err error) bool { return errors.Is(err, rpctypes.ErrLeaseNotFound) }
 
-// isTransient says whether the same read may succeed later.
-func isTransient(err error) bool {
+// IsTransient says whether the same operation may succeed later, because etcd
+// cannot be reached or has no leader. Whether a write was done is unknown then.
+func IsTransient(err error) bool {
 	code := status.Code(err)
 	if etcd := (rpctypes.EtcdError{}); errors.As(err, &etcd) {
 		code = etcd.Code()

@@ -53,8 +53,16 @@ func etcdConfig(dir string) embedded.Config {
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
+// newStore makes a store below the test's name, and leaves nothing there: a test
+// that runs again begins anew.
 func newStore(t *testing.T) *catalog.Store {
-	return catalog.New(shared.Client(), "/"+t.Name()+"/")
+	prefix := "/" + t.Name() + "/"
+	t.Cleanup(func() {
+		if _, err := shared.Client().Delete(context.Background(), prefix, clientv3.WithPrefix()); err != nil {
+			t.Error(err)
+		}
+	})
+	return catalog.New(shared.Client(), prefix)
 }
 
 func connect(t *testing.T, endpoint string) *clientv3.Client {

@@ -17,6 +17,18 @@ const (
 	statusKind  kind = "status"
 	leaseKind   kind = "leases"
 	deletedKind kind = "deleted"
+	seenKind    kind = "seen"
+
+	condemnedKind kind = "condemned"
+	holdKind      kind = "holds"
+	electionKind  kind = "elections"
+
+	compactionKind kind = "compactions"
+	claimKind      kind = "claims"
+	packKind       kind = "packs"
+
+	sourceKind kind = "sources"
+	reportKind kind = "sourcereports"
 )
 
 // clockName sorts before every root and after nothing else, so that

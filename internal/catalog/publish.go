@@ -21,7 +21,8 @@ import (
 // The stored root is next with the lease's fencing token. Its generation is the
 // lease's NextGeneration or later, or that of old with the same shards, when only
 // the epoch advances. Its epoch is not before that of old, and not of a time
-// before a deletion. Else ErrGeneration.
+// before a deletion. Else ErrGeneration. Its objects were made under the lease or
+// are those of old. Else ErrForeignObject.
 //
 // ErrNotDesired, ErrLeaseLost and ErrStale say which condition failed, in this
 // order when several did; nothing was changed then. After any other error it is
@@ -72,10 +73,12 @@ func checkNext(lease *Lease, old *Root, next *catalogv1.Root) error {
 		return fmt.Errorf("%w: generation %d and epoch %d, at least %d and %d",
 			ErrGeneration, next.Generation, next.Epoch, leastGeneration, leastEpoch)
 	}
-	return nil
+	return checkObjects(lease.fence, old, next)
 }
 
-func sameShard(a, b *catalogv1.ShardRef) bool { return bytes.Equal(a.Digest, b.Digest) }
+func sameShard(a, b *catalogv1.ShardRef) bool {
+	return bytes.Equal(a.Digest, b.Digest) && bytes.Equal(a.Hidden, b.Hidden)
+}
 
 func (s *Store) publishConditions(lease *Lease, old *Root) []clientv3.Cmp {
 	revision := int64(0)
@@ -84,14 +87,9 @@ func (s *Store) publishConditions(lease *Lease, old *Root) []clientv3.Cmp {
 	}
 	return []clientv3.Cmp{
 		s.unchanged(rootKind, lease.repo, revision),
-		s.held(lease),
+		lease.held(),
 		clientv3.Compare(clientv3.CreateRevision(s.key(desiredKind, lease.repo)), "=", lease.life),
 	}
-}
-
-// held compares that the lease's key is the one that the lease made.
-func (s *Store) held(lease *Lease) clientv3.Cmp {
-	return clientv3.Compare(clientv3.CreateRevision(s.key(leaseKind, lease.repo)), "=", lease.fence)
 }
 
 // refused says why a publication failed, or that it had succeeded before.

@@ -148,7 +148,12 @@ func TestRootNeverGoesBack(t *testing.T) {
 	for name, change := range map[string]func(*catalogv1.Root){
 		"lower generation":             func(r *catalogv1.Root) { r.Generation = 1 },
 		"same generation, other shard": func(r *catalogv1.Root) { r.Generation = old.Record.Generation },
-		"lower epoch":                  func(r *catalogv1.Root) { r.Epoch = 1 },
+		"same generation, more hidden": func(r *catalogv1.Root) {
+			r.Generation = old.Record.Generation
+			r.Shards = []*catalogv1.ShardRef{proto.CloneOf(old.Record.Shards[0])}
+			r.Shards[0].Hidden = []byte{0}
+		},
+		"lower epoch": func(r *catalogv1.Root) { r.Epoch = 1 },
 	} {
 		next := nextRoot(lease)
 		change(next)

@@ -19,6 +19,7 @@ type repoState struct {
 	root     Root
 	status   Status
 	deleted  Root
+	seen     Entry[*catalogv1.Seen]
 	revision int64 // of the reading, not of a record
 }
 
@@ -39,6 +40,7 @@ func (s *Store) repoReads(name string) []clientv3.Op {
 		clientv3.OpGet(s.key(rootKind, name)),
 		clientv3.OpGet(s.key(statusKind, name)),
 		clientv3.OpGet(s.key(deletedKind, name)),
+		clientv3.OpGet(s.key(seenKind, name)),
 	}
 }
 
@@ -64,6 +66,7 @@ func decodeRepo(name string, answers []*etcdserverpb.ResponseOp) (*repoState, er
 		decodeInto(&r.root, answers[1], rootKind, name, &catalogv1.Root{}),
 		decodeInto(&r.status, answers[2], statusKind, name, &catalogv1.Status{}),
 		decodeInto(&r.deleted, answers[3], deletedKind, name, &catalogv1.Root{}),
+		decodeInto(&r.seen, answers[4], seenKind, name, &catalogv1.Seen{}),
 	)
 	return r, err
 }

@@ -41,7 +41,7 @@ func (r *repoState) compose() *ingestv1.RepoStatus {
 	out := &ingestv1.RepoStatus{
 		Name: desired.GetName(), Url: desired.GetUrl(), Epoch: desired.GetEpoch(),
 		PublishedEpoch: root.GetEpoch(), Generation: root.GetGeneration(),
-		State: ingestv1.State_STATE_QUEUED, UpdatedAt: desired.GetRequestedAt(),
+		State: ingestv1.State_STATE_QUEUED, UpdatedAt: desired.GetRequestedAt(), Freshness: r.freshness(), Built: root.GetBuilt(),
 	}
 	if root != nil {
 		out.RevisionToken = EncodeToken(r.root.Revision)
@@ -65,7 +65,7 @@ func (r *repoState) followStatus(out *ingestv1.RepoStatus) {
 	switch status.State {
 	case ingestv1.State_STATE_FETCHING, ingestv1.State_STATE_BUILDING:
 		out.State, out.Progress = status.State, status.Progress
-	case ingestv1.State_STATE_FAILED:
+	case ingestv1.State_STATE_QUEUED, ingestv1.State_STATE_FAILED:
 		out.State, out.Reason = status.State, status.Reason
 	}
 }
@@ -109,7 +109,7 @@ func (s *Store) composeAll(ctx context.Context, kvs []*mvccpb.KeyValue, revision
 	between := func(k kind) clientv3.Op {
 		return clientv3.OpGet(s.key(k, from), clientv3.WithRange(s.key(k, to)+"\x00"), clientv3.WithRev(revision))
 	}
-	resp, err := s.client.Txn(ctx).Then(between(rootKind), between(statusKind)).Commit()
+	resp, err := s.client.Txn(ctx).Then(between(rootKind), between(statusKind), between(seenKind)).Commit()
 	if err != nil {
 		return nil, fmt.Errorf("list repos: %w", err)
 	}
@@ -121,6 +121,7 @@ func (s *Store) composeAll(ctx context.Context, kvs []*mvccpb.KeyValue, revision
 			decodeKV(&state.desired, kv, desiredKind, name, &catalogv1.Desired{}),
 			decodeKV(&state.root, find(resp.Responses[0].GetResponseRange().Kvs, s.key(rootKind, name)), rootKind, name, &catalogv1.Root{}),
 			decodeKV(&state.status, find(resp.Responses[1].GetResponseRange().Kvs, s.key(statusKind, name)), statusKind, name, &catalogv1.Status{}),
+			decodeKV(&state.seen, find(resp.Responses[2].GetResponseRange().Kvs, s.key(seenKind, name)), seenKind, name, &catalogv1.Seen{}),
 		)
 		if err != nil {
 			return nil, fmt.Errorf("list repos: %w", err)

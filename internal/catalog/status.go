@@ -7,23 +7,23 @@ import (
 	"math/rand/v2"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/protobuf/proto"
 
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
 // PutStatus stores how far a repo is. With a lease it holds only while the lease
 // is held, else ErrLeaseLost. A status of an older epoch than the stored one is
-// ErrStale; one of a repo that is not desired is ErrNotDesired.
+// ErrStale; one of a repo that is not desired is ErrNotDesired. Failures are
+// counted here, whatever status says: those of the epoch, this one included. The
+// status itself is not changed.
 func (s *Store) PutStatus(ctx context.Context, name string, status *catalogv1.Status, lease *Lease) error {
 	if err := checkName(name); err != nil {
 		return fmt.Errorf("put status: %w", err)
 	}
-	value, err := encode(status)
-	if err != nil {
-		return fmt.Errorf("put status of %q: %w", name, err)
-	}
 	for {
-		done, err := s.tryPutStatus(ctx, name, status.GetEpoch(), value, lease)
+		done, err := s.tryPutStatus(ctx, name, status, lease)
 		if done || err != nil {
 			return err
 		}
@@ -33,20 +33,24 @@ func (s *Store) PutStatus(ctx context.Context, name string, status *catalogv1.St
 	}
 }
 
-func (s *Store) tryPutStatus(ctx context.Context, name string, epoch uint64, value string, lease *Lease) (done bool, err error) {
+func (s *Store) tryPutStatus(ctx context.Context, name string, status *catalogv1.Status, lease *Lease) (done bool, err error) {
 	stored, err := s.GetStatus(ctx, name)
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return false, fmt.Errorf("put status: %w", err)
 	}
-	if stored.Record.GetEpoch() > epoch {
-		return false, fmt.Errorf("put status of %q: %w: epoch %d after %d", name, ErrStale, epoch, stored.Record.Epoch)
+	if stored.Record.GetEpoch() > status.GetEpoch() {
+		return false, fmt.Errorf("put status of %q: %w: epoch %d after %d", name, ErrStale, status.GetEpoch(), stored.Record.Epoch)
+	}
+	value, err := encode(counted(status, stored.Record))
+	if err != nil {
+		return false, fmt.Errorf("put status of %q: %w", name, err)
 	}
 	conditions := []clientv3.Cmp{
 		s.unchanged(statusKind, name, stored.Revision),
 		clientv3.Compare(clientv3.CreateRevision(s.key(desiredKind, name)), ">", 0),
 	}
 	if lease != nil {
-		conditions = append(conditions, s.held(lease))
+		conditions = append(conditions, lease.held())
 	}
 	resp, err := s.client.Txn(ctx).If(conditions...).
 		Then(clientv3.OpPut(s.key(statusKind, name), value)).
@@ -62,4 +66,17 @@ func (s *Store) tryPutStatus(ctx context.Context, name string, epoch uint64, val
 		return false, fmt.Errorf("put status of %q: %w", name, ErrLeaseLost)
 	}
 	return false, nil // somebody else wrote: look again whether ours is newer
+}
+
+// counted is the status with the failures of its epoch.
+func counted(status, stored *catalogv1.Status) *catalogv1.Status {
+	status = proto.CloneOf(status)
+	status.Failures = 0
+	if stored.GetEpoch() == status.GetEpoch() {
+		status.Failures = stored.GetFailures()
+	}
+	if status.GetState() == ingestv1.State_STATE_FAILED {
+		status.Failures++
+	}
+	return status
 }

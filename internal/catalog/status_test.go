@@ -74,6 +74,8 @@ func TestComposedStatus(t *testing.T) {
 	expect("building", ingestv1.State_STATE_BUILDING, 1, 0, 0, "")
 	putStatus(t, s, "repo", &catalogv1.Status{Epoch: 1, State: ingestv1.State_STATE_PUBLISHED})
 	expect("claims to be published", ingestv1.State_STATE_QUEUED, 1, 0, 0, "")
+	putStatus(t, s, "repo", &catalogv1.Status{Epoch: 1, State: ingestv1.State_STATE_QUEUED, Reason: "disk full, will be tried again"})
+	expect("tried in vain", ingestv1.State_STATE_QUEUED, 1, 0, 0, "disk full, will be tried again")
 	putStatus(t, s, "repo", &catalogv1.Status{Epoch: 1, State: ingestv1.State_STATE_FAILED, Reason: "no"})
 	expect("failed", ingestv1.State_STATE_FAILED, 1, 0, 0, "no")
 	putDesired(t, s, "repo")

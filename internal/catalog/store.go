@@ -72,6 +72,30 @@ func (s *Store) GetRoot(ctx context.Context, name string) (Root, error) {
 	return get(ctx, s, rootKind, name, &catalogv1.Root{})
 }
 
+// MaxRoots is how many roots one call of GetRoots reads: etcd takes 128 operations in
+// a transaction.
+const MaxRoots = 100
+
+// GetRoots reads the roots of at most MaxRoots repos, as of one revision, in the order
+// of names; that of a repo without one has no record.
+func (s *Store) GetRoots(ctx context.Context, names []string) ([]Root, error) {
+	reads := make([]clientv3.Op, len(names))
+	for i, name := range names {
+		reads[i] = clientv3.OpGet(s.key(rootKind, name))
+	}
+	resp, err := s.client.Txn(ctx).Then(reads...).Commit()
+	if err != nil {
+		return nil, fmt.Errorf("read roots: %w", err)
+	}
+	roots := make([]Root, len(names))
+	for i, answer := range resp.Responses {
+		if err := decodeInto(&roots[i], answer, rootKind, names[i], &catalogv1.Root{}); err != nil {
+			return nil, fmt.Errorf("read roots: %w", err)
+		}
+	}
+	return roots, nil
+}
+
 // GetStatus reads the status of a repo; ErrNotFound if there is none.
 func (s *Store) GetStatus(ctx context.Context, name string) (Status, error) {
 	return get(ctx, s, statusKind, name, &catalogv1.Status{})
@@ -86,8 +110,10 @@ func (s *Store) ListDesired(ctx context.Context) iter.Seq2[Desired, error] {
 // ListRoots yields every root in order of name, all as of one revision. It ends
 // after the first error.
 func (s *Store) ListRoots(ctx context.Context) iter.Seq2[Root, error] {
-	return list(ctx, s, rootKind, func() *catalogv1.Root { return &catalogv1.Root{} })
+	return list(ctx, s, rootKind, newRoot)
 }
+
+func newRoot() *catalogv1.Root { return &catalogv1.Root{} }
 
 func get[T proto.Message](ctx context.Context, s *Store, k kind, name string, record T) (Entry[T], error) {
 	if err := checkName(name); err != nil {
@@ -113,12 +139,34 @@ func first[T proto.Message](kvs []*mvccpb.KeyValue, k kind, name string, record 
 
 // list reads page by page, all pages at the revision of the first.
 func list[T proto.Message](ctx context.Context, s *Store, k kind, empty func() T) iter.Seq2[Entry[T], error] {
+	return listAt(ctx, s, k, 0, empty)
+}
+
+// listAt lists as of a revision; 0 means that of the first page.
+func listAt[T proto.Message](ctx context.Context, s *Store, k kind, revision int64, empty func() T) iter.Seq2[Entry[T], error] {
 	return func(yield func(Entry[T], error) bool) {
+		for entry, err := range listNamed(ctx, s, k, revision, empty) {
+			if !yield(entry.Entry, err) {
+				return
+			}
+		}
+	}
+}
+
+// named is an entry with the name in its key.
+type named[T proto.Message] struct {
+	Entry[T]
+
+	name string
+}
+
+func listNamed[T proto.Message](ctx context.Context, s *Store, k kind, revision int64, empty func() T) iter.Seq2[named[T], error] {
+	return func(yield func(named[T], error) bool) {
 		from, end := s.key(k, ""), s.end(k)
-		for revision, more := int64(0), true; more; {
+		for more := true; more; {
 			resp, err := s.client.Get(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(listPage), clientv3.WithRev(revision))
 			if err != nil {
-				yield(Entry[T]{}, fmt.Errorf("list %s: %w", k, err))
+				yield(named[T]{}, fmt.Errorf("list %s: %w", k, err))
 				return
 			}
 			// Only the first answer tells the revision that is read: later headers
@@ -127,8 +175,9 @@ func list[T proto.Message](ctx context.Context, s *Store, k kind, empty func() T
 				revision = resp.Header.Revision
 			}
 			for i, kv := range resp.Kvs {
-				entry, err := first(resp.Kvs[i:], k, s.name(k, kv.Key), empty())
-				if !yield(entry, err) || err != nil {
+				name := s.name(k, kv.Key)
+				entry, err := first(resp.Kvs[i:], k, name, empty())
+				if !yield(named[T]{entry, name}, err) || err != nil {
 					return
 				}
 				from = string(kv.Key) + "\x00"

@@ -34,7 +34,7 @@ func (s *Store) WatchRepo(ctx context.Context, name string) iter.Seq2[*ingestv1.
 			if w.stopped || ctx.Err() != nil {
 				return
 			}
-			if err != nil && !isTransient(err) {
+			if err != nil && !IsTransient(err) {
 				yield(nil, err)
 				return
 			}
@@ -55,7 +55,7 @@ type repoWatch struct {
 }
 
 // run yields the status and then its changes, until the watches end. Events are
-// only the sign to read again: the three records come from three watches, and
+// only the sign to read again: the four records come from four watches, and
 // only a transaction sees them as of one moment.
 func (w *repoWatch) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
@@ -64,8 +64,8 @@ func (w *repoWatch) run(ctx context.Context) error {
 	if err != nil || w.stopped {
 		return err
 	}
-	var channels [3]clientv3.WatchChan
-	for i, k := range []kind{desiredKind, rootKind, statusKind} {
+	var channels [4]clientv3.WatchChan
+	for i, k := range []kind{desiredKind, rootKind, statusKind, seenKind} {
 		channels[i] = w.store.client.Watch(ctx, w.store.key(k, w.name), clientv3.WithRev(revision+1))
 	}
 	for {
@@ -76,6 +76,7 @@ func (w *repoWatch) run(ctx context.Context) error {
 		case _, open = <-channels[0]:
 		case _, open = <-channels[1]:
 		case _, open = <-channels[2]:
+		case _, open = <-channels[3]:
 		}
 		if !open {
 			return nil // compacted or without a leader: begin again

@@ -21,13 +21,39 @@ type DeadLetter struct {
 	Reason string `json:"reason"`
 	// Time is when.
 	Time time.Time `json:"time"`
+	// Place is where it stands among the letters: it grows with time.
+	Place uint64 `json:"-"`
+}
+
+// ErrNoLetter means that a repo has no dead letter.
+var ErrNoLetter = errors.New("no dead letter")
+
+// DeadLetter reads the newest dead letter of a repo; ErrNoLetter if it has none.
+func (q *Queue) DeadLetter(ctx context.Context, repo string) (letter DeadLetter, err error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	stream, err := q.js.Stream(ctx, DeadStream)
+	if err == nil {
+		var msg *jetstream.RawStreamMsg
+		if msg, err = stream.GetLastMsgForSubject(ctx, deadSubject+repoHash(repo)); err == nil {
+			letter, err = decodeLetter(msg)
+		}
+	}
+	if errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, jetstream.ErrMsgNotFound) {
+		return letter, fmt.Errorf("%q: %w", repo, ErrNoLetter)
+	}
+	if err != nil {
+		return letter, fmt.Errorf("read dead letter of %q: %w", repo, err)
+	}
+	return letter, nil
 }
 
 // DeadLetters yields the newest dead letter of each repo that has one, oldest
-// first. Letters are kept for 30 days. It ends after the first error.
-func (q *Queue) DeadLetters(ctx context.Context) iter.Seq2[DeadLetter, error] {
+// first, from the first after a place (0: from the beginning). Letters are kept
+// for 30 days. It ends after the first error.
+func (q *Queue) DeadLetters(ctx context.Context, after uint64) iter.Seq2[DeadLetter, error] {
 	return func(yield func(DeadLetter, error) bool) {
-		stream, err := q.js.Stream(ctx, DeadStream)
+		stream, err := q.letters(ctx)
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
 			return
 		}
@@ -35,34 +61,49 @@ func (q *Queue) DeadLetters(ctx context.Context) iter.Seq2[DeadLetter, error] {
 			yield(DeadLetter{}, fmt.Errorf("list dead letters: %w", err))
 			return
 		}
-		for seq := uint64(1); ; {
-			letter, at, err := nextLetter(ctx, stream, seq)
+		for {
+			letter, err := nextLetter(ctx, stream, after+1)
 			if errors.Is(err, jetstream.ErrMsgNotFound) {
 				return
 			}
 			if !yield(letter, err) || err != nil {
 				return
 			}
-			seq = at + 1
+			after = letter.Place
 		}
 	}
 }
 
+func (q *Queue) letters(ctx context.Context) (jetstream.Stream, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	return q.js.Stream(ctx, DeadStream)
+}
+
 // nextLetter reads the first letter at or after a place in the stream.
-func nextLetter(ctx context.Context, stream jetstream.Stream, seq uint64) (letter DeadLetter, at uint64, err error) {
-	msg, err := stream.GetMsg(ctx, seq, jetstream.WithGetMsgSubject(deadSubject+"*"))
+func nextLetter(ctx context.Context, stream jetstream.Stream, place uint64) (DeadLetter, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	msg, err := stream.GetMsg(ctx, place, jetstream.WithGetMsgSubject(deadSubject+"*"))
 	if err != nil {
-		return letter, 0, fmt.Errorf("read dead letter: %w", err)
+		return DeadLetter{}, fmt.Errorf("read dead letter: %w", err)
 	}
+	return decodeLetter(msg)
+}
+
+func decodeLetter(msg *jetstream.RawStreamMsg) (DeadLetter, error) {
+	letter := DeadLetter{Place: msg.Sequence}
 	if err := json.Unmarshal(msg.Data, &letter); err != nil {
-		return letter, 0, fmt.Errorf("decode dead letter %d: %w", msg.Sequence, err)
+		return letter, fmt.Errorf("decode dead letter %d: %w", msg.Sequence, err)
 	}
-	return letter, msg.Sequence, nil
+	return letter, nil
 }
 
 // Forget drops the dead letter of a repo, if there is one: when it is tried
 // again, or deleted.
 func (q *Queue) Forget(ctx context.Context, repo string) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
 	stream, err := q.js.Stream(ctx, DeadStream)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil

@@ -122,7 +122,7 @@ func left(t *testing.T, nc *nats.Conn, stream string) uint64 {
 func letters(t *testing.T, q *queue.Queue) []queue.DeadLetter {
 	t.Helper()
 	var all []queue.DeadLetter
-	for letter, err := range q.DeadLetters(t.Context()) {
+	for letter, err := range q.DeadLetters(t.Context(), 0) {
 		if err != nil {
 			t.Fatal(err)
 		}

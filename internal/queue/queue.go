@@ -35,8 +35,9 @@ const (
 	deadAge    = 30 * 24 * time.Hour
 	// maxReason bounds the reason in a dead letter, in bytes.
 	maxReason = 4096
-	// publishTimeout bounds a publication whose context has no deadline.
-	publishTimeout = 5 * time.Second
+	// answerTimeout bounds the wait for one answer of the server, whatever the
+	// caller's deadline: a request to a stream whose leader died is never answered.
+	answerTimeout = 5 * time.Second
 )
 
 // Job says that a repo has work.
@@ -69,15 +70,27 @@ type Queue struct {
 	logger *slog.Logger
 }
 
+// A connection on which the server answers no ping is made anew after the interval has
+// passed this often: when this machine's address changes under it, nobody says so. The
+// library's own interval is two minutes.
+const (
+	pingInterval = 5 * time.Second
+	pingsMissed  = 2
+)
+
 // Connect makes a connection that reconnects for ever and does not wait for the
-// server: while it is away, operations return errors. The caller closes it.
+// server: while it is away, or refuses the credentials, operations return errors.
+// The caller closes it.
 func Connect(url string, opts ...nats.Option) (*nats.Conn, error) {
 	standard := []nats.Option{
 		nats.Name("trawl"),
 		nats.RetryOnFailedConnect(true),
 		nats.MaxReconnects(-1),
 		nats.ReconnectWait(500 * time.Millisecond),
+		nats.PingInterval(pingInterval),
+		nats.MaxPingsOutstanding(pingsMissed),
 		nats.ReconnectBufSize(-1), // what cannot be sent now is an error, not a secret delay
+		nats.IgnoreAuthErrorAbort(),
 	}
 	nc, err := nats.Connect(url, append(standard, opts...)...)
 	if err != nil {
@@ -92,7 +105,7 @@ func New(nc *nats.Conn, cfg Config) (*Queue, error) {
 	if err := cfg.check(); err != nil {
 		return nil, fmt.Errorf("queue configuration: %w", err)
 	}
-	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(publishTimeout))
+	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(answerTimeout))
 	if err != nil {
 		return nil, fmt.Errorf("make JetStream client: %w", err)
 	}
@@ -113,6 +126,8 @@ func (q *Queue) publish(ctx context.Context, job Job, id string) error {
 	if len(data) > maxMessage {
 		return fmt.Errorf("publish job: %d bytes, at most %d", len(data), maxMessage)
 	}
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
 	_, err = q.js.Publish(ctx, jobSubject, data, jetstream.WithMsgID(id), jetstream.WithRetryAttempts(0))
 	if errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrNoResponders) {
 		// Nobody listens on the subject: a new server, or one whose data is gone.
@@ -122,16 +137,6 @@ func (q *Queue) publish(ctx context.Context, job Job, id string) error {
 	}
 	if err != nil {
 		return fmt.Errorf("publish job of %q: %w", job.Repo, err)
-	}
-	return nil
-}
-
-// Check returns nil if the queue can be used now, else what is wrong. For readiness.
-func (q *Queue) Check(ctx context.Context) error {
-	for _, name := range []string{JobStream, DeadStream} {
-		if _, err := q.js.Stream(ctx, name); err != nil {
-			return fmt.Errorf("look at stream %s: %w", name, err)
-		}
 	}
 	return nil
 }

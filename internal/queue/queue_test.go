@@ -127,11 +127,17 @@ func TestPermanentErrorIsGivenUpAtOnce(t *testing.T) {
 	if len(got) != 2 || got[0].Repo != "a" || got[0].Epoch != 2 || got[1].Repo != "b" || tries.Load() != 3 {
 		t.Errorf("%d tries; want the newest letter of each repo, got %+v", tries.Load(), got)
 	}
+	if one, err := q.DeadLetter(t.Context(), "a"); err != nil || one != got[0] {
+		t.Errorf("the letter of a: %+v, %v", one, err)
+	}
 	if n := len(got[0].Reason); n > 4096 || n < 4000 {
 		t.Errorf("reason of %d bytes", n)
 	}
 	if err := q.Forget(t.Context(), "a"); err != nil {
 		t.Fatal(err)
+	}
+	if one, err := q.DeadLetter(t.Context(), "a"); !errors.Is(err, queue.ErrNoLetter) {
+		t.Errorf("a forgotten letter: %+v, %v", one, err)
 	}
 	if got := letters(t, q); len(got) != 1 || got[0].Repo != "b" {
 		t.Errorf("after forgetting a: %+v", got)

@@ -91,7 +91,7 @@ func TestStartsBeforeTheServer(t *testing.T) {
 	if err := q.Ensure(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("ensured without a server: %v", err)
 	}
-	if err := q.Check(ctx); err == nil {
+	if _, err := q.Depth(ctx); err == nil {
 		t.Error("ready without a server")
 	}
 	cancel()
@@ -99,7 +99,7 @@ func TestStartsBeforeTheServer(t *testing.T) {
 	if err := q.Ensure(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := q.Check(t.Context()); err != nil {
-		t.Errorf("not ready: %v", err)
+	if depth, err := q.Depth(t.Context()); err != nil || depth != (queue.Depth{}) {
+		t.Errorf("not ready and empty: %v, %v", depth, err)
 	}
 }

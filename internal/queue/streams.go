@@ -31,7 +31,7 @@ func (q *Queue) Ensure(ctx context.Context) error {
 }
 
 func (q *Queue) ensureOnce(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	for _, cfg := range []jetstream.StreamConfig{q.jobStream(), q.deadStream()} {
 		if _, err := q.js.CreateOrUpdateStream(ctx, cfg); err != nil {

@@ -25,8 +25,13 @@ const (
 	leaveTimeout = 2 * time.Second
 )
 
+// errReplaced means that another process has the searcher's name, which started
+// later: a pod that is shut down slowly, beside the one that replaces it.
+var errReplaced = errors.New("another process, which started later, has this searcher's name")
+
 // Registration keeps a searcher registered until it is closed. When its lease is
-// lost it registers again. It is safe for concurrent use.
+// lost it registers again, unless another process of that name started later. It
+// is safe for concurrent use.
 type Registration struct {
 	client *clientv3.Client
 	key    string
@@ -38,7 +43,8 @@ type Registration struct {
 	mu      sync.Mutex
 	record  *catalogv1.Searcher // replaced, never changed
 	stored  *catalogv1.Searcher // what etcd has under a live lease; nil: not registered
-	changed chan struct{}       // closed and replaced when stored changes
+	lost    error               // why the last registration ended or failed
+	changed chan struct{}       // closed and replaced when stored or lost change
 
 	wake chan struct{} // holds a token when record has changed
 }
@@ -76,13 +82,14 @@ func (r *Registration) Registered() bool {
 	return r.stored != nil
 }
 
-// SetDraining changes the record and waits until etcd has it. When the context
-// ends first the change stays wanted, and is made when etcd can be reached.
+// SetDraining changes the record and waits until etcd has it, or until it is known
+// that the name is another process's, and that there is nothing to change. When the
+// context ends first the change stays wanted, and is made when etcd can be reached.
 func (r *Registration) SetDraining(ctx context.Context, draining bool) error {
 	r.want(draining)
 	for {
-		stored, changed := r.state()
-		if stored != nil && stored.Draining == draining {
+		stored, changed, lost := r.state()
+		if stored != nil && stored.Draining == draining || errors.Is(lost, errReplaced) {
 			return nil
 		}
 		select {
@@ -125,17 +132,18 @@ func (r *Registration) wanted() *catalogv1.Searcher {
 	return r.record
 }
 
-func (r *Registration) state() (stored *catalogv1.Searcher, changed <-chan struct{}) {
+func (r *Registration) state() (stored *catalogv1.Searcher, changed <-chan struct{}, lost error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.stored, r.changed
+	return r.stored, r.changed, r.lost
 }
 
-// setStored says what etcd has now, and wakes everyone who waits for it.
-func (r *Registration) setStored(stored *catalogv1.Searcher) {
+// setStored says what etcd has now, or why it has nothing, and wakes everyone who
+// waits for that.
+func (r *Registration) setStored(stored *catalogv1.Searcher, lost error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.stored = stored
+	r.stored, r.lost = stored, lost
 	close(r.changed)
 	r.changed = make(chan struct{})
 }
@@ -167,7 +175,7 @@ func (r *Registration) hold(ctx context.Context) (registered bool, err error) {
 		return false, err
 	}
 	defer r.leave(ctx, lease)
-	defer r.setStored(nil)
+	defer func() { r.setStored(nil, err) }()
 	beats, err := r.client.KeepAlive(ctx, lease)
 	if err != nil {
 		return false, fmt.Errorf("keep lease alive: %w", err)
@@ -177,7 +185,7 @@ func (r *Registration) hold(ctx context.Context) (registered bool, err error) {
 		if err := r.put(ctx, lease, record); err != nil {
 			return registered, err
 		}
-		r.setStored(record)
+		r.setStored(record, nil)
 		registered = true
 		if !r.waitWake(beats) {
 			return true, errors.New("lease lost")
@@ -209,17 +217,45 @@ func (r *Registration) grant(ctx context.Context) (clientv3.LeaseID, error) {
 	return grant.ID, nil
 }
 
+// put writes the record, unless a process that started later has written its own.
 func (r *Registration) put(ctx context.Context, lease clientv3.LeaseID, record *catalogv1.Searcher) error {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	value, err := proto.Marshal(record)
-	if err == nil {
-		_, err = r.client.Put(ctx, r.key, string(value), clientv3.WithLease(lease))
+	for stored := false; err == nil && !stored; {
+		stored, err = r.tryPut(ctx, lease, record, string(value))
 	}
 	if err != nil {
 		return fmt.Errorf("write record: %w", err)
 	}
 	return nil
+}
+
+// tryPut is false if the record changed between the look at it and the write.
+func (r *Registration) tryPut(ctx context.Context, lease clientv3.LeaseID, record *catalogv1.Searcher, value string) (bool, error) {
+	there, err := r.client.Get(ctx, r.key)
+	if err != nil {
+		return false, err
+	}
+	var revision int64
+	for _, kv := range there.Kvs {
+		revision = kv.ModRevision
+		if kv.Lease != int64(lease) && later(kv.Value, record) {
+			return false, errReplaced
+		}
+	}
+	resp, err := r.client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(r.key), "=", revision)).
+		Then(clientv3.OpPut(r.key, value, clientv3.WithLease(lease))).Commit()
+	if err != nil {
+		return false, err
+	}
+	return resp.Succeeded, nil
+}
+
+// later says whether a record is of a process that started later.
+func later(value []byte, than *catalogv1.Searcher) bool {
+	var other catalogv1.Searcher
+	return proto.Unmarshal(value, &other) == nil && other.StartedAt.AsTime().After(than.StartedAt.AsTime())
 }
 
 // leave revokes a lease, so that nobody waits for the record to expire. A record

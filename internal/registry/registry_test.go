@@ -13,6 +13,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/goleak"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/embedded"
@@ -186,6 +187,59 @@ func TestRegistersAgainAfterLoss(t *testing.T) {
 			t.Error("registered under the lost lease")
 		}
 	}
+}
+
+// TestReplacedWhileItRuns: a process that goes on while its replacement has come,
+// under the same name, neither drains that one nor takes its record away, and has
+// the name again only when the other is gone.
+func TestReplacedWhileItRuns(t *testing.T) {
+	m := follow(t, shared.Client())
+	start := func(address string, at int64) *registry.Registration {
+		record := &catalogv1.Searcher{Id: "a", Address: address, StartedAt: &timestamppb.Timestamp{Seconds: at}}
+		r := registry.Register(t.Context(), shared.Client(), prefix(t), record, time.Second, quiet())
+		t.Cleanup(func() {
+			if err := r.Close(context.Background()); err != nil {
+				t.Error(err)
+			}
+		})
+		return r
+	}
+	is := func(address string, draining bool) {
+		t.Helper()
+		for end := time.After(30 * time.Second); ; {
+			s := m.Snapshot()
+			if len(s.Searchers) == 1 && s.Searchers[0].Address == address && s.Searchers[0].Draining == draining {
+				return
+			}
+			select {
+			case <-s.Changed():
+			case <-end:
+				t.Fatalf("members are %v, want one at %s", s.Searchers, address)
+			}
+		}
+	}
+	older := start("old:1", 1)
+	is("old:1", false)
+	newer := start("new:1", 2)
+	is("new:1", false)
+	lease := leaseOf(t, "a")
+	if err := older.SetDraining(t.Context(), true); err != nil {
+		t.Error(err)
+	}
+	if err := older.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	late := start("old:1", 1)
+	if err := late.SetDraining(t.Context(), true); err != nil { // it knows that it was replaced
+		t.Error(err)
+	}
+	if late.Registered() || leaseOf(t, "a") != lease {
+		t.Error("the record of the newer one is not what it was")
+	}
+	if err := newer.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	is("old:1", true)
 }
 
 func TestSurvivesRestartOfEtcd(t *testing.T) {

@@ -1,6 +1,7 @@
 package searchwire
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 	"strings"
@@ -35,7 +36,7 @@ func Entry(s *shard.RepoStats) *searchv1.RepoEntry {
 
 // MergeEntries merges entries that several shards gave, each of its own part
 // of a repo, into one a repo, in ascending order of name. At most maxSkipped
-// skipped files of a repo stay. It may change the entries given.
+// skipped files of a repo stay, the first by path. It may change the entries given.
 func MergeEntries(maxSkipped int, entries []*searchv1.RepoEntry) []*searchv1.RepoEntry {
 	byName := make(map[string]*searchv1.RepoEntry, len(entries))
 	for _, e := range entries {
@@ -46,6 +47,7 @@ func MergeEntries(maxSkipped int, entries []*searchv1.RepoEntry) []*searchv1.Rep
 		}
 	}
 	for _, e := range byName {
+		slices.SortStableFunc(e.SkippedFiles, func(a, b *searchv1.SkippedFile) int { return bytes.Compare(a.Path, b.Path) })
 		e.SkippedFiles = e.SkippedFiles[:min(maxSkipped, len(e.SkippedFiles))]
 	}
 	return slices.SortedFunc(maps.Values(byName), func(a, b *searchv1.RepoEntry) int {

@@ -39,9 +39,9 @@ func (c *ClientConfig) Validate() error {
 // connection is made by the first call, and made again whenever it breaks. A
 // host name with several addresses is called in turn. No proxy of the
 // environment is used: it would see what the roles tell each other. Traces are
-// carried on. The caller closes the connection.
-func Dial(addr string, cfg ClientConfig, tel *telemetry.Telemetry) (*grpc.ClientConn, error) {
-	conn, err := grpc.NewClient("dns:///"+addr,
+// carried on. More are further options. The caller closes the connection.
+func Dial(addr string, cfg ClientConfig, tel *telemetry.Telemetry, more ...grpc.DialOption) (*grpc.ClientConn, error) {
+	conn, err := grpc.NewClient("dns:///"+addr, append([]grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithNoProxy(),
 		grpc.WithDisableServiceConfig(),
@@ -56,7 +56,7 @@ func Dial(addr string, cfg ClientConfig, tel *telemetry.Telemetry) (*grpc.Client
 		grpc.WithStatsHandler(otelgrpc.NewClientHandler(
 			otelgrpc.WithTracerProvider(tel.TracerProvider()), otelgrpc.WithPropagators(tel.Propagator()),
 			otelgrpc.WithFilter(worthTracing))),
-	)
+	}, more...)...)
 	if err != nil {
 		return nil, fmt.Errorf("dial %s: %w", addr, err)
 	}

@@ -10,15 +10,22 @@ import (
 	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
 )
 
+// The paths that every role has, for anybody.
+const (
+	healthPath  = "GET /healthz"
+	readyPath   = "GET /readyz"
+	metricsPath = "GET /metrics"
+)
+
 // newHTTP makes the HTTP server with the paths every role has.
 func (s *Server) newHTTP() *http.Server {
-	s.mux.Handle("GET /healthz", http.HandlerFunc(alive))
-	s.mux.Handle("GET /readyz", s.readiness)
-	s.mux.Handle("GET /metrics", promhttp.HandlerFor(s.tel.Gatherer(), promhttp.HandlerOpts{
+	s.mux.Handle(healthPath, http.HandlerFunc(alive))
+	s.mux.Handle(readyPath, s.readiness)
+	s.mux.Handle(metricsPath, promhttp.HandlerFor(s.tel.Gatherer(), promhttp.HandlerOpts{
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn), MaxRequestsInFlight: 4,
 	}))
 	return &http.Server{
-		Handler:           http.MaxBytesHandler(withoutSniffing(s.mux), int64(s.cfg.MaxRequestBytes)),
+		Handler:           http.MaxBytesHandler(withoutSniffing(s.gateHTTP()), int64(s.cfg.MaxRequestBytes)),
 		MaxHeaderBytes:    maxHeaderBytes,
 		ReadHeaderTimeout: readHeaderTimeout,
 		ReadTimeout:       readTimeout,

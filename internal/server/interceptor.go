@@ -16,7 +16,7 @@ import (
 
 // grpcOptions puts the limits and the interceptors together. Outermost stand
 // the metrics, to count what the others make of a call; then the outcome, which
-// turns panics and unknown errors into a status; then validation.
+// turns panics and unknown errors into a status; then the gate; then validation.
 func (s *Server) grpcOptions(m *metrics) []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(int(s.cfg.MaxRequestBytes)),
@@ -29,8 +29,8 @@ func (s *Server) grpcOptions(m *metrics) []grpc.ServerOption {
 		grpc.StatsHandler(otelgrpc.NewServerHandler(
 			otelgrpc.WithTracerProvider(s.tel.TracerProvider()), otelgrpc.WithPropagators(s.tel.Propagator()),
 			otelgrpc.WithFilter(worthTracing))),
-		grpc.ChainUnaryInterceptor(m.grpc.UnaryServerInterceptor(), s.unaryOutcome, validateUnary),
-		grpc.ChainStreamInterceptor(m.grpc.StreamServerInterceptor(), s.streamOutcome, s.endWatches, validateStream),
+		grpc.ChainUnaryInterceptor(m.grpc.UnaryServerInterceptor(), s.unaryOutcome, s.gateUnary, validateUnary),
+		grpc.ChainStreamInterceptor(m.grpc.StreamServerInterceptor(), s.streamOutcome, s.endWatches, s.gateStream, validateStream),
 		grpc.WaitForHandlers(true),
 	}
 }

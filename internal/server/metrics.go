@@ -40,3 +40,23 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 func worthTracing(info *stats.RPCTagInfo) bool {
 	return !strings.HasPrefix(info.FullMethodName, "/grpc.")
 }
+
+// conditions tell metrics what the process needs and whether it has it.
+type conditions struct{ *Readiness }
+
+var conditionMet = prometheus.NewDesc("trawl_server_condition",
+	"What the process needs to be ready: 1 where it has it, or else 0.", []string{"condition"}, nil)
+
+// Describe implements prometheus.Collector.
+func (conditions) Describe(to chan<- *prometheus.Desc) { to <- conditionMet }
+
+// Collect implements prometheus.Collector.
+func (c conditions) Collect(to chan<- prometheus.Metric) {
+	c.each(func(name string, met bool) {
+		value := 0.0
+		if met {
+			value = 1
+		}
+		to <- prometheus.MustNewConstMetric(conditionMet, prometheus.GaugeValue, value, name)
+	})
+}

@@ -2,7 +2,9 @@ package server
 
 import (
 	"cmp"
+	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -20,6 +22,7 @@ type Readiness struct {
 	mu         sync.Mutex
 	conditions map[string]*Condition
 	notify     func(ready bool)
+	log        *slog.Logger
 }
 
 // Condition is one thing a process needs. It is safe for concurrent use.
@@ -28,7 +31,11 @@ type Condition struct {
 	name   string
 	reason string    // guarded by of.mu; empty when met
 	since  time.Time // guarded by of.mu; of the last change between met and unmet
+	told   time.Time // guarded by of.mu; when the log was last told
 }
+
+// tellEvery bounds how often the log is told another reason of an unmet condition.
+const tellEvery = 30 * time.Second
 
 // Unmet is a condition that does not hold.
 type Unmet struct {
@@ -41,8 +48,8 @@ type Unmet struct {
 }
 
 // newReadiness calls notify, under its lock, each time a condition changes.
-func newReadiness(notify func(ready bool)) *Readiness {
-	return &Readiness{conditions: map[string]*Condition{}, notify: notify}
+func newReadiness(notify func(ready bool), log *slog.Logger) *Readiness {
+	return &Readiness{conditions: map[string]*Condition{}, notify: notify, log: log}
 }
 
 // Condition returns the condition of that name; a new one is unmet until Met is
@@ -75,11 +82,28 @@ func (c *Condition) Unmet(reason string) {
 func (c *Condition) set(reason string) {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()
-	if (c.reason == "") != (reason == "") {
-		c.since = time.Now()
+	now := time.Now()
+	turned := (c.reason == "") != (reason == "")
+	if turned {
+		c.since = now
+	}
+	if turned || reason != c.reason && now.Sub(c.told) >= tellEvery {
+		c.told = now
+		c.tell(reason)
 	}
 	c.reason = reason
 	c.of.notify(len(c.of.unmet()) == 0)
+}
+
+// tell tells the log, where operators look first, and which says more than a
+// failed probe.
+func (c *Condition) tell(reason string) {
+	ctx := context.Background()
+	if reason == "" {
+		c.of.log.InfoContext(ctx, "condition met", "condition", c.name)
+		return
+	}
+	c.of.log.InfoContext(ctx, "condition not met", "condition", c.name, "reason", reason)
 }
 
 // Ready tells whether every condition is met.
@@ -101,6 +125,15 @@ func (r *Readiness) unmet() []Unmet {
 	}
 	slices.SortFunc(list, func(a, b Unmet) int { return cmp.Compare(a.Name, b.Name) })
 	return list
+}
+
+// each tells of every condition whether it is met.
+func (r *Readiness) each(tell func(name string, met bool)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for name, c := range r.conditions {
+		tell(name, c.reason == "")
+	}
 }
 
 // ServeHTTP implements http.Handler: 200, or 503 with a line for each unmet

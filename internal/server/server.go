@@ -41,6 +41,9 @@ type Server struct {
 	lifecycle *Condition
 	draining  chan struct{}
 	metrics   *metrics
+	gate      Gate // nil: all come in
+	// signed are the patterns that the gate does not stand before.
+	signed []string
 
 	mu       sync.Mutex
 	services []string
@@ -56,10 +59,14 @@ var _ grpc.ServiceRegistrar = (*Server)(nil)
 
 // New makes the servers, registers their metrics, health and reflection, and
 // the paths /healthz, /readyz and /metrics. Nothing listens yet.
-func New(cfg Config, tel *telemetry.Telemetry) (*Server, error) {
+func New(cfg Config, tel *telemetry.Telemetry, options ...Option) (*Server, error) {
 	s := &Server{
 		cfg: cfg, log: tel.Logger(), tel: tel,
 		health: health.NewServer(), mux: http.NewServeMux(), draining: make(chan struct{}),
+		signed: []string{healthPath, readyPath, metricsPath},
+	}
+	for _, change := range options {
+		change(s)
 	}
 	m, err := newMetrics(tel.Metrics())
 	if err != nil {
@@ -67,7 +74,10 @@ func New(cfg Config, tel *telemetry.Telemetry) (*Server, error) {
 	}
 	s.metrics = m
 	s.grpc = grpc.NewServer(s.grpcOptions(m)...)
-	s.readiness = newReadiness(s.setHealth)
+	s.readiness = newReadiness(s.setHealth, s.log)
+	if err := tel.Metrics().Register(conditions{s.readiness}); err != nil {
+		return nil, fmt.Errorf("register the readiness: %w", err)
+	}
 	s.lifecycle = s.readiness.Condition("server")
 	s.lifecycle.Unmet("not listening yet")
 	healthv1.RegisterHealthServer(s.grpc, s.health)
@@ -90,6 +100,13 @@ func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
 // traced, limited in size, and a panic ends only the request.
 func (s *Server) Handle(pattern string, h http.Handler) {
 	s.mux.Handle(pattern, s.guardHTTP(pattern, h))
+}
+
+// HandleSigned is Handle for a handler that finds out by itself who calls, such as
+// by a signature of the request: the gate does not stand before it.
+func (s *Server) HandleSigned(pattern string, h http.Handler) {
+	s.signed = append(s.signed, pattern)
+	s.Handle(pattern, h)
 }
 
 // Readiness is where the role keeps its conditions.

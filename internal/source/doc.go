@@ -7,7 +7,7 @@
 // (package origin) allows, within limits of time and size, and as a process
 // group that is killed as a whole. Repository and Folder yield documents.
 //
-// It needs git 2.31 or later, and ssh and a shell for ssh and for credentials.
+// It needs git 2.32 or later, and ssh and a shell for ssh and for credentials.
 //
 // Names in Git are bytes, not text: a path may hold newlines and invalid UTF-8,
 // and comes out exactly as it went in.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/trawl-search/trawl/index/docstore"
@@ -122,6 +123,25 @@ func worthFresh(err error) bool {
 	return ok && (fail.Kind == Damaged || fail.Kind == TooLarge || fail.Kind == Unknown)
 }
 
+// FetchCommits brings commits that branches were at into an existing mirror, without
+// their history. The remote repository may not have them any more, or refuse what
+// is not on a branch: that is a *Failure, as every error but the cause of ctx.
+func (f *Fetcher) FetchCommits(ctx context.Context, mirror, url string, at []docstore.Branch) error {
+	return f.session(ctx, url, func(ctx context.Context, s *session) error {
+		var wanted strings.Builder
+		for _, b := range at {
+			if !hexOID(b.Commit) {
+				return failure(Damaged, nil, "the name of a commit cannot be read")
+			}
+			wanted.WriteString(b.Commit + "\n")
+		}
+		if err := s.fetchRefs(ctx, mirror, wanted.String(), nil); err != nil {
+			return err
+		}
+		return f.checkSize(mirror)
+	})
+}
+
 func (f *Fetcher) fetchOnce(ctx context.Context, mirror, url string, branches []docstore.Branch, progress func(Progress)) ([]docstore.Branch, error) {
 	var fetched []docstore.Branch
 	err := f.session(ctx, url, func(ctx context.Context, s *session) error {
@@ -132,12 +152,17 @@ func (f *Fetcher) fetchOnce(ctx context.Context, mirror, url string, branches []
 			return err
 		}
 		if err := f.checkSize(mirror); err != nil {
-			return errors.Join(err, os.RemoveAll(mirror))
+			return err
 		}
 		var err error
 		fetched, err = s.commits(ctx, mirror, branches)
 		return err
 	})
+	if fail, ok := errors.AsType[*Failure](err); ok && fail.Kind == TooLarge { // as it came, or when all was there
+		if failed := os.RemoveAll(mirror); failed != nil {
+			err = errors.Join(err, failed)
+		}
+	}
 	return fetched, err
 }
 

@@ -207,15 +207,17 @@ func TestFetchLimits(t *testing.T) {
 	branches := []docstore.Branch{{Name: "main"}}
 	mirror := filepath.Join(t.TempDir(), "m")
 
-	f := newFetcher(t, func(c *FetchConfig) { local(r)(c); c.MaxBytes = 200_000 })
-	_, err := f.Fetch(t.Context(), mirror, r.Dir, branches, nil)
-	wantFailure(t, err, TooLarge, "200000")
-	if _, err := os.Stat(mirror); err == nil {
-		t.Error("what is too large is kept")
+	tooLarge := func(words string, limit func(*FetchConfig)) {
+		t.Helper()
+		f := newFetcher(t, func(c *FetchConfig) { local(r)(c); limit(c) })
+		_, err := f.Fetch(t.Context(), mirror, r.Dir, branches, nil)
+		wantFailure(t, err, TooLarge, words)
+		if _, err := os.Stat(mirror); err == nil {
+			t.Errorf("%s: what is too large is kept", words)
+		}
 	}
-	f = newFetcher(t, func(c *FetchConfig) { local(r)(c); c.MaxObjects = 2 })
-	_, err = f.Fetch(t.Context(), mirror, r.Dir, branches, nil)
-	wantFailure(t, err, TooLarge, "3 objects")
+	tooLarge("200000", func(c *FetchConfig) { c.MaxBytes = 200_000 })
+	tooLarge("3 objects", func(c *FetchConfig) { c.MaxObjects = 2 })
 }
 
 // TestFetchRefusesMalformedObjects serves a tree whose entry leads out of the
@@ -291,4 +293,32 @@ func TestFetchSSH(t *testing.T) {
 			t.Errorf("%s is not among the arguments:\n%s", want, args)
 		}
 	}
+}
+
+// TestBranchPatterns: a pattern stands for the branches that it matches, now.
+func TestBranchPatterns(t *testing.T) {
+	r := sourcetest.New(t)
+	for _, branch := range []string{"main", "release/2", "release/1", "release/x/fix"} {
+		r.Files(branch, "a", branch)
+	}
+	f := newFetcher(t, local(r))
+	for _, c := range []struct{ want, got []string }{
+		{[]string{"release/*"}, []string{"release/1", "release/2"}},
+		{[]string{"main", "**"}, []string{"main", "release/1", "release/2", "release/x/fix"}},
+		{[]string{"HEAD", "none*", "m*"}, []string{"main"}},
+	} {
+		branches, err := f.Branches(t.Context(), r.Dir, c.want)
+		var got []string
+		for _, b := range branches {
+			got = append(got, b.Name)
+			if !hexOID(b.Commit) {
+				t.Errorf("%q: %+v", c.want, b)
+			}
+		}
+		if err != nil || !slices.Equal(got, c.got) {
+			t.Errorf("%q: %q, %v; want %q", c.want, got, err, c.got)
+		}
+	}
+	_, err := f.Branches(t.Context(), r.Dir, []string{"v*"})
+	wantFailure(t, err, NoBranch, "no branch like v*")
 }

@@ -3,13 +3,14 @@ package source
 import (
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"iter"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/internal/source/language"
@@ -23,7 +24,7 @@ const folderBranch = "HEAD"
 // of the folder is ever opened, even when the folder changes meanwhile. Git's
 // own ".git" entries are left out.
 type Folder struct {
-	root    *os.Root
+	root    *os.File
 	limits  Limits
 	omitted int
 	seen    int
@@ -32,7 +33,7 @@ type Folder struct {
 
 // OpenFolder opens a folder; the caller closes it.
 func OpenFolder(dir string, limits Limits) (*Folder, error) {
-	root, err := os.OpenRoot(dir)
+	root, err := openDir(unix.AT_FDCWD, dir, dir, 0)
 	if err != nil {
 		return nil, failure(NotFound, err, "the folder cannot be opened: "+err.Error())
 	}
@@ -57,7 +58,7 @@ func (f *Folder) Documents(ctx context.Context) iter.Seq2[*Document, error] {
 	return func(yield func(*Document, error) bool) {
 		f.omitted, f.seen = 0, 0
 		w := folderWalk{Folder: f, ctx: ctx, yield: yield, branches: []uint32{0}}
-		w.dir(f.root, "", 0)
+		w.below(f.root, ".", "", 0)
 	}
 }
 
@@ -75,8 +76,8 @@ const maxFolderDepth = 256
 
 // dir yields what is in a folder and below it; false means to stop. The prefix
 // of the paths is empty or ends in a slash.
-func (w *folderWalk) dir(root *os.Root, prefix string, depth int) bool {
-	list, err := entriesOf(root)
+func (w *folderWalk) dir(dir *os.File, prefix string, depth int) bool {
+	list, err := entriesOf(dir)
 	if err != nil {
 		return w.unreadable(prefix, err)
 	}
@@ -88,21 +89,21 @@ func (w *folderWalk) dir(root *os.Root, prefix string, depth int) bool {
 			return false
 		case e.Name() == ".git":
 		case e.IsDir():
-			if !w.below(root, e.Name(), path+"/", depth+1) {
+			if !w.below(dir, e.Name(), path+"/", depth+1) {
 				return false
 			}
-		case !w.emit(w.document(root, path, e)):
+		case !w.emit(w.document(dir, path, e)):
 			return false
 		}
 	}
 	return true
 }
 
-func (w *folderWalk) below(root *os.Root, name, prefix string, depth int) bool {
+func (w *folderWalk) below(dir *os.File, name, prefix string, depth int) bool {
 	if depth > maxFolderDepth {
 		return w.emit(&Document{Path: []byte(strings.TrimSuffix(prefix, "/")), Skip: docstore.TooDeep})
 	}
-	inner, err := root.OpenRoot(name)
+	inner, err := openDir(int(dir.Fd()), name, filepath.Join(w.root.Name(), prefix), unix.O_NOFOLLOW)
 	if err != nil {
 		return w.unreadable(prefix, err)
 	}
@@ -119,14 +120,21 @@ func (w *folderWalk) unreadable(prefix string, err error) bool {
 	return w.emit(&Document{Path: []byte(strings.TrimSuffix(prefix, "/")), Skip: docstore.Unreadable})
 }
 
+// openDir opens a folder by its name in another one. Its path is used only where
+// a file system does not tell what the entries of a folder are.
+func openDir(in int, name, path string, flags int) (*os.File, error) {
+	fd, err := restart(func() (int, error) {
+		return unix.Openat(in, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC|flags, 0)
+	})
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
 // entriesOf reads a folder in the order that its entries' paths have: that of a
 // folder is followed by a slash.
-func entriesOf(root *os.Root) ([]fs.DirEntry, error) {
-	dir, err := root.Open(".")
-	if err != nil {
-		return nil, err
-	}
-	defer dir.Close()
+func entriesOf(dir *os.File) ([]fs.DirEntry, error) {
 	list, err := dir.ReadDir(-1)
 	key := func(e fs.DirEntry) string {
 		if e.IsDir() {
@@ -152,40 +160,74 @@ func (w *folderWalk) emit(doc *Document) bool {
 	return w.yield(doc, nil)
 }
 
-func (w *folderWalk) document(root *os.Root, path string, e fs.DirEntry) *Document {
-	doc := &Document{Path: []byte(path)}
-	if info, err := e.Info(); err == nil {
-		doc.Size = uint64(max(info.Size(), 0))
+func (w *folderWalk) document(dir *os.File, path string, e fs.DirEntry) *Document {
+	doc := &Document{Path: []byte(path), Skip: docstore.Unreadable}
+	if e.Type().IsRegular() {
+		w.open(int(dir.Fd()), e.Name(), doc)
+		return doc
 	}
-	switch {
-	case e.Type()&fs.ModeSymlink != 0:
+	if e.Type()&fs.ModeSymlink != 0 {
 		doc.Skip = docstore.Symlink
-	case !e.Type().IsRegular():
-		doc.Skip = docstore.Unreadable
+	}
+	var stat unix.Stat_t
+	if unix.Fstatat(int(dir.Fd()), e.Name(), &stat, unix.AT_SYMLINK_NOFOLLOW) == nil {
+		doc.Size = uint64(max(stat.Size, 0))
+	}
+	return doc
+}
+
+// open fills in what the file itself tells. It may be another one by now: a link
+// that leads elsewhere, or a pipe, which must not hold the opening up.
+//
+// It goes by the system's own calls: an os.File in an os.Root takes half as many
+// calls more, which are a tenth of the time of indexing small files.
+func (w *folderWalk) open(dir int, name string, doc *Document) {
+	fd, err := restart(func() (int, error) {
+		return unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	})
+	if err != nil {
+		return
+	}
+	defer func() { _ = unix.Close(fd) }() // it was only read
+	var stat unix.Stat_t
+	if unix.Fstat(fd, &stat) != nil || stat.Mode&unix.S_IFMT != unix.S_IFREG {
+		return
+	}
+	doc.Size = uint64(max(stat.Size, 0))
+	switch {
 	case doc.Size > uint64(w.limits.MaxFileSize):
 		doc.Skip = docstore.TooLarge
 	case w.limits.tooDeep(doc.Path):
 		doc.Skip = docstore.TooDeep
 	default:
-		w.read(root, e.Name(), doc)
+		if content, ok := w.read(fd, int(doc.Size)); ok {
+			doc.Skip = docstore.NotSkipped
+			doc.classify(content, &w.detector)
+		}
 	}
-	return doc
 }
 
-// read fills in the content. The file may be another one by now: longer, or a
-// pipe, which must not hold the opening up.
-func (w *folderWalk) read(root *os.Root, name string, doc *Document) {
-	doc.Skip = docstore.Unreadable
-	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return
+// read returns the content of a file of size bytes, or of fewer by now; it is not
+// ok if it cannot be read, or grew, which the byte too many tells.
+func (w *folderWalk) read(fd, size int) (content []byte, ok bool) {
+	w.buf = slices.Grow(w.buf[:0], size+1)[:size+1]
+	for n := 0; n <= size; {
+		got, err := restart(func() (int, error) { return unix.Read(fd, w.buf[n:]) })
+		if err != nil {
+			return nil, false
+		}
+		if n += got; n == size || got == 0 { // less than was asked for: a file ends there
+			return w.buf[:n], true
+		}
 	}
-	defer file.Close()
-	want := int(doc.Size) + 1 // the byte too many tells that it grew
-	w.buf = slices.Grow(w.buf[:0], want)[:want]
-	n, err := io.ReadFull(file, w.buf)
-	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-		doc.Skip = docstore.NotSkipped
-		doc.classify(w.buf[:n], &w.detector)
+	return nil, false
+}
+
+// restart makes a call of the system until no signal interrupts it.
+func restart(call func() (int, error)) (int, error) {
+	for {
+		if n, err := call(); !errors.Is(err, unix.EINTR) {
+			return n, err
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/internal/glob"
 	"github.com/trawl-search/trawl/internal/source/origin"
 )
 
@@ -58,6 +60,9 @@ func (s *session) listRefs(ctx context.Context, want []string) (refs, error) {
 			r.commits[strings.TrimPrefix(name, "refs/heads/")] = value
 		}
 	}
+	if commit, ok := r.commits["HEAD"]; ok && r.head != "" {
+		r.commits[r.head] = commit
+	}
 	return r, nil
 }
 
@@ -65,38 +70,71 @@ func hexOID(s string) bool {
 	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// choose picks the wanted branches.
+// maxBranches bounds what patterns choose.
+const maxBranches = 1024
+
+// choose picks the wanted branches: those of a pattern in order of their names.
 func (r refs) choose(want []string) ([]docstore.Branch, error) {
 	if len(want) == 0 {
 		want = []string{"HEAD"}
 	}
+	if len(r.commits) == 0 {
+		return nil, failure(Empty, nil, "the repository is empty: it has no commits")
+	}
 	var chosen []docstore.Branch
 	for _, name := range want {
-		if err := origin.CheckBranch(name); err != nil {
+		names, err := r.named(name)
+		if err != nil {
 			return nil, err
 		}
-		commit, ok := r.commits[name]
-		if name == "HEAD" {
-			name = r.head
-		}
-		switch {
-		case len(r.commits) == 0:
-			return nil, failure(Empty, nil, "the repository is empty: it has no commits")
-		case !ok && name == r.head:
-			return nil, failure(NoBranch, nil, "the repository's default branch does not exist; name the branches to index")
-		case !ok:
-			return nil, failure(NoBranch, nil, fmt.Sprintf("the repository has no branch %q", name))
-		case name == "":
-			return nil, failure(NoBranch, nil, "the repository's HEAD is not on a branch; name the branches to index")
-		}
-		if err := origin.CheckBranch(name); err != nil { // the default branch can be called anything
-			return nil, err
-		}
-		if !slices.ContainsFunc(chosen, func(b docstore.Branch) bool { return b.Name == name }) {
-			chosen = append(chosen, docstore.Branch{Name: name, Commit: commit})
+		for _, name := range names {
+			if !slices.ContainsFunc(chosen, func(b docstore.Branch) bool { return b.Name == name }) {
+				chosen = append(chosen, docstore.Branch{Name: name, Commit: r.commits[name]})
+			}
 		}
 	}
+	switch {
+	case len(chosen) == 0:
+		return nil, failure(NoBranch, nil, fmt.Sprintf("the repository has no branch like %s", strings.Join(want, ", ")))
+	case len(chosen) > maxBranches:
+		return nil, failure(TooLarge, nil, fmt.Sprintf("%d branches are wanted; the limit is %d", len(chosen), maxBranches))
+	}
 	return chosen, nil
+}
+
+// named are the branches that one wanted name stands for.
+func (r refs) named(want string) ([]string, error) {
+	if strings.Contains(want, "*") {
+		if err := origin.CheckBranchPattern(want); err != nil {
+			return nil, err
+		}
+		names := slices.DeleteFunc(slices.Sorted(maps.Keys(r.commits)), func(name string) bool {
+			return name == "HEAD" || !glob.Match(want, name) || origin.CheckBranch(name) != nil
+		})
+		return names, nil
+	}
+	name, err := r.one(want)
+	return []string{name}, err
+}
+
+// one is the branch that a name without stars stands for.
+func (r refs) one(name string) (string, error) {
+	if err := origin.CheckBranch(name); err != nil {
+		return "", err
+	}
+	_, ok := r.commits[name]
+	if name == "HEAD" {
+		name = r.head
+	}
+	switch {
+	case !ok && name == r.head:
+		return "", failure(NoBranch, nil, "the repository's default branch does not exist; name the branches to index")
+	case !ok:
+		return "", failure(NoBranch, nil, fmt.Sprintf("the repository has no branch %q", name))
+	case name == "":
+		return "", failure(NoBranch, nil, "the repository's HEAD is not on a branch; name the branches to index")
+	}
+	return name, origin.CheckBranch(name) // the default branch can be called anything
 }
 
 // prepareMirror makes an empty bare repository, or removes from one what a
@@ -155,15 +193,20 @@ func (s *session) fetch(ctx context.Context, mirror string, branches []docstore.
 	for _, b := range branches {
 		fmt.Fprintf(&stdin, "+refs/heads/%s:refs/heads/%s\n", b.Name, b.Name)
 	}
-	stop := s.watchSize(ctx, mirror)
-	_, err := s.run(ctx, strings.NewReader(stdin.String()), func(line string) { s.onProgress(line, progress) },
-		"--git-dir="+mirror, "fetch", "--progress", "--depth=1", "--no-tags", "--force", "--update-shallow", "--stdin",
-		"--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-maintenance", "--", s.url)
-	stop()
-	if err != nil {
+	if err := s.fetchRefs(ctx, mirror, stdin.String(), progress); err != nil {
 		return err
 	}
 	return s.compact(ctx, mirror)
+}
+
+// fetchRefs fetches what the lines of refspecs name.
+func (s *session) fetchRefs(ctx context.Context, mirror, refspecs string, progress func(Progress)) error {
+	stop := s.watchSize(ctx, mirror)
+	_, err := s.run(ctx, strings.NewReader(refspecs), func(line string) { s.onProgress(line, progress) },
+		"--git-dir="+mirror, "fetch", "--progress", "--depth=1", "--no-tags", "--force", "--update-shallow", "--stdin",
+		"--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-maintenance", "--", s.url)
+	stop()
+	return err
 }
 
 func (s *session) onProgress(line string, progress func(Progress)) {
@@ -232,14 +275,31 @@ func folderSize(dir string) (int64, error) {
 	return size, err
 }
 
-// compact drops what no branch reaches any more, once there are many packs.
+// compact makes few packs of many. Small ones are joined, which takes time for
+// what they hold. Only once what came later is as large as the largest pack is
+// everything written anew, without what no branch reaches any more.
 func (s *session) compact(ctx context.Context, mirror string) error {
 	packs, err := filepath.Glob(filepath.Join(mirror, "objects", "pack", "*.pack"))
 	if err != nil || len(packs) <= maxPacks {
 		return err
 	}
-	_, err = s.run(ctx, nil, nil, "--git-dir="+mirror, "repack", "-a", "-d", "-q", "--threads=1")
+	how := "--geometric=2"
+	if outgrown(packs) {
+		how = "-a"
+	}
+	_, err = s.run(ctx, nil, nil, "--git-dir="+mirror, "repack", how, "-d", "-q", "--threads=1")
 	return err
+}
+
+// outgrown says whether the largest file is no larger than all others together.
+func outgrown(files []string) bool {
+	var largest, sum int64
+	for _, name := range files {
+		if info, err := os.Stat(name); err == nil {
+			largest, sum = max(largest, info.Size()), sum+info.Size()
+		}
+	}
+	return 2*largest <= sum
 }
 
 // heads returns the commits of a mirror's branches.

@@ -56,11 +56,7 @@ func Open(ctx context.Context, dir string, want []string, limits Limits) (Source
 // and object names of all documents are in memory from then on, contents are
 // not. Every error is a *Failure, except the cause of ctx.
 func OpenRepository(ctx context.Context, dir string, want []string, limits Limits) (*Repository, error) {
-	r := &Repository{limits: limits.withDefaults(), env: gitEnv([][2]string{
-		// The caller chose this folder; whose it is does not matter for reading.
-		{"safe.directory", "*"},
-		{"core.deltaBaseCacheLimit", "256m"},
-	})}
+	r := &Repository{limits: limits.withDefaults(), env: repositoryEnv()}
 	err := r.open(ctx, dir, want)
 	switch {
 	case err == nil:
@@ -69,6 +65,15 @@ func OpenRepository(ctx context.Context, dir string, want []string, limits Limit
 		return nil, context.Cause(ctx)
 	}
 	return nil, asFailure(err)
+}
+
+// repositoryEnv is the environment of git in a local repository.
+func repositoryEnv() []string {
+	return gitEnv([][2]string{
+		// The caller chose this folder; whose it is does not matter for reading.
+		{"safe.directory", "*"},
+		{"core.deltaBaseCacheLimit", "256m"},
+	})
 }
 
 func (r *Repository) open(ctx context.Context, dir string, want []string) error {

@@ -4,17 +4,17 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"net"
+	"errors"
+	"fmt"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
-	collectorv1 "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	tracev1 "go.opentelemetry.io/proto/otlp/trace/v1"
 	"go.uber.org/goleak"
-	"google.golang.org/grpc"
 
 	"github.com/trawl-search/trawl/internal/telemetry"
 	"github.com/trawl-search/trawl/internal/telemetry/telemetrytest"
@@ -111,54 +111,23 @@ func TestComponentsShareARegistry(t *testing.T) {
 	}
 }
 
-// collector is an OpenTelemetry collector that keeps what it is sent.
-type collector struct {
-	collectorv1.UnimplementedTraceServiceServer
-	mu    sync.Mutex
-	names []string
-	from  []string
-}
-
-// Export implements the collector's service.
-func (c *collector) Export(_ context.Context, req *collectorv1.ExportTraceServiceRequest) (*collectorv1.ExportTraceServiceResponse, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, resource := range req.GetResourceSpans() {
-		for _, attr := range resource.GetResource().GetAttributes() {
-			c.from = append(c.from, attr.GetKey()+"="+attr.GetValue().GetStringValue())
-		}
-		for _, scope := range resource.GetScopeSpans() {
-			for _, span := range scope.GetSpans() {
-				c.names = append(c.names, span.GetName())
-			}
-		}
-	}
-	return &collectorv1.ExportTraceServiceResponse{}, nil
-}
-
 func TestSpansReachTheCollector(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, kept := grpc.NewServer(), &collector{}
-	collectorv1.RegisterTraceServiceServer(server, kept)
-	served := make(chan error)
-	go func() { served <- server.Serve(ln) }()
-
-	tel, _ := start(t, func(c *telemetry.Config) { c.OTLPEndpoint = "http://" + ln.Addr().String() })
+	kept := telemetrytest.NewCollector(t)
+	tel, _ := start(t, func(c *telemetry.Config) { c.OTLPEndpoint = kept.URL })
 	_, span := tel.Tracer("test").Start(t.Context(), "work")
+	span.RecordError(errors.New("a secret"))
+	span.SetStatus(codes.Error, "another secret")
 	span.End()
 	shutdown(t, tel)
-	server.Stop()
-	if err := <-served; err != nil {
-		t.Error(err)
+	spans := kept.Spans()
+	if len(spans) != 1 || spans[0].Name != "work" || spans[0].Service != "trawl-test" {
+		t.Fatalf("the collector has the spans %v", spans)
 	}
-	if len(kept.names) != 1 || kept.names[0] != "work" {
-		t.Errorf("the collector has the spans %q", kept.names)
-	}
-	if got := strings.Join(kept.from, " "); got != "service.instance.id=one service.name=trawl-test service.version=v1" {
+	if got := fmt.Sprint(spans[0].Resource); got != "map[service.instance.id:one service.name:trawl-test service.version:v1]" {
 		t.Errorf("they are from %s", got)
+	}
+	if spans[0].Status.GetCode() != tracev1.Status_STATUS_CODE_ERROR || strings.Contains(spans[0].String(), "secret") {
+		t.Errorf("the span tells %v, want an error without its text", spans[0])
 	}
 }
 

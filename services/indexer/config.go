@@ -6,8 +6,10 @@ import (
 
 	"github.com/trawl-search/trawl/index/build"
 	"github.com/trawl-search/trawl/internal/config"
+	"github.com/trawl-search/trawl/internal/gc"
 	"github.com/trawl-search/trawl/internal/server"
 	"github.com/trawl-search/trawl/internal/source"
+	"github.com/trawl-search/trawl/services/indexer/internal/compact"
 )
 
 // Config is the settings of an indexer.
@@ -24,7 +26,18 @@ type Config struct {
 	LeaseTTL   time.Duration `config:"lease-ttl" doc:"how long a repo waits for an indexer that died"`
 
 	ReconcileEvery time.Duration `config:"reconcile-every" doc:"time between two looks for requests that the queue has lost"`
-	RetryFailed    time.Duration `config:"retry-failed" doc:"time after which a failed request is tried again"`
+	RetryFailed    time.Duration `config:"retry-failed" doc:"time after which a failed request is tried again; it doubles with each failure, up to a day"`
+
+	Sources string `config:"sources" doc:"file of sources that are all there are, applied again when it changes; empty: those of trawl sources apply"`
+
+	PollPerHost   int           `config:"poll-per-host" doc:"repositories of sources that are asked for new commits at once, at one host"`
+	PollPerSecond int           `config:"poll-per-second" doc:"repositories of sources that are asked for new commits in a second, at one host"`
+	PushPause     time.Duration `config:"push-pause" doc:"least time between two indexings of a repo that is pushed to again and again"`
+
+	GCEvery time.Duration `config:"gc-every" doc:"time between two collections of garbage in the bucket"`
+	GC      gc.Config     `config:"gc"`
+
+	Compact compact.Config `config:"compact"`
 
 	ShardBytes   config.Bytes `config:"shard-bytes" doc:"content after which another shard is begun"`
 	MaxFileBytes config.Bytes `config:"max-file-bytes" doc:"largest file that is searched by content; larger ones are found by name"`
@@ -38,12 +51,15 @@ func (c *Config) SetDefaults() {
 	*c = Config{
 		CacheDir: "/var/cache/trawl/indexer", CacheSize: 50 * config.GiB,
 		Workers: 2, JobTimeout: 2 * time.Hour, Attempts: maxAttempts, LeaseTTL: 15 * time.Second,
-		ReconcileEvery: 2 * time.Minute, RetryFailed: time.Hour,
+		PollPerHost: 4, PollPerSecond: 10, PushPause: 10 * time.Second,
+		ReconcileEvery: 2 * time.Minute, RetryFailed: time.Hour, GCEvery: 15 * time.Minute,
 		ShardBytes: build.DefaultMaxSourceBytes, MaxFileBytes: build.DefaultMaxFileSize, MaxNgrams: build.DefaultMaxNgrams,
 		MaxFiles: 4_000_000, MaxDepth: 128,
 	}
 	c.Config.SetDefaults()
 	c.Source.SetDefaults()
+	c.GC.SetDefaults()
+	c.Compact.SetDefaults()
 }
 
 // maxAttempts is the number of deliveries after which the queue itself gives a
@@ -61,12 +77,18 @@ func (c *Config) Validate() error {
 	config.Between(&check, "lease-ttl", c.LeaseTTL, time.Second, time.Hour)
 	config.Between(&check, "reconcile-every", c.ReconcileEvery, time.Second, 24*time.Hour)
 	config.Between(&check, "retry-failed", c.RetryFailed, time.Second, 365*24*time.Hour)
+	config.Between(&check, "poll-per-host", c.PollPerHost, 1, 256)
+	config.Between(&check, "poll-per-second", c.PollPerSecond, 1, 10_000)
+	config.Between(&check, "push-pause", c.PushPause, 0, time.Hour)
 	config.Between(&check, "shard-bytes", c.ShardBytes, config.KiB, config.GiB)
 	config.Between(&check, "max-file-bytes", c.MaxFileBytes, 1, 256*config.MiB)
 	config.Between(&check, "max-ngrams", c.MaxNgrams, 1, 1<<30)
 	config.Between(&check, "max-files", c.MaxFiles, 1, 1<<27)
 	config.Between(&check, "max-depth", c.MaxDepth, 1, 4096)
 	check.Nested("source", &c.Source)
+	config.Between(&check, "gc-every", c.GCEvery, time.Second, 24*time.Hour)
+	check.Nested("gc", &c.GC)
+	check.Nested("compact", &c.Compact)
 	return errors.Join(c.Config.Validate(), check.Err())
 }
 

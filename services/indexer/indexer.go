@@ -1,6 +1,8 @@
 // Package indexer is the role that turns repos into shards: it takes jobs from
 // the queue, fetches with git, builds, uploads to the bucket and publishes in
 // etcd. Any number of indexers can run; each repo is worked on by one at a time.
+// One of them, which they elect, also re-enqueues lost requests, collects the
+// garbage of the bucket, and keeps the desired repos in step with the sources.
 package indexer
 
 import (
@@ -15,9 +17,12 @@ import (
 
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/gc"
 	"github.com/trawl-search/trawl/internal/queue"
 	"github.com/trawl-search/trawl/internal/server"
 	"github.com/trawl-search/trawl/internal/telemetry"
+	"github.com/trawl-search/trawl/services/indexer/internal/compact"
+	"github.com/trawl-search/trawl/services/indexer/internal/discover"
 	"github.com/trawl-search/trawl/services/indexer/internal/job"
 	"github.com/trawl-search/trawl/services/indexer/internal/reconcile"
 )
@@ -40,6 +45,12 @@ type Indexer struct {
 	tel     *telemetry.Telemetry
 	server  *server.Server
 	metrics *job.Metrics
+	garbage *gc.Metrics
+
+	common     *metrics
+	reconciled *reconcile.Metrics
+	discovered *discover.Metrics
+	compacted  *compact.Metrics
 }
 
 // New makes an indexer. It neither listens nor talks to anything yet.
@@ -50,6 +61,21 @@ func New(cfg Config, deps Deps) (*Indexer, error) {
 	x := &Indexer{cfg: cfg, deps: deps, tel: deps.Telemetry.For(component)}
 	var err error
 	if x.metrics, err = job.NewMetrics(x.tel.Metrics()); err != nil {
+		return nil, err
+	}
+	if x.garbage, err = gc.NewMetrics(x.tel.Metrics()); err != nil {
+		return nil, err
+	}
+	if x.reconciled, err = reconcile.NewMetrics(x.tel.Metrics()); err != nil {
+		return nil, err
+	}
+	if x.discovered, err = discover.NewMetrics(x.tel.Metrics()); err != nil {
+		return nil, err
+	}
+	if x.compacted, err = compact.NewMetrics(x.tel.Metrics()); err != nil {
+		return nil, err
+	}
+	if x.common, err = newMetrics(x.tel.Metrics()); err != nil {
 		return nil, err
 	}
 	if x.server, err = server.New(cfg.Config, x.tel); err != nil {
@@ -94,12 +120,11 @@ func (x *Indexer) Run(ctx context.Context) error {
 // work does jobs until ctx ends.
 func (x *Indexer) work(ctx context.Context, store *catalog.Store, tools tools, room *server.Condition) {
 	worker := x.worker(store, tools)
-	reconciler := reconcile.Reconciler{
-		Store: store, Queue: x.deps.Queue, Every: x.cfg.ReconcileEvery, RetryFailed: x.cfg.RetryFailed, Log: x.tel.Logger(),
-	}
 	var running sync.WaitGroup
 	running.Go(func() { watchRoom(ctx, room, tools.cache.TempDir()) })
-	running.Go(func() { reconciler.Run(ctx) })
+	running.Go(func() { x.sweepMirrors(ctx, store, tools.cache) })
+	running.Go(func() { x.compactor(store, tools).Run(ctx) })
+	running.Go(func() { x.maintain(ctx, store, tools.fetcher) })
 	running.Go(func() {
 		if x.deps.Queue.Ensure(ctx) == nil {
 			_ = x.deps.Queue.Consume(ctx, x.cfg.Workers, worker.Handle) // workers are 1 or more

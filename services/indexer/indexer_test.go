@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -191,7 +192,7 @@ func (r *role) waitLetters(want int) {
 	r.t.Helper()
 	for end := time.Now().Add(limit); ; time.Sleep(10 * time.Millisecond) {
 		n := 0
-		for letter, err := range r.queue.DeadLetters(r.t.Context()) {
+		for letter, err := range r.queue.DeadLetters(r.t.Context(), 0) {
 			if err != nil || letter.Reason == "" {
 				r.t.Fatalf("%+v: %v", letter, err)
 			}
@@ -213,6 +214,39 @@ func TestLostWakeUp(t *testing.T) {
 	r := newRole(t, filepath.Dir(repo.Dir))
 	r.run()
 	r.wait("x/y", r.put("x/y", repo.Dir, false), ingestv1.State_STATE_PUBLISHED)
+}
+
+// TestDeletedRepoLeavesNothing: a running indexer collects what nobody needs.
+func TestDeletedRepoLeavesNothing(t *testing.T) {
+	repo := sourcetest.New(t)
+	repo.Files("main", "a", "1")
+	r := newRole(t, filepath.Dir(repo.Dir))
+	r.config.GCEvery, r.config.GC.Hold = time.Second, time.Second
+	r.run()
+	for _, name := range []string{"stays", "goes"} {
+		r.wait(name, r.put(name, repo.Dir, true), ingestv1.State_STATE_PUBLISHED)
+	}
+	if _, err := r.store.DeleteRepo(t.Context(), "goes"); err != nil {
+		t.Fatal(err)
+	}
+	root, err := r.store.GetRoot(t.Context(), "stays")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{root.Record.GetManifestKey(), root.Record.GetShards()[0].GetKey()}
+	var left []string
+	for end := time.Now().Add(limit); !slices.Equal(left, want); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("left are %q, want %q", left, want)
+		}
+		left = nil
+		for info, err := range r.bucket.List(t.Context(), "") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			left = append(left, info.Key)
+		}
+	}
 }
 
 // TestBucketAway: readiness says so, nothing is lost, and it goes on.

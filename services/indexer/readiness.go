@@ -28,8 +28,9 @@ const (
 type probes struct {
 	etcd, queue, bucket, cache, git *server.Condition
 
-	store *catalog.Store
-	deps  Deps
+	store   *catalog.Store
+	deps    Deps
+	metrics *metrics
 }
 
 func (x *Indexer) newProbes(store *catalog.Store) *probes {
@@ -37,6 +38,7 @@ func (x *Indexer) newProbes(store *catalog.Store) *probes {
 	return &probes{
 		etcd: r.Condition("etcd"), queue: r.Condition("queue"), bucket: r.Condition("bucket"),
 		cache: r.Condition("cache"), git: r.Condition("git"), store: store, deps: x.deps,
+		metrics: x.common,
 	}
 }
 
@@ -47,13 +49,22 @@ func (p *probes) run(ctx context.Context) {
 			_, err := p.store.CurrentRevision(ctx)
 			return err
 		})
-		well = check(ctx, p.queue, p.deps.Queue.Check) && well
+		well = check(ctx, p.queue, p.lookAtQueue) && well
 		well = check(ctx, p.bucket, func(ctx context.Context) error { return bucket.Reachable(ctx, p.deps.Bucket) }) && well
 		return check(ctx, p.git, func(ctx context.Context) error {
 			_, err := source.GitVersion(ctx)
 			return err
 		}) && well
 	})
+}
+
+// lookAtQueue sees whether the queue is there, and how much is in it.
+func (p *probes) lookAtQueue(ctx context.Context) error {
+	depth, err := p.deps.Queue.Depth(ctx)
+	if err == nil {
+		p.metrics.saw(depth)
+	}
+	return err
 }
 
 // watchRoom probes the disk until ctx ends.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/config"
 	"github.com/trawl-search/trawl/internal/searchwire"
 	"github.com/trawl-search/trawl/internal/server"
@@ -21,8 +22,16 @@ type Config struct {
 	MaxFiles       uint32        `config:"max-files" doc:"most files in one answer"`
 	MaxBytes       config.Bytes  `config:"max-bytes" doc:"most bytes of content in one answer"`
 
+	MaxQueries int     `config:"max-queries" doc:"most queries that are answered at once; fewer while searchers are overloaded"`
+	HedgeShare float64 `config:"hedge-share" doc:"calls to slow searchers that are also made to the next one, at most this share of all calls; 0: none"`
+	RetryShare float64 `config:"retry-share" doc:"failed calls that are made again to the next searcher, at most this share of all calls; 0: none"`
+
+	Credentials string        `config:"credentials" doc:"folder with the secrets of webhooks that sources name by file"`
+	PushPause   time.Duration `config:"push-pause" doc:"least time between two indexings of a repo that is pushed to again and again"`
+
 	Searcher server.ClientConfig `config:"searcher"`
 	Source   origin.Policy       `config:"source"`
+	Access   access.Config       `config:"access"`
 }
 
 // SetDefaults implements config.Settings.
@@ -32,8 +41,12 @@ func (c *Config) SetDefaults() {
 	c.DefaultTimeout, c.MaxTimeout = 20*time.Second, time.Minute
 	c.CoverWait = 3 * time.Second
 	c.MaxFiles, c.MaxBytes = searchwire.MaxFiles, 64*config.MiB
+	c.MaxQueries = 1000
+	c.HedgeShare, c.RetryShare = 0.1, 0.2
+	c.PushPause = 10 * time.Second
 	c.Searcher.SetDefaults()
 	c.Source.SetDefaults()
+	c.Access.SetDefaults()
 }
 
 // Validate implements config.Settings.
@@ -45,7 +58,13 @@ func (c *Config) Validate() error {
 	config.Between(&check, "cover-wait", c.CoverWait, 0, time.Hour)
 	config.Between(&check, "max-files", c.MaxFiles, 1, searchwire.MaxFiles)
 	config.Between(&check, "max-bytes", c.MaxBytes, 1, 64*config.MiB)
+	config.Between(&check, "max-queries", c.MaxQueries, 2, 1<<20)
+	config.Between(&check, "hedge-share", c.HedgeShare, 0, 1)
+	config.Between(&check, "retry-share", c.RetryShare, 0, 1)
+	config.Between(&check, "push-pause", c.PushPause, 0, time.Hour)
 	check.Nested("searcher", &c.Searcher)
 	check.Nested("source", &c.Source)
+	check.Nested("access", &c.Access)
+	c.Access.CheckReach(&check, c.GRPC, c.HTTP)
 	return errors.Join(c.Config.Validate(), check.Err())
 }

@@ -13,15 +13,18 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
 
+	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/queue"
 	"github.com/trawl-search/trawl/internal/registry"
 	"github.com/trawl-search/trawl/internal/server"
+	"github.com/trawl-search/trawl/internal/sources"
 	"github.com/trawl-search/trawl/internal/telemetry"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/router/internal/answer"
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
+	"github.com/trawl-search/trawl/services/router/internal/hooks"
 	"github.com/trawl-search/trawl/services/router/internal/ingest"
 	"github.com/trawl-search/trawl/services/router/internal/zoektjson"
 )
@@ -47,6 +50,13 @@ type Router struct {
 	tel     *telemetry.Telemetry
 	server  *server.Server
 	metrics *answer.Metrics
+
+	fanoutMetrics *fanout.Metrics
+	hookMetrics   *hooks.Metrics
+
+	// tokens and key are nil where nobody is asked who they are.
+	tokens *access.Directory
+	key    *access.Key
 }
 
 // New makes a router. It neither listens nor talks to anything yet.
@@ -59,10 +69,27 @@ func New(cfg Config, deps Deps) (*Router, error) {
 	if r.metrics, err = answer.NewMetrics(r.tel.Metrics()); err != nil {
 		return nil, err
 	}
-	if r.server, err = server.New(cfg.Config, r.tel); err != nil {
+	if r.fanoutMetrics, err = fanout.NewMetrics(r.tel.Metrics()); err != nil {
+		return nil, err
+	}
+	if r.hookMetrics, err = hooks.NewMetrics(r.tel.Metrics()); err != nil {
+		return nil, err
+	}
+	if r.server, err = server.New(cfg.Config, r.tel, server.WithGate(r.gate())); err != nil {
 		return nil, err
 	}
 	return r, nil
+}
+
+// gate is who may call.
+func (r *Router) gate() *access.Guard {
+	log := r.tel.Logger()
+	if !r.cfg.Access.Asked() {
+		return access.NewGuard(nil, log)
+	}
+	store := access.NewStore(r.deps.Etcd, "")
+	r.tokens, r.key = access.NewDirectory(store, r.cfg.Access.Staleness, log), access.NewKey(store, log)
+	return access.NewGuard(r.tokens, log)
 }
 
 // Listen binds the addresses, so that they are known before Run.
@@ -93,13 +120,17 @@ func (r *Router) Run(ctx context.Context) error {
 			log.WarnContext(life, "close connections to searchers", "error", err)
 		}
 	}()
-	searchers := newSearchers(conns, r.cfg.Replication)
+	peers := fanout.NewPeers(fanout.Shares{Hedges: r.cfg.HedgeShare, Retries: r.cfg.RetryShare}, conns.Ping, r.fanoutMetrics, log)
+	searchers := newSearchers(conns, peers, r.cfg.Replication)
 
 	tracer := r.tel.Tracer("github.com/trawl-search/trawl/services/router")
-	answers := answer.New(r.answerConfig(), answer.NewRoots(view), searchers, tracer, r.metrics)
+	answers := answer.New(r.answerConfig(peers), answer.NewRoots(view), searchers, tracer, r.metrics, log)
 	searchv1.RegisterSearchServiceServer(r.server, answers)
 	r.serveZoekt(answers)
+	secrets := sources.Secrets{Folder: r.cfg.Credentials}
+	r.server.HandleSigned(hooks.Pattern, hooks.New(store, r.deps.Queue, secrets, r.cfg.PushPause, r.hookMetrics, log))
 	ingestv1.RegisterIngestServiceServer(r.server, ingest.New(store, r.deps.Queue, r.cfg.Source, r.server.Draining(), log))
+	ingestv1.RegisterSourceServiceServer(r.server, ingest.NewSources(store, r.cfg.Source))
 
 	etcd, live := r.server.Readiness().Condition("etcd"), r.server.Readiness().Condition("searchers")
 	etcd.Unmet("the roots were not read yet")
@@ -110,10 +141,27 @@ func (r *Router) Run(ctx context.Context) error {
 		}
 	})
 	following.Go(func() { searchers.follow(life, members, live) })
+	r.followAccess(life, &following)
 	err := r.server.Run(ctx)
 	end()
 	following.Wait()
 	return err
+}
+
+// followAccess keeps up with who may call.
+func (r *Router) followAccess(ctx context.Context, following *sync.WaitGroup) {
+	if r.tokens == nil {
+		return
+	}
+	ready := r.server.Readiness().Condition("access")
+	ready.Unmet("tokens were not read yet")
+	following.Go(func() { r.tokens.Run(ctx) })
+	following.Go(func() { r.key.Run(ctx) })
+	following.Go(func() {
+		if r.tokens.WaitCurrent(ctx) == nil && r.key.Wait(ctx) == nil {
+			ready.Met()
+		}
+	})
 }
 
 // serveZoekt answers programs made for zoekt, over HTTP.
@@ -126,13 +174,18 @@ func (r *Router) serveZoekt(answers *answer.Service) {
 }
 
 func (r *Router) dial(address string) (*grpc.ClientConn, error) {
-	return server.Dial(address, r.cfg.Searcher, r.tel)
+	var sealing []grpc.DialOption
+	if r.key != nil {
+		sealing = append(sealing, grpc.WithChainUnaryInterceptor(access.Sealer{Key: r.key}.Unary))
+	}
+	return server.Dial(address, r.cfg.Searcher, r.tel, sealing...)
 }
 
-func (r *Router) answerConfig() answer.Config {
+func (r *Router) answerConfig(peers *fanout.Peers) answer.Config {
 	return answer.Config{
 		Budget: answer.Budget{Default: r.cfg.DefaultTimeout, Most: r.cfg.MaxTimeout},
 		Limits: answer.Limits{MaxFiles: r.cfg.MaxFiles, MaxBytes: uint64(r.cfg.MaxBytes)},
-		Policy: fanout.Policy{CoverWait: r.cfg.CoverWait, Pause: coverPause},
+		Policy: fanout.Policy{CoverWait: r.cfg.CoverWait, Pause: coverPause, Replicas: r.cfg.Replication},
+		Peers:  peers, MaxQueries: r.cfg.MaxQueries,
 	}
 }

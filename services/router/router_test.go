@@ -35,6 +35,7 @@ type running struct {
 	search   searchv1.SearchServiceClient
 	ingest   ingestv1.IngestServiceClient
 	store    *catalog.Store
+	jobs     *queue.Queue
 	httpAddr string
 	etcdAway func()
 	stop     func()
@@ -76,7 +77,7 @@ func start(t *testing.T) *running {
 	t.Cleanup(func() { stop(); conn.Close() })
 	return &running{
 		search: searchv1.NewSearchServiceClient(conn), ingest: ingestv1.NewIngestServiceClient(conn),
-		store: catalog.New(client, ""), httpAddr: r.HTTPAddr().String(), etcdAway: away, stop: stop,
+		store: catalog.New(client, ""), jobs: jobs, httpAddr: r.HTTPAddr().String(), etcdAway: away, stop: stop,
 	}
 }
 

@@ -15,12 +15,13 @@ import (
 // searchers follows the live searchers. It is safe for concurrent use.
 type searchers struct {
 	*fanout.Conns
+	peers       *fanout.Peers
 	replication int
 	directory   atomic.Pointer[fanout.Directory]
 }
 
-func newSearchers(conns *fanout.Conns, replication int) *searchers {
-	s := &searchers{Conns: conns, replication: replication}
+func newSearchers(conns *fanout.Conns, peers *fanout.Peers, replication int) *searchers {
+	s := &searchers{Conns: conns, peers: peers, replication: replication}
 	s.directory.Store(fanout.NewDirectory(nil, replication))
 	return s
 }
@@ -53,10 +54,11 @@ func (s *searchers) follow(ctx context.Context, members *registry.Members, live 
 
 func (s *searchers) take(list []*catalogv1.Searcher, live *server.Condition) {
 	s.directory.Store(fanout.NewDirectory(list, s.replication))
-	addresses := make(map[string]bool, len(list))
+	addresses, ids := make(map[string]bool, len(list)), make(map[string]bool, len(list))
 	for _, m := range list {
-		addresses[m.Address] = true
+		addresses[m.Address], ids[m.Id] = true, true
 	}
+	s.peers.Keep(ids)
 	_ = s.Keep(addresses, time.Now()) // closing what nobody uses cannot matter
 	if len(list) == 0 {
 		live.Unmet("no searcher is registered")

@@ -3,25 +3,32 @@ package searcher
 import (
 	"errors"
 	"os"
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/config"
 	"github.com/trawl-search/trawl/internal/server"
+	"github.com/trawl-search/trawl/services/searcher/internal/disk"
 )
 
 // Config is the settings of a searcher.
 type Config struct {
 	server.Config
 
-	ID        string        `config:"id" doc:"name of this searcher, unlike any other's; the same after a restart keeps its shards in place"`
-	Advertise string        `config:"advertise" doc:"HOST:PORT at which routers reach the gRPC server; empty: the address it listens on, or the host's name where that is every interface"`
-	CacheDir  string        `config:"cache-dir" doc:"folder for shards; kept between restarts, of one searcher only"`
-	LeaseTTL  time.Duration `config:"lease-ttl" doc:"how long routers take a searcher for live that gives no sign"`
+	ID         string        `config:"id" doc:"name of this searcher, unlike any other's; the same after a restart keeps its shards in place"`
+	Advertise  string        `config:"advertise" doc:"HOST:PORT at which routers reach the gRPC server; empty: the address it listens on, or the host's name where that is every interface"`
+	CacheDir   string        `config:"cache-dir" doc:"folder for shards; kept between restarts, of one searcher only"`
+	DiskBudget string        `config:"disk-budget" doc:"most that the cache folder may take: bytes, such as 200GiB, or a share, such as 80%, of what it takes at the start and what its file system has left; shards beyond it are read from the bucket as searches need them"`
+	LeaseTTL   time.Duration `config:"lease-ttl" doc:"how long routers take a searcher for live that gives no sign"`
 
 	Replication int           `config:"replication" doc:"searchers that hold each shard; the same number as the routers have"`
 	Loads       int           `config:"loads" doc:"shards that are fetched at once"`
 	LoadWait    time.Duration `config:"load-wait" doc:"how long a query waits here for shards that are being fetched"`
 	Grace       time.Duration `config:"grace" doc:"how long a shard is kept that is no longer needed here"`
+
+	Access access.Config `config:"access"`
 }
 
 // SetDefaults implements config.Settings.
@@ -30,11 +37,13 @@ func (c *Config) SetDefaults() {
 	c.GRPC, c.HTTP = "127.0.0.1:7440", "127.0.0.1:7441"
 	c.ID, _ = os.Hostname()
 	c.CacheDir = "trawl-shards"
+	c.DiskBudget = "80%"
 	c.LeaseTTL = 10 * time.Second
 	c.Replication = 2
 	c.Loads = 4
 	c.LoadWait = 200 * time.Millisecond
 	c.Grace = time.Minute
+	c.Access.SetDefaults()
 }
 
 // maxID bounds the searcher's name in bytes: it is part of an etcd key.
@@ -48,10 +57,52 @@ func (c *Config) Validate() error {
 		check.Address("advertise", c.Advertise)
 	}
 	check.NotEmpty("cache-dir", c.CacheDir)
+	_, _, err := parseBudget(c.DiskBudget)
+	check.That(err == nil, "disk-budget", c.DiskBudget, "1% to 100%, or at least 1MiB")
 	config.Between(&check, "lease-ttl", c.LeaseTTL, time.Second, 10*time.Minute)
 	config.Between(&check, "replication", c.Replication, 1, 16)
 	config.Between(&check, "loads", c.Loads, 1, 256)
 	config.Between(&check, "load-wait", c.LoadWait, 0, time.Minute)
 	config.Between(&check, "grace", c.Grace, 0, 24*time.Hour)
+	check.Nested("access", &c.Access)
+	c.Access.CheckReach(&check, c.GRPC)
 	return errors.Join(c.Config.Validate(), check.Err())
+}
+
+// leastBudget is the least that a cache can work with.
+const leastBudget = config.MiB
+
+// parseBudget reads a budget: a share of the disk, or bytes.
+func parseBudget(text string) (share int64, bytes config.Bytes, err error) {
+	if number, ok := strings.CutSuffix(text, "%"); ok {
+		share, err = strconv.ParseInt(number, 10, 8)
+		if err == nil && (share < 1 || share > 100) {
+			err = errBudget
+		}
+		return share, 0, err
+	}
+	if err = bytes.UnmarshalText([]byte(text)); err == nil && bytes < leastBudget {
+		err = errBudget
+	}
+	return 0, bytes, err
+}
+
+var errBudget = errors.New("not a budget of disk")
+
+// diskBudget is the cache's budget in bytes, 0 where the system does not tell
+// how large its disk is. The folder is there.
+func (c *Config) diskBudget() (int64, error) {
+	share, bytes, err := parseBudget(c.DiskBudget)
+	if err != nil || share == 0 {
+		return int64(bytes), err
+	}
+	free, err := disk.Room(c.CacheDir)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	taken, err := disk.Taken(c.CacheDir)
+	return (free + taken) / 100 * share, err
 }

@@ -7,25 +7,34 @@ import (
 	"sync"
 	"time"
 
+	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/registry"
 	"github.com/trawl-search/trawl/internal/server"
 	"github.com/trawl-search/trawl/services/searcher/internal/placement"
 	"github.com/trawl-search/trawl/services/searcher/internal/store"
 )
 
-// registrationPoll is how often the registration is looked at for readiness.
-const registrationPoll = 200 * time.Millisecond
+const (
+	// registrationPoll is how often the registration is looked at for readiness.
+	registrationPoll = 200 * time.Millisecond
+	// bucketPoll is how often the bucket is looked for, and bucketTime the longest
+	// time for one look.
+	bucketPoll = time.Second
+	bucketTime = 5 * time.Second
+)
 
 // conditions are what must hold before a searcher is ready: it knows the roots,
-// routers know it, and it has its shards or has tried each of them.
-type conditions struct{ etcd, registered, shards *server.Condition }
+// routers know it, it has its shards or has tried each of them, and it has seen
+// the bucket or holds shards of it already.
+type conditions struct{ etcd, registered, shards, bucket *server.Condition }
 
 // follow keeps the conditions current until ctx ends. The shards' condition
 // stays met once it was: later ones are loaded while others are served.
-func (c conditions) follow(ctx context.Context, f *placement.Follower, r *registry.Registration, s *store.Store, log *slog.Logger) {
+func (c conditions) follow(ctx context.Context, f *placement.Follower, r *registry.Registration, b bucket.Bucket, s *store.Store, log *slog.Logger) {
 	c.etcd.Unmet("the roots and searchers were not read yet")
 	c.registered.Unmet("not registered in etcd yet")
 	c.shards.Unmet("which shards belong here is not known yet")
+	c.bucket.Unmet("not looked for yet")
 	var loading sync.WaitGroup
 	defer loading.Wait()
 	loading.Go(func() {
@@ -38,7 +47,28 @@ func (c conditions) follow(ctx context.Context, f *placement.Follower, r *regist
 		}
 		c.waitForShards(ctx, s)
 	})
+	loading.Go(func() { c.waitForBucket(ctx, b, s) })
 	c.watchRegistration(ctx, r)
+}
+
+// waitForBucket tells operators of a bucket that is not there before the first
+// shard does. What is held can be searched without it, so that the condition
+// stays met once it was.
+func (c conditions) waitForBucket(ctx context.Context, b bucket.Bucket, s *store.Store) {
+	for ctx.Err() == nil {
+		looked, cancel := context.WithTimeout(ctx, bucketTime)
+		err := bucket.Reachable(looked, b)
+		cancel()
+		if counts, _ := s.Counts(); err == nil || counts.Ready > 0 {
+			c.bucket.Met()
+			return
+		}
+		c.bucket.Unmet(err.Error())
+		select {
+		case <-time.After(bucketPoll):
+		case <-ctx.Done():
+		}
+	}
 }
 
 func (c conditions) waitForShards(ctx context.Context, s *store.Store) {

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/registry"
@@ -56,6 +57,8 @@ type Searcher struct {
 	server  *server.Server
 	store   *store.Store
 	metrics *serve.Metrics
+	// key is nil where whoever reaches the address is answered.
+	key *access.Key
 }
 
 // New makes a searcher and its cache folder. It neither listens nor talks to
@@ -72,10 +75,22 @@ func New(cfg Config, deps Deps) (*Searcher, error) {
 	if s.metrics, err = serve.NewMetrics(s.tel.Metrics()); err != nil {
 		return nil, err
 	}
-	if s.server, err = server.New(cfg.Config, s.tel); err != nil {
+	var gates []server.Option
+	if cfg.Access.Asked() {
+		s.key = access.NewKey(access.NewStore(deps.Etcd, ""), s.tel.Logger())
+		gates = append(gates, server.WithGate(access.Checker{Key: s.key}))
+	}
+	if s.server, err = server.New(cfg.Config, s.tel, gates...); err != nil {
 		return nil, err
 	}
-	held := store.Config{Dir: cfg.CacheDir, Loads: cfg.Loads, Grace: cfg.Grace, Retry: loadRetry}
+	if err = os.MkdirAll(cfg.CacheDir, 0o750); err != nil {
+		return nil, fmt.Errorf("make the shard cache: %w", err)
+	}
+	budget, err := cfg.diskBudget()
+	if err != nil {
+		return nil, fmt.Errorf("size the shard cache: %w", err)
+	}
+	held := store.Config{Dir: cfg.CacheDir, Budget: budget, Loads: cfg.Loads, Grace: cfg.Grace, Retry: loadRetry}
 	if s.store, err = store.New(held, deps.Bucket, openShard, s.tel.Logger(), stored); err != nil {
 		return nil, err
 	}
@@ -121,12 +136,14 @@ func (s *Searcher) Run(ctx context.Context) error {
 		etcd:       s.server.Readiness().Condition("etcd"),
 		registered: s.server.Readiness().Condition("registered"),
 		shards:     s.server.Readiness().Condition("shards"),
+		bucket:     s.server.Readiness().Condition("bucket"),
 	}
 	registration := registry.Register(life, s.deps.Etcd, "", s.record(), s.cfg.LeaseTTL, log)
 	var working sync.WaitGroup
 	working.Go(func() { s.store.Run(life) })
 	working.Go(func() { follower.Run(life) })
-	working.Go(func() { ready.follow(life, follower, registration, s.store, log) })
+	working.Go(func() { ready.follow(life, follower, registration, s.deps.Bucket, s.store, log) })
+	s.followKey(life, &working)
 	stop := context.AfterFunc(ctx, func() { s.leave(life, registration) })
 	defer stop()
 	err := s.server.Run(ctx)
@@ -134,6 +151,21 @@ func (s *Searcher) Run(ctx context.Context) error {
 	end()
 	working.Wait()
 	return err
+}
+
+// followKey keeps up with the key by which routers are known.
+func (s *Searcher) followKey(ctx context.Context, working *sync.WaitGroup) {
+	if s.key == nil {
+		return
+	}
+	ready := s.server.Readiness().Condition("access")
+	ready.Unmet("the key of plans was not read yet")
+	working.Go(func() { s.key.Run(ctx) })
+	working.Go(func() {
+		if s.key.Wait(ctx) == nil {
+			ready.Met()
+		}
+	})
 }
 
 func (s *Searcher) serve(follower *placement.Follower) {

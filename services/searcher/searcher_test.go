@@ -2,13 +2,16 @@ package searcher_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,6 +22,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/trawl-search/trawl/internal/bucket"
+	"github.com/trawl-search/trawl/internal/bucket/buckettest"
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/embedded"
 	"github.com/trawl-search/trawl/internal/registry"
@@ -27,7 +31,13 @@ import (
 	"github.com/trawl-search/trawl/services/searcher"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(etcdDirEnv); dir != "" {
+		runEtcd(dir)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 func must(t *testing.T, err error) {
 	t.Helper()
@@ -36,8 +46,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestLife: a searcher that starts while etcd is away says so, comes up with
-// it under the address it got, answers no caller without a plan, and leaves the
+// TestLife: a searcher that starts while etcd and the bucket are away says so,
+// comes up with them under the address it got, answers no caller without a plan, and leaves the
 // registry when it ends.
 func TestLife(t *testing.T) {
 	dir := t.TempDir()
@@ -51,7 +61,15 @@ func TestLife(t *testing.T) {
 	cfg.SetDefaults()
 	cfg.GRPC, cfg.HTTP, cfg.DrainDelay = "127.0.0.1:0", "127.0.0.1:0", 0
 	cfg.ID, cfg.CacheDir = "s0", filepath.Join(dir, "cache")
-	s, err := searcher.New(cfg, searcher.Deps{Etcd: client, Bucket: bucket.NewMemory(1 << 20), Telemetry: tel})
+	var away atomic.Bool
+	away.Store(true)
+	store := &buckettest.Faulty{Bucket: bucket.NewMemory(1 << 20), Fault: func(context.Context, string, string) error {
+		if away.Load() {
+			return errors.New("there is no bucket b")
+		}
+		return nil
+	}}
+	s, err := searcher.New(cfg, searcher.Deps{Etcd: client, Bucket: store, Telemetry: tel})
 	must(t, err)
 	must(t, s.Listen(t.Context()))
 	ctx, cancel := context.WithCancel(context.Background())
@@ -69,7 +87,9 @@ func TestLife(t *testing.T) {
 
 	servers := startServers(t, dir, etcd)
 	defer servers.Close()
-	eventually(t, s.HTTPAddr().String(), "ready")
+	eventually(t, s.HTTPAddr().String(), `bucket: list object "reachable/": there is no bucket b`)
+	away.Store(false)
+	eventually(t, s.HTTPAddr().String(), "ready\n")
 	members := registry.NewMembers(t.Context(), servers.Client(), "", slog.New(slog.DiscardHandler))
 	defer members.Close()
 	now, err := members.WaitListed(t.Context())

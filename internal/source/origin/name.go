@@ -65,3 +65,12 @@ func CheckBranch(s string) error {
 	}
 	return nil
 }
+
+// CheckBranchPattern is CheckBranch for a pattern, in which stars stand for what
+// the branches of a repo are called.
+func CheckBranchPattern(s string) error {
+	if strings.Contains(s, "***") {
+		return broken(RuleBranch, "* stands for anything up to a slash, ** for anything, *** for nothing")
+	}
+	return CheckBranch(strings.ReplaceAll(s, "*", "x"))
+}

@@ -6,14 +6,18 @@ import (
 	"encoding/json"
 	"net"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/protoadapt"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
@@ -30,7 +34,10 @@ type scripted struct {
 	searched  *searchv1.SearchRequest
 	put       *ingestv1.PutRepoRequest
 	deleted   string
+	letters   []*ingestv1.DeadLetter
+	retried   []string
 	listPages int
+	stale     []*ingestv1.ListStaleReposRequest
 }
 
 func (s *scripted) Search(_ context.Context, req *searchv1.SearchRequest) (*searchv1.SearchResponse, error) {
@@ -257,6 +264,104 @@ func TestReposJoinsPagesWithIndexes(t *testing.T) {
 	var first repoJSON
 	if err := json.NewDecoder(strings.NewReader(out)).Decode(&first); err != nil || first.Name != "a" || first.Languages["Go"] != 3 {
 		t.Errorf("JSON %+v, %v", first, err)
+	}
+}
+
+// ListStaleRepos gives one repo a page.
+func (s *scripted) ListStaleRepos(_ context.Context, req *ingestv1.ListStaleReposRequest) (*ingestv1.ListStaleReposResponse, error) {
+	s.stale = append(s.stale, req)
+	at, _ := strconv.Atoi(req.GetAfter())
+	if at+1 < len(s.statuses) {
+		return &ingestv1.ListStaleReposResponse{Repos: s.statuses[at : at+1], NextAfter: strconv.Itoa(at + 1)}, nil
+	}
+	return &ingestv1.ListStaleReposResponse{Repos: s.statuses[at:]}, nil
+}
+
+func (s *scripted) GetRepo(context.Context, *ingestv1.GetRepoRequest) (*ingestv1.GetRepoResponse, error) {
+	return &ingestv1.GetRepoResponse{Status: s.statuses[0]}, nil
+}
+
+func TestStaleRepos(t *testing.T) {
+	since := timestamppb.New(time.Now().Add(-time.Hour))
+	seen := &ingestv1.Freshness{
+		Branch: "main", SeenCommit: strings.Repeat("a", 40), SeenAt: since, SeenBy: ingestv1.SeenBy_SEEN_BY_WEBHOOK, IndexedCommit: strings.Repeat("b", 40), BehindSince: since,
+	}
+	s := &scripted{statuses: []*ingestv1.RepoStatus{
+		{Name: "x", State: ingestv1.State_STATE_FAILED, Reason: "no such branch", Freshness: seen}, {Name: "y", Freshness: seen}, {Name: "z", Freshness: seen},
+	}}
+	exit, out, errs := trawl(t, s, "repos", "--stale", "--older-than", "5m", "--limit", "2", "pre")
+	if exit != 0 || len(s.stale) != 2 || s.stale[1].GetPageSize() != 1 || s.stale[0].GetOlderThan().AsDuration() != 5*time.Minute || s.stale[0].GetPrefix() != "pre" {
+		t.Fatalf("exit %d, asked %v: %s", exit, s.stale, errs)
+	}
+	for _, want := range []string{"x     1h0m", "failed  main    aaaaaaaaaaaa  webhook  bbbbbbbbbbbb  no such branch", "there are more"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is not in\n%s", want, out)
+		}
+	}
+	if _, out, _ = trawl(t, s, "repos", "--older-than", "1s", "--limit", "0", "--json"); strings.Count(out, "\n") != 3 || !strings.Contains(out, `"seen_by":`) {
+		t.Errorf("JSON %s", out)
+	}
+	if _, out, _ = trawl(t, s, "repos", "status", "x"); !strings.Contains(out, "by webhook") || !strings.Contains(out, "lag         1h0m") {
+		t.Errorf("status %s", out)
+	}
+}
+
+// ListDeadLetters gives one letter a page.
+func (s *scripted) ListDeadLetters(_ context.Context, req *ingestv1.ListDeadLettersRequest) (*ingestv1.ListDeadLettersResponse, error) {
+	if req.GetAfter() >= uint64(len(s.letters)) {
+		return &ingestv1.ListDeadLettersResponse{}, nil
+	}
+	return &ingestv1.ListDeadLettersResponse{Letters: s.letters[req.GetAfter() : req.GetAfter()+1], NextAfter: req.GetAfter() + 1}, nil
+}
+
+func (s *scripted) GetDeadLetter(_ context.Context, req *ingestv1.GetDeadLetterRequest) (*ingestv1.GetDeadLetterResponse, error) {
+	for _, l := range s.letters {
+		if l.GetName() == req.GetName() {
+			return &ingestv1.GetDeadLetterResponse{Letter: l}, nil
+		}
+	}
+	return nil, status.Error(codes.NotFound, "the repo has no job that was given up")
+}
+
+func (s *scripted) RetryDeadLetter(ctx context.Context, req *ingestv1.RetryDeadLetterRequest) (*ingestv1.RetryDeadLetterResponse, error) {
+	got, err := s.GetDeadLetter(ctx, &ingestv1.GetDeadLetterRequest{Name: req.GetName()})
+	if err != nil {
+		return nil, err
+	}
+	s.retried = append(s.retried, req.GetName())
+	return &ingestv1.RetryDeadLetterResponse{Epoch: got.GetLetter().GetEpoch()}, nil
+}
+
+func TestJobs(t *testing.T) {
+	s := &scripted{}
+	for i, name := range []string{"b", "a"} {
+		s.letters = append(s.letters, &ingestv1.DeadLetter{
+			Name: name, Epoch: uint64(i + 3), Attempts: 5, Reason: strings.Repeat("long ", 30) + "\nend", GivenUpAt: timestamppb.New(time.Now().Add(-time.Hour)),
+		})
+	}
+	for _, c := range []struct {
+		args []string
+		exit int
+		want []string
+	}{
+		{[]string{"list"}, 0, []string{"b     3        5         1h0m", "a     4        5         1h0m", "long long"}},
+		{[]string{"list", "--json"}, 0, []string{`{"name":"b","epoch":3,"attempts":5,`, `\nend"}`}},
+		{[]string{"show", "a"}, 0, []string{"request 4 was given up 1h0m", "after 5 attempts", "end"}},
+		{[]string{"show", "c"}, 1, []string{"no job that was given up"}},
+		{[]string{"retry", "c", "a"}, 1, []string{"c: not tried again: the repo has no job", "a: request 4 is tried again"}},
+		{[]string{"retry", "--all"}, 0, []string{"b: request 3 is tried again", "a: request 4 is tried again"}},
+		{[]string{"retry"}, 2, []string{"--all"}},
+		{[]string{"retry", "--all", "a"}, 2, []string{"--all"}},
+	} {
+		exit, out, errs := trawl(t, s, append([]string{"jobs"}, c.args...)...)
+		for _, want := range c.want {
+			if exit != c.exit || !strings.Contains(out+errs, want) {
+				t.Errorf("jobs %v: exit %d, want %d and %q in\n%s%s", c.args, exit, c.exit, want, out, errs)
+			}
+		}
+	}
+	if want := []string{"a", "b", "a"}; !slices.Equal(s.retried, want) {
+		t.Errorf("retried %v, want %v", s.retried, want)
 	}
 }
 

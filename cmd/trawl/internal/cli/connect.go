@@ -37,8 +37,10 @@ func (c *etcdConfig) Validate() error {
 
 // natsConfig says where NATS is.
 type natsConfig struct {
-	URL      string `config:"url" doc:"URL of NATS, such as nats://nats:4222; several are separated by commas"`
-	Replicas int    `config:"replicas" doc:"replicas of the streams, in a cluster of NATS servers"`
+	URL      string        `config:"url" doc:"URL of NATS, such as nats://nats:4222, or tls://nats:4222; several are separated by commas"`
+	Username config.Secret `config:"username" doc:"user of NATS, with a password"`
+	Password config.Secret `config:"password" doc:"password of that user"`
+	Replicas int           `config:"replicas" doc:"replicas of the streams, in a cluster of NATS servers"`
 }
 
 // SetDefaults implements config.Settings.
@@ -48,6 +50,7 @@ func (c *natsConfig) SetDefaults() { *c = natsConfig{URL: nats.DefaultURL, Repli
 func (c *natsConfig) Validate() error {
 	var check config.Check
 	check.NotEmpty("url", c.URL)
+	check.That((c.Username == "") == (c.Password == ""), "password", c.Password, "a user and a password, or neither")
 	config.Between(&check, "replicas", c.Replicas, 1, 5)
 	return check.Err()
 }
@@ -95,7 +98,11 @@ func (s *shared) connectEtcd(cfg etcdConfig) error {
 
 // connectNATS makes the queue; it does not wait for NATS.
 func (s *shared) connectNATS(cfg natsConfig) error {
-	conn, err := queue.Connect(cfg.URL)
+	var user []nats.Option
+	if cfg.Username != "" {
+		user = append(user, nats.UserInfo(string(cfg.Username), string(cfg.Password)))
+	}
+	conn, err := queue.Connect(cfg.URL, user...)
 	if err != nil {
 		return fmt.Errorf("connecting to NATS: %w", err)
 	}

@@ -22,7 +22,7 @@ import (
 
 func newIndex(p Process) *cobra.Command {
 	var (
-		addr     string
+		addr     routerAt
 		name     string
 		branches []string
 		noWait   bool

@@ -21,17 +21,21 @@ import (
 
 func newRepos(p Process) *cobra.Command {
 	var (
-		addr    string
+		addr    routerAt
 		asJSON  bool
 		skipped uint32
+		stale   staleFlags
 	)
 	cmd := &cobra.Command{
 		Use:   "repos [PREFIX]",
-		Short: "List the repositories and how far each is",
+		Short: "List the repositories and how far each is, or those that are behind",
 		Args:  usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			prefix := strings.Join(args, "")
 			return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
+				if stale.set(cmd.Flags()) {
+					return listStale(ctx, c, p.Out, prefix, stale, asJSON)
+				}
 				rows, err := listRepos(ctx, c, prefix, skipped)
 				if err != nil {
 					return err
@@ -46,11 +50,13 @@ func newRepos(p Process) *cobra.Command {
 	addressFlag(cmd.Flags(), p, &addr)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
 	cmd.Flags().Uint32Var(&skipped, "skipped", 0, "files found by name only to list for each repository, with the reason")
+	stale.add(cmd.Flags())
+	cmd.AddCommand(newReposStatus(p), newDelete(p))
 	return cmd
 }
 
 func newDelete(p Process) *cobra.Command {
-	var addr string
+	var addr routerAt
 	cmd := &cobra.Command{
 		Use:   "delete REPO",
 		Short: "Remove a repository by its name",
@@ -106,11 +112,11 @@ func listRepos(ctx context.Context, c client, prefix string, skipped uint32) ([]
 
 func printRepos(out io.Writer, rows []repoRow) error {
 	tw := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "NAME\tSTATE\tGENERATION\tCOMMIT\tDOCUMENTS\tSIZE\tINDEX\tLANGUAGES")
+	fmt.Fprintln(tw, "NAME\tSTATE\tGENERATION\tCOMMIT\tDOCUMENTS\tSIZE\tINDEX\tLAG\tLANGUAGES")
 	for _, r := range rows {
-		fmt.Fprintf(tw, "%s\t%s\t%d\t%s\t%d\t%s\t%s\t%s\n", render.Safe([]byte(r.status.GetName())),
+		fmt.Fprintf(tw, "%s\t%s\t%d\t%s\t%d\t%s\t%s\t%s\t%s\n", render.Safe([]byte(r.status.GetName())),
 			progress.State(r.status.GetState()), r.status.GetGeneration(), commit(r.index), r.index.GetDocuments(),
-			render.Bytes(r.index.GetContentBytes()), render.Bytes(r.index.GetIndexBytes()), languages(r.index, 3))
+			render.Bytes(r.index.GetContentBytes()), render.Bytes(r.index.GetIndexBytes()), lag(r.status), languages(r.index, 3))
 	}
 	if err := tw.Flush(); err != nil {
 		return fmt.Errorf("printing the repositories: %w", err)
@@ -171,6 +177,7 @@ type repoJSON struct {
 	Languages   map[string]uint64 `json:"language_bytes"`
 	Skipped     uint64            `json:"skipped_documents"`
 	PublishedAt string            `json:"published_at,omitempty"`
+	BehindSince string            `json:"behind_since,omitempty"`
 }
 
 func printReposJSON(out io.Writer, rows []repoRow) error {
@@ -190,6 +197,9 @@ func printReposJSON(out io.Writer, rows []repoRow) error {
 		}
 		if at := r.index.GetPublishedAt(); at != nil {
 			row.PublishedAt = at.AsTime().Format(time.RFC3339)
+		}
+		if since := r.status.GetFreshness().GetBehindSince(); since != nil {
+			row.BehindSince = since.AsTime().Format(time.RFC3339)
 		}
 		if err := enc.Encode(row); err != nil {
 			return fmt.Errorf("printing the repositories: %w", err)

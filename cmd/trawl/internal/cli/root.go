@@ -74,8 +74,8 @@ Search it:                          trawl search 'func main lang:go'`,
 			root.AddCommand(c)
 		}
 	}
-	add(use, newSearch(p), newIndex(p), newRepos(p), newDelete(p))
-	add(serve, newUp(p), newIndexer(p), newSearcher(p), newRouter(p))
+	add(use, newSearch(p), newIndex(p), newRepos(p), newDelete(p), newSources(p), newJobs(p))
+	add(serve, newUp(p), newIndexer(p), newSearcher(p), newRouter(p), newTokens(p), newGC(p), newRestore(p), newSelfTest(p))
 	add(tools, newShard(p), newVersion(p))
 	return root
 }

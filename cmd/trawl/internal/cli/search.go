@@ -76,7 +76,7 @@ func show(out printer, r *searchv1.SearchResponse, took time.Duration) error {
 
 func newSearch(p Process) *cobra.Command {
 	var (
-		addr     string
+		addr     routerAt
 		output   outputFlags
 		timeout  time.Duration
 		complete bool

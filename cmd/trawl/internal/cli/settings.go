@@ -11,7 +11,12 @@ import (
 // configured makes cmd load settings before it runs. With --print-config it
 // prints them instead.
 func configured(p Process, cmd *cobra.Command, settings config.Settings, run func(cmd *cobra.Command) error) *cobra.Command {
-	set, err := config.Bind(cmd.Flags(), cmd.Name(), settings)
+	return configuredAs(p, cmd, cmd.Name(), settings, run)
+}
+
+// configuredAs is configured with another name in the environment variables.
+func configuredAs(p Process, cmd *cobra.Command, role string, settings config.Settings, run func(cmd *cobra.Command) error) *cobra.Command {
+	set, err := config.Bind(cmd.Flags(), role, settings)
 	cmd.Args = usageArgs(cobra.NoArgs)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err != nil {

@@ -72,9 +72,13 @@ func searchShard(ctx context.Context, s *shard.Shard, text string, options *sear
 	if err != nil {
 		return nil, fmt.Errorf("finding the repos of a type:repo: %w", err)
 	}
+	ready, err := shard.Prepare(q)
+	if err != nil {
+		return nil, err
+	}
 	opts := searchwire.ShardOptions(searchwire.WithDefaults(options), nil, nil)
 	opts.Repos = nil // all of them
-	found, err := s.Search(ctx, q, opts)
+	found, err := s.Search(ctx, ready, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +93,11 @@ func searchShard(ctx context.Context, s *shard.Shard, text string, options *sear
 
 // repoNames are the repos of a shard in which something matches q.
 func repoNames(ctx context.Context, s *shard.Shard, q query.Q) ([]string, error) {
-	list, err := s.List(ctx, q, shard.ListOptions{})
+	ready, err := shard.Prepare(q)
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.List(ctx, ready, shard.ListOptions{})
 	if err != nil {
 		return nil, err
 	}

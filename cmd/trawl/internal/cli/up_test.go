@@ -20,7 +20,7 @@ func TestPrintConfigHasEverySetting(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, out)
 		}
 	}
-	for _, role := range []string{roleIndexer, roleSearcher, roleRouter} {
+	for _, role := range []string{roleIndexer, roleSearcher, roleRouter, "gc"} {
 		exit, out, errs := run(t, nil, append([]string{role, "--print-config"}, bucketOf(role)...)...)
 		if exit != 0 || !strings.Contains(out, "endpoints:") {
 			t.Errorf("%s: exit %d, %s%s", role, exit, out, errs)
@@ -50,6 +50,15 @@ func TestSettingsThatAreRefused(t *testing.T) {
 		{[]string{"up", "--grpc", "nowhere", "--log-level", "loud"}, []string{"grpc = \"nowhere\"", "log-level"}},
 		{[]string{"router", "--etcd-endpoints", "", "--nats-replicas", "9"}, []string{"etcd.endpoints", "nats.replicas"}},
 		{[]string{"searcher", "--bucket-url", "ftp://x"}, []string{"bucket.url"}},
+		{[]string{"gc", "--bucket-url", "mem://", "--hold", "1ms"}, []string{"hold"}},
+		{[]string{"router", "--grpc", "0.0.0.0:0"}, []string{"access.mode", "tokens", "trawl tokens create", "insecure"}},
+		{[]string{"router", "--http", ":0"}, []string{"access.mode", "insecure"}},
+		{[]string{"searcher", "--bucket-url", "mem://", "--grpc", "[::]:0"}, []string{"access.mode", "insecure"}},
+		{[]string{"up", "--grpc", "192.0.2.1:0"}, []string{"access.mode", "insecure"}},
+		{[]string{"up", "--http", "example.org:0"}, []string{"access.mode", "insecure"}},
+		{[]string{"up", "--router-access-mode", "insecure"}, []string{"router.access", "access decides"}},
+		{[]string{"router", "--access-mode", "none", "--access-staleness", "0s"}, []string{"access.mode", "access.staleness"}},
+		{[]string{"gc", "--bucket-url", "mem://", "--contents"}, []string{"contents", "--audit"}},
 	} {
 		exit, _, errs := run(t, nil, tt.args...)
 		if exit != 2 {
@@ -60,6 +69,33 @@ func TestSettingsThatAreRefused(t *testing.T) {
 				t.Errorf("trawl %v: %q is not in %q", tt.args, want, errs)
 			}
 		}
+	}
+}
+
+func TestUserOfNATSNeedsPassword(t *testing.T) {
+	exit, _, errs := run(t, []string{"TRAWL_ROUTER_NATS_USERNAME=u"}, "router", "--print-config")
+	if exit != 2 || !strings.Contains(errs, "nats.password") {
+		t.Errorf("exit %d: %s", exit, errs)
+	}
+}
+
+// TestWhereNobodyIsAsked: this machine by itself, or wherever that is wanted.
+func TestWhereNobodyIsAsked(t *testing.T) {
+	for _, args := range [][]string{
+		{"router"}, {"router", "--grpc", "localhost:0", "--http", "[::1]:0"}, {"router", "--grpc", "127.8.8.8:0"}, {"up"},
+		{"router", "--grpc", ":0", "--access-mode", "insecure"}, {"router", "--grpc", ":0", "--access-mode", "tokens"},
+		{"up", "--grpc", ":0", "--access-mode", "tokens"}, {"searcher", "--bucket-url", "mem://", "--http", ":0"},
+	} {
+		if exit, _, errs := run(t, nil, append(args, "--print-config")...); exit != 0 {
+			t.Errorf("%v: exit %d: %s", args, exit, errs)
+		}
+	}
+	var s upSettings
+	s.SetDefaults()
+	s.Access.Mode = "tokens"
+	s.settle()
+	if s.Router.Access.Mode != "tokens" || s.Searcher.Access.Mode != "tokens" {
+		t.Errorf("router %v, searcher %v", s.Router.Access, s.Searcher.Access)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/config"
 	"github.com/trawl-search/trawl/internal/source/origin"
 	"github.com/trawl-search/trawl/services/indexer"
@@ -25,6 +26,7 @@ type upSettings struct {
 	GRPC     string          `config:"grpc" doc:"address for callers, HOST:PORT; port 0 takes a free one"`
 	HTTP     string          `config:"http" doc:"address of health, readiness and metrics, HOST:PORT"`
 	Source   origin.Policy   `config:"source"`
+	Access   access.Config   `config:"access"`
 	Etcd     listenConfig    `config:"etcd"`
 	NATS     listenConfig    `config:"nats"`
 	Indexer  indexer.Config  `config:"indexer"`
@@ -45,6 +47,7 @@ func (s *upSettings) SetDefaults() {
 	s.Searcher.SetDefaults()
 	s.Router.SetDefaults()
 	s.Source.SetDefaults()
+	s.Access.SetDefaults()
 	s.DataDir = "trawl-data"
 	s.Roles = []string{roleIndexer, roleSearcher, roleRouter}
 	s.GRPC, s.HTTP = s.Router.GRPC, s.Router.HTTP
@@ -69,6 +72,8 @@ func (s *upSettings) Validate() error {
 	check.Address("grpc", s.GRPC)
 	check.Address("http", s.HTTP)
 	check.Nested("source", &s.Source)
+	check.Nested("access", &s.Access)
+	s.Access.CheckReach(&check, s.GRPC, s.HTTP)
 	check.Nested("indexer", &s.Indexer)
 	check.Nested("searcher", &s.Searcher)
 	check.Nested("router", &s.Router)
@@ -89,6 +94,8 @@ func (s *upSettings) checkGoverned(check *config.Check) {
 		{"router.http", "http", s.Router.HTTP, standard.Router.HTTP},
 		{"router.source", "source", s.Router.Source, standard.Router.Source},
 		{"indexer.source", "source", s.Indexer.Source.Policy, standard.Indexer.Source.Policy},
+		{"router.access", "access", s.Router.Access, standard.Router.Access},
+		{"searcher.access", "access", s.Searcher.Access, standard.Searcher.Access},
 		{"indexer.cache-dir", "data-dir", s.Indexer.CacheDir, standard.Indexer.CacheDir},
 		{"searcher.cache-dir", "data-dir", s.Searcher.CacheDir, standard.Searcher.CacheDir},
 	} {
@@ -101,6 +108,7 @@ func (s *upSettings) checkGoverned(check *config.Check) {
 func (s *upSettings) settle() {
 	s.Router.GRPC, s.Router.HTTP = s.GRPC, s.HTTP
 	s.Router.Source, s.Indexer.Source.Policy = s.Source, s.Source
+	s.Router.Access, s.Searcher.Access = s.Access, s.Access
 	s.Indexer.CacheDir = filepath.Join(s.DataDir, roleIndexer)
 	s.Searcher.CacheDir = filepath.Join(s.DataDir, roleSearcher)
 	if s.hostsOnly() {

@@ -8,8 +8,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is set by the linker; without it the module's own version counts.
-var version string
+// version and builtFrom, a commit, are set by the linker; without it what the Go command knows
+// counts.
+var version, builtFrom string
 
 // Version is the version of this binary, "dev" where none is known.
 func Version() string {
@@ -22,13 +23,29 @@ func Version() string {
 	return "dev"
 }
 
+// revision is the commit of this binary, "unknown" where none is known.
+func revision() string {
+	if builtFrom != "" {
+		return builtFrom
+	}
+	info, _ := debug.ReadBuildInfo()
+	if info != nil {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				return s.Value
+			}
+		}
+	}
+	return "unknown"
+}
+
 func newVersion(p Process) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
 		Args:  usageArgs(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(p.Out, "trawl %s (%s %s/%s)\n", Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintf(p.Out, "trawl %s (commit %s, %s %s/%s)\n", Version(), revision(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return err
 		},
 	}

@@ -74,6 +74,9 @@ func (r *Reporter) draw(s *ingestv1.RepoStatus) {
 			progressbar.OptionShowCount(),
 			progressbar.OptionShowBytes(p.GetUnit() == "bytes"),
 			progressbar.OptionSetPredictTime(false),
+			// Without this the library turns the spinner from a goroutine of its
+			// own, which writes on after Done.
+			progressbar.OptionSetSpinnerChangeInterval(0),
 		)
 	}
 	if total := int64(min(p.GetTotal(), 1<<62)); total > 0 && total != r.bar.GetMax64() {
@@ -94,6 +97,11 @@ func description(s *ingestv1.RepoStatus) string {
 // State is a state in a word.
 func State(s ingestv1.State) string {
 	return strings.ToLower(strings.TrimPrefix(s.String(), "STATE_"))
+}
+
+// SeenBy is what told of a commit, in a word.
+func SeenBy(by ingestv1.SeenBy) string {
+	return strings.ToLower(strings.TrimPrefix(by.String(), "SEEN_BY_"))
 }
 
 func amount(p *ingestv1.Progress) string {

@@ -6,8 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
+
+// Nothing may write to the terminal once a reporter is done.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func status(state ingestv1.State, done, total uint64) *ingestv1.RepoStatus {
 	return &ingestv1.RepoStatus{
@@ -43,5 +48,32 @@ func TestBarShowsStateAndTotal(t *testing.T) {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not in %q", want, out.String())
 		}
+	}
+}
+
+// TestTally: few lines, with the rate and the time left; a bar on a terminal.
+func TestTally(t *testing.T) {
+	var out bytes.Buffer
+	now := time.Unix(0, 0)
+	tally := NewTally(&out, false, "repos")
+	tally.now = func() time.Time { return now }
+	tally.Update(0, 0)
+	for i := range uint64(21) {
+		tally.Update(100+i*10, 300)
+		now = now.Add(time.Second)
+	}
+	tally.Done()
+	want := "0 of 0 repos\n150 of 300 repos, 30.0 a second, 5s left\n200 of 300 repos, 20.0 a second, 5s left\n" +
+		"250 of 300 repos, 16.7 a second, 3s left\n300 of 300 repos, 15.0 a second\n"
+	if out.String() != want {
+		t.Errorf("got\n%swant\n%s", out.String(), want)
+	}
+	out.Reset()
+	bar := NewTally(&out, true, "repos")
+	bar.Update(1, 4)
+	bar.Update(4, 4)
+	bar.Done()
+	if !strings.Contains(out.String(), "4/4") {
+		t.Errorf("drawn %q", out.String())
 	}
 }

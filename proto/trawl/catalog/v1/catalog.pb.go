@@ -35,8 +35,19 @@ type Desired struct {
 	Branches []string      `protobuf:"bytes,3,rep,name=branches,proto3" json:"branches,omitempty"`
 	Facts    *v1.RepoFacts `protobuf:"bytes,4,opt,name=facts,proto3" json:"facts,omitempty"`
 	// Counts requests for this repo.
-	Epoch         uint64                 `protobuf:"varint,5,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	RequestedAt   *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=requested_at,json=requestedAt,proto3" json:"requested_at,omitempty"`
+	Epoch       uint64                 `protobuf:"varint,5,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	RequestedAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=requested_at,json=requestedAt,proto3" json:"requested_at,omitempty"`
+	// Source that the repo was discovered in; empty for one that was put by hand.
+	Source string `protobuf:"bytes,7,opt,name=source,proto3" json:"source,omitempty"`
+	// What the host knows the repo by, whatever its name is.
+	HostId string `protobuf:"bytes,8,opt,name=host_id,json=hostId,proto3" json:"host_id,omitempty"`
+	// Not worked on before: pushes in quick succession are indexed together.
+	NotBefore *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=not_before,json=notBefore,proto3" json:"not_before,omitempty"`
+	// When the repo was first seen to have left its source.
+	LeftAt *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=left_at,json=leftAt,proto3" json:"left_at,omitempty"`
+	// Requests that may not be published yet, the oldest first; at most 8. Those up
+	// to the root's epoch are.
+	Pending       []*PendingRequest `protobuf:"bytes,11,rep,name=pending,proto3" json:"pending,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -113,6 +124,228 @@ func (x *Desired) GetRequestedAt() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Desired) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
+func (x *Desired) GetHostId() string {
+	if x != nil {
+		return x.HostId
+	}
+	return ""
+}
+
+func (x *Desired) GetNotBefore() *timestamppb.Timestamp {
+	if x != nil {
+		return x.NotBefore
+	}
+	return nil
+}
+
+func (x *Desired) GetLeftAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LeftAt
+	}
+	return nil
+}
+
+func (x *Desired) GetPending() []*PendingRequest {
+	if x != nil {
+		return x.Pending
+	}
+	return nil
+}
+
+// PendingRequest is a request for a repo, and when it was made.
+type PendingRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Epoch         uint64                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	At            *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=at,proto3" json:"at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PendingRequest) Reset() {
+	*x = PendingRequest{}
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PendingRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PendingRequest) ProtoMessage() {}
+
+func (x *PendingRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PendingRequest.ProtoReflect.Descriptor instead.
+func (*PendingRequest) Descriptor() ([]byte, []int) {
+	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *PendingRequest) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *PendingRequest) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+// Seen is the newest commit of a repo that somebody told of. Advisory: lost without
+// harm.
+type Seen struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// One of the branches that are indexed.
+	Branch string `protobuf:"bytes,1,opt,name=branch,proto3" json:"branch,omitempty"`
+	// Hexadecimal.
+	Commit        string                 `protobuf:"bytes,2,opt,name=commit,proto3" json:"commit,omitempty"`
+	At            *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=at,proto3" json:"at,omitempty"`
+	By            v1.SeenBy              `protobuf:"varint,4,opt,name=by,proto3,enum=trawl.ingest.v1.SeenBy" json:"by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Seen) Reset() {
+	*x = Seen{}
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Seen) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Seen) ProtoMessage() {}
+
+func (x *Seen) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Seen.ProtoReflect.Descriptor instead.
+func (*Seen) Descriptor() ([]byte, []int) {
+	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Seen) GetBranch() string {
+	if x != nil {
+		return x.Branch
+	}
+	return ""
+}
+
+func (x *Seen) GetCommit() string {
+	if x != nil {
+		return x.Commit
+	}
+	return ""
+}
+
+func (x *Seen) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+func (x *Seen) GetBy() v1.SeenBy {
+	if x != nil {
+		return x.By
+	}
+	return v1.SeenBy(0)
+}
+
+// Source is a source as it was applied.
+type Source struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Spec      *v1.Source             `protobuf:"bytes,1,opt,name=spec,proto3" json:"spec,omitempty"`
+	AppliedAt *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=applied_at,json=appliedAt,proto3" json:"applied_at,omitempty"`
+	// It is no longer wanted, and goes when its repos are gone.
+	Removed       bool `protobuf:"varint,3,opt,name=removed,proto3" json:"removed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Source) Reset() {
+	*x = Source{}
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Source) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Source) ProtoMessage() {}
+
+func (x *Source) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Source.ProtoReflect.Descriptor instead.
+func (*Source) Descriptor() ([]byte, []int) {
+	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Source) GetSpec() *v1.Source {
+	if x != nil {
+		return x.Spec
+	}
+	return nil
+}
+
+func (x *Source) GetAppliedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AppliedAt
+	}
+	return nil
+}
+
+func (x *Source) GetRemoved() bool {
+	if x != nil {
+		return x.Removed
+	}
+	return false
+}
+
 // Root says which generation of a repo is served and where it is.
 type Root struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
@@ -122,24 +355,29 @@ type Root struct {
 	// Object that lists the shards.
 	ManifestKey string `protobuf:"bytes,4,opt,name=manifest_key,json=manifestKey,proto3" json:"manifest_key,omitempty"`
 	// SHA-256 of the manifest object.
-	ManifestDigest []byte      `protobuf:"bytes,5,opt,name=manifest_digest,json=manifestDigest,proto3" json:"manifest_digest,omitempty"`
-	Shards         []*ShardRef `protobuf:"bytes,6,rep,name=shards,proto3" json:"shards,omitempty"`
+	ManifestDigest []byte `protobuf:"bytes,5,opt,name=manifest_digest,json=manifestDigest,proto3" json:"manifest_digest,omitempty"`
+	// The oldest first: those of a full build, then deltas. A document that is not
+	// hidden in its shard is served.
+	Shards []*ShardRef `protobuf:"bytes,6,rep,name=shards,proto3" json:"shards,omitempty"`
 	// Request that this generation answers.
 	Epoch uint64 `protobuf:"varint,7,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// Fencing token under which it was published.
-	Fence       int64                  `protobuf:"varint,8,opt,name=fence,proto3" json:"fence,omitempty"`
+	Fence int64 `protobuf:"varint,8,opt,name=fence,proto3" json:"fence,omitempty"`
+	// Of a deleted repo: when it was deleted.
 	PublishedAt *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=published_at,json=publishedAt,proto3" json:"published_at,omitempty"`
 	Url         string                 `protobuf:"bytes,10,opt,name=url,proto3" json:"url,omitempty"`
 	// Digest of what the shards depend on beside the commits: facts, URL, limits,
 	// format. A request with the same commits and inputs needs no new build.
-	Inputs        []byte `protobuf:"bytes,11,opt,name=inputs,proto3" json:"inputs,omitempty"`
+	Inputs []byte `protobuf:"bytes,11,opt,name=inputs,proto3" json:"inputs,omitempty"`
+	// For people: whether the newest shards hold what changed or everything, and why.
+	Built         string `protobuf:"bytes,12,opt,name=built,proto3" json:"built,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Root) Reset() {
 	*x = Root{}
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[1]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -151,7 +389,7 @@ func (x *Root) String() string {
 func (*Root) ProtoMessage() {}
 
 func (x *Root) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[1]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -164,7 +402,7 @@ func (x *Root) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Root.ProtoReflect.Descriptor instead.
 func (*Root) Descriptor() ([]byte, []int) {
-	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{1}
+	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Root) GetRepo() string {
@@ -244,6 +482,13 @@ func (x *Root) GetInputs() []byte {
 	return nil
 }
 
+func (x *Root) GetBuilt() string {
+	if x != nil {
+		return x.Built
+	}
+	return ""
+}
+
 // Branch is a branch at a commit.
 type Branch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -256,7 +501,7 @@ type Branch struct {
 
 func (x *Branch) Reset() {
 	*x = Branch{}
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[2]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -268,7 +513,7 @@ func (x *Branch) String() string {
 func (*Branch) ProtoMessage() {}
 
 func (x *Branch) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[2]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -281,7 +526,7 @@ func (x *Branch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Branch.ProtoReflect.Descriptor instead.
 func (*Branch) Descriptor() ([]byte, []int) {
-	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{2}
+	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Branch) GetName() string {
@@ -298,7 +543,8 @@ func (x *Branch) GetCommit() string {
 	return ""
 }
 
-// ShardRef is a shard as roots and manifests name it.
+// ShardRef is a shard as roots and manifests name it. It belongs to one root:
+// several repos in one shard each have their own.
 type ShardRef struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// SHA-256 of the object.
@@ -308,15 +554,31 @@ type ShardRef struct {
 	FormatVersion uint32 `protobuf:"varint,4,opt,name=format_version,json=formatVersion,proto3" json:"format_version,omitempty"`
 	Documents     uint64 `protobuf:"varint,5,opt,name=documents,proto3" json:"documents,omitempty"`
 	ContentBytes  uint64 `protobuf:"varint,6,opt,name=content_bytes,json=contentBytes,proto3" json:"content_bytes,omitempty"`
-	// Languages with at least one document, for pruning; ascending.
-	Languages     []string `protobuf:"bytes,7,rep,name=languages,proto3" json:"languages,omitempty"`
+	// Languages with at least one document, for pruning; ascending. Documents that
+	// are hidden since may have been the last in theirs.
+	Languages []string `protobuf:"bytes,7,rep,name=languages,proto3" json:"languages,omitempty"`
+	// Documents of the root's repo in this shard that are not served: a later delta
+	// replaced them, or their commit is gone. Their numbers from the repo's first
+	// document in the shard, as package index/docset codes them; empty: none.
+	Hidden []byte `protobuf:"bytes,8,opt,name=hidden,proto3" json:"hidden,omitempty"`
+	// It holds what changed after the shards before it were built.
+	Delta bool `protobuf:"varint,9,opt,name=delta,proto3" json:"delta,omitempty"`
+	// Documents of the root's repo in this shard that are not hidden. In refs
+	// without any of the three next fields: documents, content_bytes, not known.
+	LiveDocuments uint64 `protobuf:"varint,10,opt,name=live_documents,json=liveDocuments,proto3" json:"live_documents,omitempty"`
+	// Their searchable content, identical blobs counted once.
+	LiveContentBytes uint64 `protobuf:"varint,11,opt,name=live_content_bytes,json=liveContentBytes,proto3" json:"live_content_bytes,omitempty"`
+	// How many of them are found by name only.
+	LiveSkippedDocuments uint64 `protobuf:"varint,12,opt,name=live_skipped_documents,json=liveSkippedDocuments,proto3" json:"live_skipped_documents,omitempty"`
+	// It was merged from others, with more effort to make it small.
+	Compacted     bool `protobuf:"varint,13,opt,name=compacted,proto3" json:"compacted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ShardRef) Reset() {
 	*x = ShardRef{}
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[3]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -328,7 +590,7 @@ func (x *ShardRef) String() string {
 func (*ShardRef) ProtoMessage() {}
 
 func (x *ShardRef) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[3]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -341,7 +603,7 @@ func (x *ShardRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardRef.ProtoReflect.Descriptor instead.
 func (*ShardRef) Descriptor() ([]byte, []int) {
-	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{3}
+	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ShardRef) GetDigest() []byte {
@@ -393,6 +655,48 @@ func (x *ShardRef) GetLanguages() []string {
 	return nil
 }
 
+func (x *ShardRef) GetHidden() []byte {
+	if x != nil {
+		return x.Hidden
+	}
+	return nil
+}
+
+func (x *ShardRef) GetDelta() bool {
+	if x != nil {
+		return x.Delta
+	}
+	return false
+}
+
+func (x *ShardRef) GetLiveDocuments() uint64 {
+	if x != nil {
+		return x.LiveDocuments
+	}
+	return 0
+}
+
+func (x *ShardRef) GetLiveContentBytes() uint64 {
+	if x != nil {
+		return x.LiveContentBytes
+	}
+	return 0
+}
+
+func (x *ShardRef) GetLiveSkippedDocuments() uint64 {
+	if x != nil {
+		return x.LiveSkippedDocuments
+	}
+	return 0
+}
+
+func (x *ShardRef) GetCompacted() bool {
+	if x != nil {
+		return x.Compacted
+	}
+	return false
+}
+
 // Manifest lists a generation's shards, as an object beside them. Enough to
 // rebuild the root from the bucket alone.
 type Manifest struct {
@@ -400,13 +704,16 @@ type Manifest struct {
 	Root             *Root                  `protobuf:"bytes,1,opt,name=root,proto3" json:"root,omitempty"`
 	SkippedDocuments uint64                 `protobuf:"varint,2,opt,name=skipped_documents,json=skippedDocuments,proto3" json:"skipped_documents,omitempty"`
 	BuilderVersion   string                 `protobuf:"bytes,3,opt,name=builder_version,json=builderVersion,proto3" json:"builder_version,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// The request that was built, so that it need not be known from elsewhere what
+	// is desired. Absent in manifests of before.
+	Desired       *Desired `protobuf:"bytes,4,opt,name=desired,proto3" json:"desired,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Manifest) Reset() {
 	*x = Manifest{}
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[4]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -418,7 +725,7 @@ func (x *Manifest) String() string {
 func (*Manifest) ProtoMessage() {}
 
 func (x *Manifest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[4]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -431,7 +738,7 @@ func (x *Manifest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Manifest.ProtoReflect.Descriptor instead.
 func (*Manifest) Descriptor() ([]byte, []int) {
-	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{4}
+	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Manifest) GetRoot() *Root {
@@ -455,22 +762,356 @@ func (x *Manifest) GetBuilderVersion() string {
 	return ""
 }
 
+func (x *Manifest) GetDesired() *Desired {
+	if x != nil {
+		return x.Desired
+	}
+	return nil
+}
+
+// Condemned is a batch of objects in the bucket that no root can name any more.
+// They are deleted when no query can be reading them either.
+type Condemned struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Objects       []*CondemnedObject     `protobuf:"bytes,1,rep,name=objects,proto3" json:"objects,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Condemned) Reset() {
+	*x = Condemned{}
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Condemned) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Condemned) ProtoMessage() {}
+
+func (x *Condemned) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Condemned.ProtoReflect.Descriptor instead.
+func (*Condemned) Descriptor() ([]byte, []int) {
+	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Condemned) GetObjects() []*CondemnedObject {
+	if x != nil {
+		return x.Objects
+	}
+	return nil
+}
+
+// CondemnedObject is one of them.
+type CondemnedObject struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	SizeBytes     uint64                 `protobuf:"varint,2,opt,name=size_bytes,json=sizeBytes,proto3" json:"size_bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CondemnedObject) Reset() {
+	*x = CondemnedObject{}
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CondemnedObject) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CondemnedObject) ProtoMessage() {}
+
+func (x *CondemnedObject) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CondemnedObject.ProtoReflect.Descriptor instead.
+func (*CondemnedObject) Descriptor() ([]byte, []int) {
+	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *CondemnedObject) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *CondemnedObject) GetSizeBytes() uint64 {
+	if x != nil {
+		return x.SizeBytes
+	}
+	return 0
+}
+
+// Compaction is a piece of work for an indexer: shards that are to become one.
+type Compaction struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What is merged, ascending by repo.
+	Inputs    []*CompactionInput     `protobuf:"bytes,1,rep,name=inputs,proto3" json:"inputs,omitempty"`
+	PlannedAt *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=planned_at,json=plannedAt,proto3" json:"planned_at,omitempty"`
+	// Why: small, deltas, hidden, dead, deleted.
+	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	// How often it was begun.
+	Attempts uint32 `protobuf:"varint,4,opt,name=attempts,proto3" json:"attempts,omitempty"`
+	// Not begun before: it has failed.
+	NotBefore *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=not_before,json=notBefore,proto3" json:"not_before,omitempty"`
+	// Of the last attempt that failed.
+	Error string `protobuf:"bytes,6,opt,name=error,proto3" json:"error,omitempty"`
+	// It has a time by which it must be done, so that it is also done while
+	// repos wait to be indexed.
+	Pressing      bool `protobuf:"varint,7,opt,name=pressing,proto3" json:"pressing,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Compaction) Reset() {
+	*x = Compaction{}
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Compaction) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Compaction) ProtoMessage() {}
+
+func (x *Compaction) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Compaction.ProtoReflect.Descriptor instead.
+func (*Compaction) Descriptor() ([]byte, []int) {
+	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Compaction) GetInputs() []*CompactionInput {
+	if x != nil {
+		return x.Inputs
+	}
+	return nil
+}
+
+func (x *Compaction) GetPlannedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.PlannedAt
+	}
+	return nil
+}
+
+func (x *Compaction) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *Compaction) GetAttempts() uint32 {
+	if x != nil {
+		return x.Attempts
+	}
+	return 0
+}
+
+func (x *Compaction) GetNotBefore() *timestamppb.Timestamp {
+	if x != nil {
+		return x.NotBefore
+	}
+	return nil
+}
+
+func (x *Compaction) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+func (x *Compaction) GetPressing() bool {
+	if x != nil {
+		return x.Pressing
+	}
+	return false
+}
+
+// CompactionInput is what a compaction takes of one repo.
+type CompactionInput struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Repo  string                 `protobuf:"bytes,1,opt,name=repo,proto3" json:"repo,omitempty"`
+	// Revision of the root that it was planned from: any other is left alone.
+	Revision int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	// Shards of the root that the new one takes the place of.
+	Keys          []string `protobuf:"bytes,3,rep,name=keys,proto3" json:"keys,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CompactionInput) Reset() {
+	*x = CompactionInput{}
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CompactionInput) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CompactionInput) ProtoMessage() {}
+
+func (x *CompactionInput) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CompactionInput.ProtoReflect.Descriptor instead.
+func (*CompactionInput) Descriptor() ([]byte, []int) {
+	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *CompactionInput) GetRepo() string {
+	if x != nil {
+		return x.Repo
+	}
+	return ""
+}
+
+func (x *CompactionInput) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *CompactionInput) GetKeys() []string {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+// Pack is a shard of several repos, kept beside the roots that name it: what of
+// it no root names any more belongs to repos that are deleted, or were indexed again.
+type Pack struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Key    string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	MadeAt *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=made_at,json=madeAt,proto3" json:"made_at,omitempty"`
+	// Ascending.
+	Repos         []string `protobuf:"bytes,3,rep,name=repos,proto3" json:"repos,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Pack) Reset() {
+	*x = Pack{}
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Pack) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Pack) ProtoMessage() {}
+
+func (x *Pack) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Pack.ProtoReflect.Descriptor instead.
+func (*Pack) Descriptor() ([]byte, []int) {
+	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *Pack) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *Pack) GetMadeAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.MadeAt
+	}
+	return nil
+}
+
+func (x *Pack) GetRepos() []string {
+	if x != nil {
+		return x.Repos
+	}
+	return nil
+}
+
 // Status is how far the newest request for a repo is. Advisory: lost without harm.
 type Status struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	State         v1.State               `protobuf:"varint,1,opt,name=state,proto3,enum=trawl.ingest.v1.State" json:"state,omitempty"`
-	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	Epoch         uint64                 `protobuf:"varint,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Attempts      uint32                 `protobuf:"varint,4,opt,name=attempts,proto3" json:"attempts,omitempty"`
-	Progress      *v1.Progress           `protobuf:"bytes,5,opt,name=progress,proto3" json:"progress,omitempty"`
-	UpdatedAt     *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	State     v1.State               `protobuf:"varint,1,opt,name=state,proto3,enum=trawl.ingest.v1.State" json:"state,omitempty"`
+	Reason    string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	Epoch     uint64                 `protobuf:"varint,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Attempts  uint32                 `protobuf:"varint,4,opt,name=attempts,proto3" json:"attempts,omitempty"`
+	Progress  *v1.Progress           `protobuf:"bytes,5,opt,name=progress,proto3" json:"progress,omitempty"`
+	UpdatedAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
+	// How often the request has failed for good; counted where it is stored.
+	Failures      uint32 `protobuf:"varint,7,opt,name=failures,proto3" json:"failures,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Status) Reset() {
 	*x = Status{}
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[5]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -482,7 +1123,7 @@ func (x *Status) String() string {
 func (*Status) ProtoMessage() {}
 
 func (x *Status) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[5]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -495,7 +1136,7 @@ func (x *Status) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Status.ProtoReflect.Descriptor instead.
 func (*Status) Descriptor() ([]byte, []int) {
-	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{5}
+	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Status) GetState() v1.State {
@@ -540,6 +1181,13 @@ func (x *Status) GetUpdatedAt() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Status) GetFailures() uint32 {
+	if x != nil {
+		return x.Failures
+	}
+	return 0
+}
+
 // Searcher is a live searcher, kept under its etcd lease.
 type Searcher struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -555,7 +1203,7 @@ type Searcher struct {
 
 func (x *Searcher) Reset() {
 	*x = Searcher{}
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[6]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -567,7 +1215,7 @@ func (x *Searcher) String() string {
 func (*Searcher) ProtoMessage() {}
 
 func (x *Searcher) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[6]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -580,7 +1228,7 @@ func (x *Searcher) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Searcher.ProtoReflect.Descriptor instead.
 func (*Searcher) Descriptor() ([]byte, []int) {
-	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{6}
+	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Searcher) GetId() string {
@@ -611,18 +1259,144 @@ func (x *Searcher) GetStartedAt() *timestamppb.Timestamp {
 	return nil
 }
 
+// Token is a caller's token, kept under its id.
+type Token struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// SHA-256 of the secret, which is kept nowhere.
+	SecretSha256 []byte `protobuf:"bytes,2,opt,name=secret_sha256,json=secretSha256,proto3" json:"secret_sha256,omitempty"`
+	// For people: whose it is, or what for.
+	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	// Patterns of the repos that its caller may know of, less those denied.
+	Allow []string `protobuf:"bytes,4,rep,name=allow,proto3" json:"allow,omitempty"`
+	Deny  []string `protobuf:"bytes,5,rep,name=deny,proto3" json:"deny,omitempty"`
+	// search, ingest, admin.
+	Scopes    []string               `protobuf:"bytes,6,rep,name=scopes,proto3" json:"scopes,omitempty"`
+	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	// Absent: never.
+	ExpiresAt     *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Token) Reset() {
+	*x = Token{}
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Token) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Token) ProtoMessage() {}
+
+func (x *Token) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Token.ProtoReflect.Descriptor instead.
+func (*Token) Descriptor() ([]byte, []int) {
+	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *Token) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Token) GetSecretSha256() []byte {
+	if x != nil {
+		return x.SecretSha256
+	}
+	return nil
+}
+
+func (x *Token) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Token) GetAllow() []string {
+	if x != nil {
+		return x.Allow
+	}
+	return nil
+}
+
+func (x *Token) GetDeny() []string {
+	if x != nil {
+		return x.Deny
+	}
+	return nil
+}
+
+func (x *Token) GetScopes() []string {
+	if x != nil {
+		return x.Scopes
+	}
+	return nil
+}
+
+func (x *Token) GetCreatedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CreatedAt
+	}
+	return nil
+}
+
+func (x *Token) GetExpiresAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ExpiresAt
+	}
+	return nil
+}
+
 var File_trawl_catalog_v1_catalog_proto protoreflect.FileDescriptor
 
 const file_trawl_catalog_v1_catalog_proto_rawDesc = "" +
 	"\n" +
-	"\x1etrawl/catalog/v1/catalog.proto\x12\x10trawl.catalog.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctrawl/ingest/v1/ingest.proto\"\xd2\x01\n" +
+	"\x1etrawl/catalog/v1/catalog.proto\x12\x10trawl.catalog.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctrawl/ingest/v1/ingest.proto\x1a\x1dtrawl/ingest/v1/sources.proto\"\xaf\x03\n" +
 	"\aDesired\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03url\x18\x02 \x01(\tR\x03url\x12\x1a\n" +
 	"\bbranches\x18\x03 \x03(\tR\bbranches\x120\n" +
 	"\x05facts\x18\x04 \x01(\v2\x1a.trawl.ingest.v1.RepoFactsR\x05facts\x12\x14\n" +
 	"\x05epoch\x18\x05 \x01(\x04R\x05epoch\x12=\n" +
-	"\frequested_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\vrequestedAt\"\x85\x03\n" +
+	"\frequested_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\vrequestedAt\x12\x16\n" +
+	"\x06source\x18\a \x01(\tR\x06source\x12\x17\n" +
+	"\ahost_id\x18\b \x01(\tR\x06hostId\x129\n" +
+	"\n" +
+	"not_before\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\tnotBefore\x123\n" +
+	"\aleft_at\x18\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\x06leftAt\x12:\n" +
+	"\apending\x18\v \x03(\v2 .trawl.catalog.v1.PendingRequestR\apending\"R\n" +
+	"\x0ePendingRequest\x12\x14\n" +
+	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12*\n" +
+	"\x02at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\x8b\x01\n" +
+	"\x04Seen\x12\x16\n" +
+	"\x06branch\x18\x01 \x01(\tR\x06branch\x12\x16\n" +
+	"\x06commit\x18\x02 \x01(\tR\x06commit\x12*\n" +
+	"\x02at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12'\n" +
+	"\x02by\x18\x04 \x01(\x0e2\x17.trawl.ingest.v1.SeenByR\x02by\"\x8a\x01\n" +
+	"\x06Source\x12+\n" +
+	"\x04spec\x18\x01 \x01(\v2\x17.trawl.ingest.v1.SourceR\x04spec\x129\n" +
+	"\n" +
+	"applied_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\tappliedAt\x12\x18\n" +
+	"\aremoved\x18\x03 \x01(\bR\aremoved\"\x9b\x03\n" +
 	"\x04Root\x12\x12\n" +
 	"\x04repo\x18\x01 \x01(\tR\x04repo\x12\x1e\n" +
 	"\n" +
@@ -637,10 +1411,11 @@ const file_trawl_catalog_v1_catalog_proto_rawDesc = "" +
 	"\fpublished_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\vpublishedAt\x12\x10\n" +
 	"\x03url\x18\n" +
 	" \x01(\tR\x03url\x12\x16\n" +
-	"\x06inputs\x18\v \x01(\fR\x06inputs\"4\n" +
+	"\x06inputs\x18\v \x01(\fR\x06inputs\x12\x14\n" +
+	"\x05built\x18\f \x01(\tR\x05built\"4\n" +
 	"\x06Branch\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
-	"\x06commit\x18\x02 \x01(\tR\x06commit\"\xdb\x01\n" +
+	"\x06commit\x18\x02 \x01(\tR\x06commit\"\xb2\x03\n" +
 	"\bShardRef\x12\x16\n" +
 	"\x06digest\x18\x01 \x01(\fR\x06digest\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1d\n" +
@@ -649,11 +1424,44 @@ const file_trawl_catalog_v1_catalog_proto_rawDesc = "" +
 	"\x0eformat_version\x18\x04 \x01(\rR\rformatVersion\x12\x1c\n" +
 	"\tdocuments\x18\x05 \x01(\x04R\tdocuments\x12#\n" +
 	"\rcontent_bytes\x18\x06 \x01(\x04R\fcontentBytes\x12\x1c\n" +
-	"\tlanguages\x18\a \x03(\tR\tlanguages\"\x8c\x01\n" +
+	"\tlanguages\x18\a \x03(\tR\tlanguages\x12\x16\n" +
+	"\x06hidden\x18\b \x01(\fR\x06hidden\x12\x14\n" +
+	"\x05delta\x18\t \x01(\bR\x05delta\x12%\n" +
+	"\x0elive_documents\x18\n" +
+	" \x01(\x04R\rliveDocuments\x12,\n" +
+	"\x12live_content_bytes\x18\v \x01(\x04R\x10liveContentBytes\x124\n" +
+	"\x16live_skipped_documents\x18\f \x01(\x04R\x14liveSkippedDocuments\x12\x1c\n" +
+	"\tcompacted\x18\r \x01(\bR\tcompacted\"\xc1\x01\n" +
 	"\bManifest\x12*\n" +
 	"\x04root\x18\x01 \x01(\v2\x16.trawl.catalog.v1.RootR\x04root\x12+\n" +
 	"\x11skipped_documents\x18\x02 \x01(\x04R\x10skippedDocuments\x12'\n" +
-	"\x0fbuilder_version\x18\x03 \x01(\tR\x0ebuilderVersion\"\xf2\x01\n" +
+	"\x0fbuilder_version\x18\x03 \x01(\tR\x0ebuilderVersion\x123\n" +
+	"\adesired\x18\x04 \x01(\v2\x19.trawl.catalog.v1.DesiredR\adesired\"H\n" +
+	"\tCondemned\x12;\n" +
+	"\aobjects\x18\x01 \x03(\v2!.trawl.catalog.v1.CondemnedObjectR\aobjects\"B\n" +
+	"\x0fCondemnedObject\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x1d\n" +
+	"\n" +
+	"size_bytes\x18\x02 \x01(\x04R\tsizeBytes\"\xa3\x02\n" +
+	"\n" +
+	"Compaction\x129\n" +
+	"\x06inputs\x18\x01 \x03(\v2!.trawl.catalog.v1.CompactionInputR\x06inputs\x129\n" +
+	"\n" +
+	"planned_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\tplannedAt\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x1a\n" +
+	"\battempts\x18\x04 \x01(\rR\battempts\x129\n" +
+	"\n" +
+	"not_before\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\tnotBefore\x12\x14\n" +
+	"\x05error\x18\x06 \x01(\tR\x05error\x12\x1a\n" +
+	"\bpressing\x18\a \x01(\bR\bpressing\"U\n" +
+	"\x0fCompactionInput\x12\x12\n" +
+	"\x04repo\x18\x01 \x01(\tR\x04repo\x12\x1a\n" +
+	"\brevision\x18\x02 \x01(\x03R\brevision\x12\x12\n" +
+	"\x04keys\x18\x03 \x03(\tR\x04keys\"c\n" +
+	"\x04Pack\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x123\n" +
+	"\amade_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x06madeAt\x12\x14\n" +
+	"\x05repos\x18\x03 \x03(\tR\x05repos\"\x8e\x02\n" +
 	"\x06Status\x12,\n" +
 	"\x05state\x18\x01 \x01(\x0e2\x16.trawl.ingest.v1.StateR\x05state\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x14\n" +
@@ -661,13 +1469,25 @@ const file_trawl_catalog_v1_catalog_proto_rawDesc = "" +
 	"\battempts\x18\x04 \x01(\rR\battempts\x125\n" +
 	"\bprogress\x18\x05 \x01(\v2\x19.trawl.ingest.v1.ProgressR\bprogress\x129\n" +
 	"\n" +
-	"updated_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tupdatedAt\"\x8b\x01\n" +
+	"updated_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tupdatedAt\x12\x1a\n" +
+	"\bfailures\x18\a \x01(\rR\bfailures\"\x8b\x01\n" +
 	"\bSearcher\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x1a\n" +
 	"\bdraining\x18\x03 \x01(\bR\bdraining\x129\n" +
 	"\n" +
-	"started_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAtB@Z>github.com/trawl-search/trawl/proto/trawl/catalog/v1;catalogv1b\x06proto3"
+	"started_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\"\x88\x02\n" +
+	"\x05Token\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12#\n" +
+	"\rsecret_sha256\x18\x02 \x01(\fR\fsecretSha256\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x12\x14\n" +
+	"\x05allow\x18\x04 \x03(\tR\x05allow\x12\x12\n" +
+	"\x04deny\x18\x05 \x03(\tR\x04deny\x12\x16\n" +
+	"\x06scopes\x18\x06 \x03(\tR\x06scopes\x129\n" +
+	"\n" +
+	"created_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x129\n" +
+	"\n" +
+	"expires_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAtB@Z>github.com/trawl-search/trawl/proto/trawl/catalog/v1;catalogv1b\x06proto3"
 
 var (
 	file_trawl_catalog_v1_catalog_proto_rawDescOnce sync.Once
@@ -681,36 +1501,63 @@ func file_trawl_catalog_v1_catalog_proto_rawDescGZIP() []byte {
 	return file_trawl_catalog_v1_catalog_proto_rawDescData
 }
 
-var file_trawl_catalog_v1_catalog_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_trawl_catalog_v1_catalog_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_trawl_catalog_v1_catalog_proto_goTypes = []any{
 	(*Desired)(nil),               // 0: trawl.catalog.v1.Desired
-	(*Root)(nil),                  // 1: trawl.catalog.v1.Root
-	(*Branch)(nil),                // 2: trawl.catalog.v1.Branch
-	(*ShardRef)(nil),              // 3: trawl.catalog.v1.ShardRef
-	(*Manifest)(nil),              // 4: trawl.catalog.v1.Manifest
-	(*Status)(nil),                // 5: trawl.catalog.v1.Status
-	(*Searcher)(nil),              // 6: trawl.catalog.v1.Searcher
-	(*v1.RepoFacts)(nil),          // 7: trawl.ingest.v1.RepoFacts
-	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
-	(v1.State)(0),                 // 9: trawl.ingest.v1.State
-	(*v1.Progress)(nil),           // 10: trawl.ingest.v1.Progress
+	(*PendingRequest)(nil),        // 1: trawl.catalog.v1.PendingRequest
+	(*Seen)(nil),                  // 2: trawl.catalog.v1.Seen
+	(*Source)(nil),                // 3: trawl.catalog.v1.Source
+	(*Root)(nil),                  // 4: trawl.catalog.v1.Root
+	(*Branch)(nil),                // 5: trawl.catalog.v1.Branch
+	(*ShardRef)(nil),              // 6: trawl.catalog.v1.ShardRef
+	(*Manifest)(nil),              // 7: trawl.catalog.v1.Manifest
+	(*Condemned)(nil),             // 8: trawl.catalog.v1.Condemned
+	(*CondemnedObject)(nil),       // 9: trawl.catalog.v1.CondemnedObject
+	(*Compaction)(nil),            // 10: trawl.catalog.v1.Compaction
+	(*CompactionInput)(nil),       // 11: trawl.catalog.v1.CompactionInput
+	(*Pack)(nil),                  // 12: trawl.catalog.v1.Pack
+	(*Status)(nil),                // 13: trawl.catalog.v1.Status
+	(*Searcher)(nil),              // 14: trawl.catalog.v1.Searcher
+	(*Token)(nil),                 // 15: trawl.catalog.v1.Token
+	(*v1.RepoFacts)(nil),          // 16: trawl.ingest.v1.RepoFacts
+	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
+	(v1.SeenBy)(0),                // 18: trawl.ingest.v1.SeenBy
+	(*v1.Source)(nil),             // 19: trawl.ingest.v1.Source
+	(v1.State)(0),                 // 20: trawl.ingest.v1.State
+	(*v1.Progress)(nil),           // 21: trawl.ingest.v1.Progress
 }
 var file_trawl_catalog_v1_catalog_proto_depIdxs = []int32{
-	7,  // 0: trawl.catalog.v1.Desired.facts:type_name -> trawl.ingest.v1.RepoFacts
-	8,  // 1: trawl.catalog.v1.Desired.requested_at:type_name -> google.protobuf.Timestamp
-	2,  // 2: trawl.catalog.v1.Root.branches:type_name -> trawl.catalog.v1.Branch
-	3,  // 3: trawl.catalog.v1.Root.shards:type_name -> trawl.catalog.v1.ShardRef
-	8,  // 4: trawl.catalog.v1.Root.published_at:type_name -> google.protobuf.Timestamp
-	1,  // 5: trawl.catalog.v1.Manifest.root:type_name -> trawl.catalog.v1.Root
-	9,  // 6: trawl.catalog.v1.Status.state:type_name -> trawl.ingest.v1.State
-	10, // 7: trawl.catalog.v1.Status.progress:type_name -> trawl.ingest.v1.Progress
-	8,  // 8: trawl.catalog.v1.Status.updated_at:type_name -> google.protobuf.Timestamp
-	8,  // 9: trawl.catalog.v1.Searcher.started_at:type_name -> google.protobuf.Timestamp
-	10, // [10:10] is the sub-list for method output_type
-	10, // [10:10] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	16, // 0: trawl.catalog.v1.Desired.facts:type_name -> trawl.ingest.v1.RepoFacts
+	17, // 1: trawl.catalog.v1.Desired.requested_at:type_name -> google.protobuf.Timestamp
+	17, // 2: trawl.catalog.v1.Desired.not_before:type_name -> google.protobuf.Timestamp
+	17, // 3: trawl.catalog.v1.Desired.left_at:type_name -> google.protobuf.Timestamp
+	1,  // 4: trawl.catalog.v1.Desired.pending:type_name -> trawl.catalog.v1.PendingRequest
+	17, // 5: trawl.catalog.v1.PendingRequest.at:type_name -> google.protobuf.Timestamp
+	17, // 6: trawl.catalog.v1.Seen.at:type_name -> google.protobuf.Timestamp
+	18, // 7: trawl.catalog.v1.Seen.by:type_name -> trawl.ingest.v1.SeenBy
+	19, // 8: trawl.catalog.v1.Source.spec:type_name -> trawl.ingest.v1.Source
+	17, // 9: trawl.catalog.v1.Source.applied_at:type_name -> google.protobuf.Timestamp
+	5,  // 10: trawl.catalog.v1.Root.branches:type_name -> trawl.catalog.v1.Branch
+	6,  // 11: trawl.catalog.v1.Root.shards:type_name -> trawl.catalog.v1.ShardRef
+	17, // 12: trawl.catalog.v1.Root.published_at:type_name -> google.protobuf.Timestamp
+	4,  // 13: trawl.catalog.v1.Manifest.root:type_name -> trawl.catalog.v1.Root
+	0,  // 14: trawl.catalog.v1.Manifest.desired:type_name -> trawl.catalog.v1.Desired
+	9,  // 15: trawl.catalog.v1.Condemned.objects:type_name -> trawl.catalog.v1.CondemnedObject
+	11, // 16: trawl.catalog.v1.Compaction.inputs:type_name -> trawl.catalog.v1.CompactionInput
+	17, // 17: trawl.catalog.v1.Compaction.planned_at:type_name -> google.protobuf.Timestamp
+	17, // 18: trawl.catalog.v1.Compaction.not_before:type_name -> google.protobuf.Timestamp
+	17, // 19: trawl.catalog.v1.Pack.made_at:type_name -> google.protobuf.Timestamp
+	20, // 20: trawl.catalog.v1.Status.state:type_name -> trawl.ingest.v1.State
+	21, // 21: trawl.catalog.v1.Status.progress:type_name -> trawl.ingest.v1.Progress
+	17, // 22: trawl.catalog.v1.Status.updated_at:type_name -> google.protobuf.Timestamp
+	17, // 23: trawl.catalog.v1.Searcher.started_at:type_name -> google.protobuf.Timestamp
+	17, // 24: trawl.catalog.v1.Token.created_at:type_name -> google.protobuf.Timestamp
+	17, // 25: trawl.catalog.v1.Token.expires_at:type_name -> google.protobuf.Timestamp
+	26, // [26:26] is the sub-list for method output_type
+	26, // [26:26] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_trawl_catalog_v1_catalog_proto_init() }
@@ -724,7 +1571,7 @@ func file_trawl_catalog_v1_catalog_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_trawl_catalog_v1_catalog_proto_rawDesc), len(file_trawl_catalog_v1_catalog_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   7,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -14,6 +14,7 @@ import (
 	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -90,6 +91,62 @@ func (State) EnumDescriptor() ([]byte, []int) {
 	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{0}
 }
 
+// SeenBy is what told of a commit.
+type SeenBy int32
+
+const (
+	SeenBy_SEEN_BY_UNSPECIFIED SeenBy = 0
+	// Somebody asked for the repo to be indexed.
+	SeenBy_SEEN_BY_REQUEST SeenBy = 1
+	// The repo was asked where its branches are.
+	SeenBy_SEEN_BY_POLL SeenBy = 2
+	// The host told of a push.
+	SeenBy_SEEN_BY_WEBHOOK SeenBy = 3
+)
+
+// Enum value maps for SeenBy.
+var (
+	SeenBy_name = map[int32]string{
+		0: "SEEN_BY_UNSPECIFIED",
+		1: "SEEN_BY_REQUEST",
+		2: "SEEN_BY_POLL",
+		3: "SEEN_BY_WEBHOOK",
+	}
+	SeenBy_value = map[string]int32{
+		"SEEN_BY_UNSPECIFIED": 0,
+		"SEEN_BY_REQUEST":     1,
+		"SEEN_BY_POLL":        2,
+		"SEEN_BY_WEBHOOK":     3,
+	}
+)
+
+func (x SeenBy) Enum() *SeenBy {
+	p := new(SeenBy)
+	*p = x
+	return p
+}
+
+func (x SeenBy) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (SeenBy) Descriptor() protoreflect.EnumDescriptor {
+	return file_trawl_ingest_v1_ingest_proto_enumTypes[1].Descriptor()
+}
+
+func (SeenBy) Type() protoreflect.EnumType {
+	return &file_trawl_ingest_v1_ingest_proto_enumTypes[1]
+}
+
+func (x SeenBy) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use SeenBy.Descriptor instead.
+func (SeenBy) EnumDescriptor() ([]byte, []int) {
+	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{1}
+}
+
 // PutRepoRequest describes a desired repo.
 type PutRepoRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -97,7 +154,8 @@ type PutRepoRequest struct {
 	Url string `protobuf:"bytes,1,opt,name=url,proto3" json:"url,omitempty"`
 	// Name to search it by; empty derives it from the URL (host/path without .git).
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// Branches to index; empty means the default branch.
+	// Branches to index, in which * stands for anything but a slash and ** for
+	// anything; empty means the default branch.
 	Branches []string `protobuf:"bytes,3,rep,name=branches,proto3" json:"branches,omitempty"`
 	// Further facts that queries can ask for: archived, fork, public, meta.KEY.
 	Facts         *RepoFacts `protobuf:"bytes,4,opt,name=facts,proto3" json:"facts,omitempty"`
@@ -584,6 +642,133 @@ func (x *ListReposResponse) GetNextAfter() string {
 	return ""
 }
 
+// ListStaleReposRequest asks for the repos that are behind.
+type ListStaleReposRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Only those that are behind for longer.
+	OlderThan *durationpb.Duration `protobuf:"bytes,1,opt,name=older_than,json=olderThan,proto3" json:"older_than,omitempty"`
+	// Only names with this prefix.
+	Prefix string `protobuf:"bytes,2,opt,name=prefix,proto3" json:"prefix,omitempty"`
+	// 0 means 100.
+	PageSize uint32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// What the page before gave to go on with.
+	After         string `protobuf:"bytes,4,opt,name=after,proto3" json:"after,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListStaleReposRequest) Reset() {
+	*x = ListStaleReposRequest{}
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListStaleReposRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListStaleReposRequest) ProtoMessage() {}
+
+func (x *ListStaleReposRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListStaleReposRequest.ProtoReflect.Descriptor instead.
+func (*ListStaleReposRequest) Descriptor() ([]byte, []int) {
+	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *ListStaleReposRequest) GetOlderThan() *durationpb.Duration {
+	if x != nil {
+		return x.OlderThan
+	}
+	return nil
+}
+
+func (x *ListStaleReposRequest) GetPrefix() string {
+	if x != nil {
+		return x.Prefix
+	}
+	return ""
+}
+
+func (x *ListStaleReposRequest) GetPageSize() uint32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListStaleReposRequest) GetAfter() string {
+	if x != nil {
+		return x.After
+	}
+	return ""
+}
+
+// ListStaleReposResponse holds statuses, the one behind for longest first.
+type ListStaleReposResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Repos []*RepoStatus          `protobuf:"bytes,1,rep,name=repos,proto3" json:"repos,omitempty"`
+	// Set when there are more.
+	NextAfter     string `protobuf:"bytes,2,opt,name=next_after,json=nextAfter,proto3" json:"next_after,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListStaleReposResponse) Reset() {
+	*x = ListStaleReposResponse{}
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListStaleReposResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListStaleReposResponse) ProtoMessage() {}
+
+func (x *ListStaleReposResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListStaleReposResponse.ProtoReflect.Descriptor instead.
+func (*ListStaleReposResponse) Descriptor() ([]byte, []int) {
+	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *ListStaleReposResponse) GetRepos() []*RepoStatus {
+	if x != nil {
+		return x.Repos
+	}
+	return nil
+}
+
+func (x *ListStaleReposResponse) GetNextAfter() string {
+	if x != nil {
+		return x.NextAfter
+	}
+	return ""
+}
+
 // WatchRepoRequest names a repo.
 type WatchRepoRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -594,7 +779,7 @@ type WatchRepoRequest struct {
 
 func (x *WatchRepoRequest) Reset() {
 	*x = WatchRepoRequest{}
-	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[9]
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -606,7 +791,7 @@ func (x *WatchRepoRequest) String() string {
 func (*WatchRepoRequest) ProtoMessage() {}
 
 func (x *WatchRepoRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[9]
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -619,7 +804,7 @@ func (x *WatchRepoRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRepoRequest.ProtoReflect.Descriptor instead.
 func (*WatchRepoRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{9}
+	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *WatchRepoRequest) GetName() string {
@@ -639,7 +824,7 @@ type WatchRepoResponse struct {
 
 func (x *WatchRepoResponse) Reset() {
 	*x = WatchRepoResponse{}
-	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[10]
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -651,7 +836,7 @@ func (x *WatchRepoResponse) String() string {
 func (*WatchRepoResponse) ProtoMessage() {}
 
 func (x *WatchRepoResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[10]
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -664,12 +849,381 @@ func (x *WatchRepoResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRepoResponse.ProtoReflect.Descriptor instead.
 func (*WatchRepoResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{10}
+	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *WatchRepoResponse) GetStatus() *RepoStatus {
 	if x != nil {
 		return x.Status
+	}
+	return nil
+}
+
+// ListDeadLettersRequest asks for jobs that were given up.
+type ListDeadLettersRequest struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	PageSize uint32                 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// Place after which to go on.
+	After         uint64 `protobuf:"varint,2,opt,name=after,proto3" json:"after,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListDeadLettersRequest) Reset() {
+	*x = ListDeadLettersRequest{}
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListDeadLettersRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListDeadLettersRequest) ProtoMessage() {}
+
+func (x *ListDeadLettersRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListDeadLettersRequest.ProtoReflect.Descriptor instead.
+func (*ListDeadLettersRequest) Descriptor() ([]byte, []int) {
+	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *ListDeadLettersRequest) GetPageSize() uint32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListDeadLettersRequest) GetAfter() uint64 {
+	if x != nil {
+		return x.After
+	}
+	return 0
+}
+
+// ListDeadLettersResponse holds the newest dead letter of each repo.
+type ListDeadLettersResponse struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Letters []*DeadLetter          `protobuf:"bytes,1,rep,name=letters,proto3" json:"letters,omitempty"`
+	// Set when there may be more.
+	NextAfter     uint64 `protobuf:"varint,2,opt,name=next_after,json=nextAfter,proto3" json:"next_after,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListDeadLettersResponse) Reset() {
+	*x = ListDeadLettersResponse{}
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListDeadLettersResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListDeadLettersResponse) ProtoMessage() {}
+
+func (x *ListDeadLettersResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListDeadLettersResponse.ProtoReflect.Descriptor instead.
+func (*ListDeadLettersResponse) Descriptor() ([]byte, []int) {
+	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *ListDeadLettersResponse) GetLetters() []*DeadLetter {
+	if x != nil {
+		return x.Letters
+	}
+	return nil
+}
+
+func (x *ListDeadLettersResponse) GetNextAfter() uint64 {
+	if x != nil {
+		return x.NextAfter
+	}
+	return 0
+}
+
+// GetDeadLetterRequest names a repo.
+type GetDeadLetterRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetDeadLetterRequest) Reset() {
+	*x = GetDeadLetterRequest{}
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetDeadLetterRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetDeadLetterRequest) ProtoMessage() {}
+
+func (x *GetDeadLetterRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetDeadLetterRequest.ProtoReflect.Descriptor instead.
+func (*GetDeadLetterRequest) Descriptor() ([]byte, []int) {
+	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *GetDeadLetterRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+// GetDeadLetterResponse is the newest dead letter of the repo.
+type GetDeadLetterResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Letter        *DeadLetter            `protobuf:"bytes,1,opt,name=letter,proto3" json:"letter,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetDeadLetterResponse) Reset() {
+	*x = GetDeadLetterResponse{}
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetDeadLetterResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetDeadLetterResponse) ProtoMessage() {}
+
+func (x *GetDeadLetterResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetDeadLetterResponse.ProtoReflect.Descriptor instead.
+func (*GetDeadLetterResponse) Descriptor() ([]byte, []int) {
+	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *GetDeadLetterResponse) GetLetter() *DeadLetter {
+	if x != nil {
+		return x.Letter
+	}
+	return nil
+}
+
+// RetryDeadLetterRequest names a repo.
+type RetryDeadLetterRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RetryDeadLetterRequest) Reset() {
+	*x = RetryDeadLetterRequest{}
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RetryDeadLetterRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RetryDeadLetterRequest) ProtoMessage() {}
+
+func (x *RetryDeadLetterRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RetryDeadLetterRequest.ProtoReflect.Descriptor instead.
+func (*RetryDeadLetterRequest) Descriptor() ([]byte, []int) {
+	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *RetryDeadLetterRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+// RetryDeadLetterResponse acknowledges that the job is in the queue.
+type RetryDeadLetterResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Request that is tried again; RepoStatus.epoch follows it.
+	Epoch         uint64 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RetryDeadLetterResponse) Reset() {
+	*x = RetryDeadLetterResponse{}
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RetryDeadLetterResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RetryDeadLetterResponse) ProtoMessage() {}
+
+func (x *RetryDeadLetterResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RetryDeadLetterResponse.ProtoReflect.Descriptor instead.
+func (*RetryDeadLetterResponse) Descriptor() ([]byte, []int) {
+	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *RetryDeadLetterResponse) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+// DeadLetter is a job that was given up.
+type DeadLetter struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Request that the job was for.
+	Epoch uint64 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	// In plain words, without credentials.
+	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	// How often it was tried.
+	Attempts      uint32                 `protobuf:"varint,4,opt,name=attempts,proto3" json:"attempts,omitempty"`
+	GivenUpAt     *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=given_up_at,json=givenUpAt,proto3" json:"given_up_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeadLetter) Reset() {
+	*x = DeadLetter{}
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeadLetter) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeadLetter) ProtoMessage() {}
+
+func (x *DeadLetter) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeadLetter.ProtoReflect.Descriptor instead.
+func (*DeadLetter) Descriptor() ([]byte, []int) {
+	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *DeadLetter) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *DeadLetter) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *DeadLetter) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *DeadLetter) GetAttempts() uint32 {
+	if x != nil {
+		return x.Attempts
+	}
+	return 0
+}
+
+func (x *DeadLetter) GetGivenUpAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.GivenUpAt
 	}
 	return nil
 }
@@ -681,7 +1235,8 @@ type RepoStatus struct {
 	// Without credentials.
 	Url   string `protobuf:"bytes,2,opt,name=url,proto3" json:"url,omitempty"`
 	State State  `protobuf:"varint,3,opt,name=state,proto3,enum=trawl.ingest.v1.State" json:"state,omitempty"`
-	// In plain words, without credentials; set with STATE_FAILED.
+	// In plain words, without credentials; set with STATE_FAILED, and with
+	// STATE_QUEUED when an attempt failed and another one follows.
 	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Newest acknowledged request.
 	Epoch uint64 `protobuf:"varint,5,opt,name=epoch,proto3" json:"epoch,omitempty"`
@@ -694,14 +1249,18 @@ type RepoStatus struct {
 	// Token for Consistency.at_least: an answer that reflects it holds this generation.
 	RevisionToken []byte `protobuf:"bytes,10,opt,name=revision_token,json=revisionToken,proto3" json:"revision_token,omitempty"`
 	// Attempts at the newest request so far.
-	Attempts      uint32 `protobuf:"varint,11,opt,name=attempts,proto3" json:"attempts,omitempty"`
+	Attempts  uint32     `protobuf:"varint,11,opt,name=attempts,proto3" json:"attempts,omitempty"`
+	Freshness *Freshness `protobuf:"bytes,12,opt,name=freshness,proto3" json:"freshness,omitempty"`
+	// For people: whether the generation served now was built from what had changed,
+	// or in full and why.
+	Built         string `protobuf:"bytes,13,opt,name=built,proto3" json:"built,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RepoStatus) Reset() {
 	*x = RepoStatus{}
-	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[11]
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -713,7 +1272,7 @@ func (x *RepoStatus) String() string {
 func (*RepoStatus) ProtoMessage() {}
 
 func (x *RepoStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[11]
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -726,7 +1285,7 @@ func (x *RepoStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepoStatus.ProtoReflect.Descriptor instead.
 func (*RepoStatus) Descriptor() ([]byte, []int) {
-	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{11}
+	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RepoStatus) GetName() string {
@@ -806,6 +1365,119 @@ func (x *RepoStatus) GetAttempts() uint32 {
 	return 0
 }
 
+func (x *RepoStatus) GetFreshness() *Freshness {
+	if x != nil {
+		return x.Freshness
+	}
+	return nil
+}
+
+func (x *RepoStatus) GetBuilt() string {
+	if x != nil {
+		return x.Built
+	}
+	return ""
+}
+
+// Freshness is how far what is served is behind what was seen.
+type Freshness struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Branch of both commits: the one that was told of last.
+	Branch string `protobuf:"bytes,1,opt,name=branch,proto3" json:"branch,omitempty"`
+	// Newest commit that was told of, hexadecimal; empty while nobody knows.
+	SeenCommit string                 `protobuf:"bytes,2,opt,name=seen_commit,json=seenCommit,proto3" json:"seen_commit,omitempty"`
+	SeenAt     *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=seen_at,json=seenAt,proto3" json:"seen_at,omitempty"`
+	SeenBy     SeenBy                 `protobuf:"varint,4,opt,name=seen_by,json=seenBy,proto3,enum=trawl.ingest.v1.SeenBy" json:"seen_by,omitempty"`
+	// Commit that is served, hexadecimal; empty where the branch is not.
+	IndexedCommit string `protobuf:"bytes,5,opt,name=indexed_commit,json=indexedCommit,proto3" json:"indexed_commit,omitempty"`
+	// When the generation that is served was published.
+	IndexedAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=indexed_at,json=indexedAt,proto3" json:"indexed_at,omitempty"`
+	// Time of the oldest request or push that is not in what is served; the lag is
+	// the time since then. Absent when all is served.
+	BehindSince   *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=behind_since,json=behindSince,proto3" json:"behind_since,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Freshness) Reset() {
+	*x = Freshness{}
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Freshness) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Freshness) ProtoMessage() {}
+
+func (x *Freshness) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Freshness.ProtoReflect.Descriptor instead.
+func (*Freshness) Descriptor() ([]byte, []int) {
+	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *Freshness) GetBranch() string {
+	if x != nil {
+		return x.Branch
+	}
+	return ""
+}
+
+func (x *Freshness) GetSeenCommit() string {
+	if x != nil {
+		return x.SeenCommit
+	}
+	return ""
+}
+
+func (x *Freshness) GetSeenAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.SeenAt
+	}
+	return nil
+}
+
+func (x *Freshness) GetSeenBy() SeenBy {
+	if x != nil {
+		return x.SeenBy
+	}
+	return SeenBy_SEEN_BY_UNSPECIFIED
+}
+
+func (x *Freshness) GetIndexedCommit() string {
+	if x != nil {
+		return x.IndexedCommit
+	}
+	return ""
+}
+
+func (x *Freshness) GetIndexedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.IndexedAt
+	}
+	return nil
+}
+
+func (x *Freshness) GetBehindSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.BehindSince
+	}
+	return nil
+}
+
 // Progress is how far the current step is; totals are 0 while unknown.
 type Progress struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -819,7 +1491,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[12]
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -831,7 +1503,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[12]
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -844,7 +1516,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{12}
+	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Progress) GetDone() uint64 {
@@ -872,7 +1544,7 @@ var File_trawl_ingest_v1_ingest_proto protoreflect.FileDescriptor
 
 const file_trawl_ingest_v1_ingest_proto_rawDesc = "" +
 	"\n" +
-	"\x1ctrawl/ingest/v1/ingest.proto\x12\x0ftrawl.ingest.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb0\x01\n" +
+	"\x1ctrawl/ingest/v1/ingest.proto\x12\x0ftrawl.ingest.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb0\x01\n" +
 	"\x0ePutRepoRequest\x12\x1c\n" +
 	"\x03url\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01(\x80 R\x03url\x12\x1c\n" +
@@ -907,12 +1579,46 @@ const file_trawl_ingest_v1_ingest_proto_rawDesc = "" +
 	"\x11ListReposResponse\x121\n" +
 	"\x05repos\x18\x01 \x03(\v2\x1b.trawl.ingest.v1.RepoStatusR\x05repos\x12\x1d\n" +
 	"\n" +
+	"next_after\x18\x02 \x01(\tR\tnextAfter\"\xc4\x01\n" +
+	"\x15ListStaleReposRequest\x12B\n" +
+	"\n" +
+	"older_than\x18\x01 \x01(\v2\x19.google.protobuf.DurationB\b\xbaH\x05\xaa\x01\x022\x00R\tolderThan\x12 \n" +
+	"\x06prefix\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06prefix\x12%\n" +
+	"\tpage_size\x18\x03 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12\x1e\n" +
+	"\x05after\x18\x04 \x01(\tB\b\xbaH\x05r\x03(\x80\x10R\x05after\"j\n" +
+	"\x16ListStaleReposResponse\x121\n" +
+	"\x05repos\x18\x01 \x03(\v2\x1b.trawl.ingest.v1.RepoStatusR\x05repos\x12\x1d\n" +
+	"\n" +
 	"next_after\x18\x02 \x01(\tR\tnextAfter\"2\n" +
 	"\x10WatchRepoRequest\x12\x1e\n" +
 	"\x04name\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01(\x80\bR\x04name\"H\n" +
 	"\x11WatchRepoResponse\x123\n" +
-	"\x06status\x18\x01 \x01(\v2\x1b.trawl.ingest.v1.RepoStatusR\x06status\"\x8c\x03\n" +
+	"\x06status\x18\x01 \x01(\v2\x1b.trawl.ingest.v1.RepoStatusR\x06status\"U\n" +
+	"\x16ListDeadLettersRequest\x12%\n" +
+	"\tpage_size\x18\x01 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\bpageSize\x12\x14\n" +
+	"\x05after\x18\x02 \x01(\x04R\x05after\"o\n" +
+	"\x17ListDeadLettersResponse\x125\n" +
+	"\aletters\x18\x01 \x03(\v2\x1b.trawl.ingest.v1.DeadLetterR\aletters\x12\x1d\n" +
+	"\n" +
+	"next_after\x18\x02 \x01(\x04R\tnextAfter\"6\n" +
+	"\x14GetDeadLetterRequest\x12\x1e\n" +
+	"\x04name\x18\x01 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01(\x80\bR\x04name\"L\n" +
+	"\x15GetDeadLetterResponse\x123\n" +
+	"\x06letter\x18\x01 \x01(\v2\x1b.trawl.ingest.v1.DeadLetterR\x06letter\"8\n" +
+	"\x16RetryDeadLetterRequest\x12\x1e\n" +
+	"\x04name\x18\x01 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01(\x80\bR\x04name\"/\n" +
+	"\x17RetryDeadLetterResponse\x12\x14\n" +
+	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\"\xa6\x01\n" +
+	"\n" +
+	"DeadLetter\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x1a\n" +
+	"\battempts\x18\x04 \x01(\rR\battempts\x12:\n" +
+	"\vgiven_up_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\tgivenUpAt\"\xdc\x03\n" +
 	"\n" +
 	"RepoStatus\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
@@ -929,7 +1635,19 @@ const file_trawl_ingest_v1_ingest_proto_rawDesc = "" +
 	"updated_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\tupdatedAt\x12%\n" +
 	"\x0erevision_token\x18\n" +
 	" \x01(\fR\rrevisionToken\x12\x1a\n" +
-	"\battempts\x18\v \x01(\rR\battempts\"H\n" +
+	"\battempts\x18\v \x01(\rR\battempts\x128\n" +
+	"\tfreshness\x18\f \x01(\v2\x1a.trawl.ingest.v1.FreshnessR\tfreshness\x12\x14\n" +
+	"\x05built\x18\r \x01(\tR\x05built\"\xcc\x02\n" +
+	"\tFreshness\x12\x16\n" +
+	"\x06branch\x18\x01 \x01(\tR\x06branch\x12\x1f\n" +
+	"\vseen_commit\x18\x02 \x01(\tR\n" +
+	"seenCommit\x123\n" +
+	"\aseen_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x06seenAt\x120\n" +
+	"\aseen_by\x18\x04 \x01(\x0e2\x17.trawl.ingest.v1.SeenByR\x06seenBy\x12%\n" +
+	"\x0eindexed_commit\x18\x05 \x01(\tR\rindexedCommit\x129\n" +
+	"\n" +
+	"indexed_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tindexedAt\x12=\n" +
+	"\fbehind_since\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\vbehindSince\"H\n" +
 	"\bProgress\x12\x12\n" +
 	"\x04done\x18\x01 \x01(\x04R\x04done\x12\x14\n" +
 	"\x05total\x18\x02 \x01(\x04R\x05total\x12\x12\n" +
@@ -941,14 +1659,23 @@ const file_trawl_ingest_v1_ingest_proto_rawDesc = "" +
 	"\x0eSTATE_BUILDING\x10\x03\x12\x13\n" +
 	"\x0fSTATE_PUBLISHED\x10\x04\x12\x10\n" +
 	"\fSTATE_FAILED\x10\x05\x12\x11\n" +
-	"\rSTATE_DELETED\x10\x062\xac\x03\n" +
+	"\rSTATE_DELETED\x10\x06*]\n" +
+	"\x06SeenBy\x12\x17\n" +
+	"\x13SEEN_BY_UNSPECIFIED\x10\x00\x12\x13\n" +
+	"\x0fSEEN_BY_REQUEST\x10\x01\x12\x10\n" +
+	"\fSEEN_BY_POLL\x10\x02\x12\x13\n" +
+	"\x0fSEEN_BY_WEBHOOK\x10\x032\xbb\x06\n" +
 	"\rIngestService\x12L\n" +
 	"\aPutRepo\x12\x1f.trawl.ingest.v1.PutRepoRequest\x1a .trawl.ingest.v1.PutRepoResponse\x12U\n" +
 	"\n" +
 	"DeleteRepo\x12\".trawl.ingest.v1.DeleteRepoRequest\x1a#.trawl.ingest.v1.DeleteRepoResponse\x12L\n" +
 	"\aGetRepo\x12\x1f.trawl.ingest.v1.GetRepoRequest\x1a .trawl.ingest.v1.GetRepoResponse\x12R\n" +
-	"\tListRepos\x12!.trawl.ingest.v1.ListReposRequest\x1a\".trawl.ingest.v1.ListReposResponse\x12T\n" +
-	"\tWatchRepo\x12!.trawl.ingest.v1.WatchRepoRequest\x1a\".trawl.ingest.v1.WatchRepoResponse0\x01B>Z<github.com/trawl-search/trawl/proto/trawl/ingest/v1;ingestv1b\x06proto3"
+	"\tListRepos\x12!.trawl.ingest.v1.ListReposRequest\x1a\".trawl.ingest.v1.ListReposResponse\x12a\n" +
+	"\x0eListStaleRepos\x12&.trawl.ingest.v1.ListStaleReposRequest\x1a'.trawl.ingest.v1.ListStaleReposResponse\x12T\n" +
+	"\tWatchRepo\x12!.trawl.ingest.v1.WatchRepoRequest\x1a\".trawl.ingest.v1.WatchRepoResponse0\x01\x12d\n" +
+	"\x0fListDeadLetters\x12'.trawl.ingest.v1.ListDeadLettersRequest\x1a(.trawl.ingest.v1.ListDeadLettersResponse\x12^\n" +
+	"\rGetDeadLetter\x12%.trawl.ingest.v1.GetDeadLetterRequest\x1a&.trawl.ingest.v1.GetDeadLetterResponse\x12d\n" +
+	"\x0fRetryDeadLetter\x12'.trawl.ingest.v1.RetryDeadLetterRequest\x1a(.trawl.ingest.v1.RetryDeadLetterResponseB>Z<github.com/trawl-search/trawl/proto/trawl/ingest/v1;ingestv1b\x06proto3"
 
 var (
 	file_trawl_ingest_v1_ingest_proto_rawDescOnce sync.Once
@@ -962,50 +1689,80 @@ func file_trawl_ingest_v1_ingest_proto_rawDescGZIP() []byte {
 	return file_trawl_ingest_v1_ingest_proto_rawDescData
 }
 
-var file_trawl_ingest_v1_ingest_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_trawl_ingest_v1_ingest_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_trawl_ingest_v1_ingest_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_trawl_ingest_v1_ingest_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_trawl_ingest_v1_ingest_proto_goTypes = []any{
-	(State)(0),                    // 0: trawl.ingest.v1.State
-	(*PutRepoRequest)(nil),        // 1: trawl.ingest.v1.PutRepoRequest
-	(*RepoFacts)(nil),             // 2: trawl.ingest.v1.RepoFacts
-	(*PutRepoResponse)(nil),       // 3: trawl.ingest.v1.PutRepoResponse
-	(*DeleteRepoRequest)(nil),     // 4: trawl.ingest.v1.DeleteRepoRequest
-	(*DeleteRepoResponse)(nil),    // 5: trawl.ingest.v1.DeleteRepoResponse
-	(*GetRepoRequest)(nil),        // 6: trawl.ingest.v1.GetRepoRequest
-	(*GetRepoResponse)(nil),       // 7: trawl.ingest.v1.GetRepoResponse
-	(*ListReposRequest)(nil),      // 8: trawl.ingest.v1.ListReposRequest
-	(*ListReposResponse)(nil),     // 9: trawl.ingest.v1.ListReposResponse
-	(*WatchRepoRequest)(nil),      // 10: trawl.ingest.v1.WatchRepoRequest
-	(*WatchRepoResponse)(nil),     // 11: trawl.ingest.v1.WatchRepoResponse
-	(*RepoStatus)(nil),            // 12: trawl.ingest.v1.RepoStatus
-	(*Progress)(nil),              // 13: trawl.ingest.v1.Progress
-	nil,                           // 14: trawl.ingest.v1.RepoFacts.MetaEntry
-	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
+	(State)(0),                      // 0: trawl.ingest.v1.State
+	(SeenBy)(0),                     // 1: trawl.ingest.v1.SeenBy
+	(*PutRepoRequest)(nil),          // 2: trawl.ingest.v1.PutRepoRequest
+	(*RepoFacts)(nil),               // 3: trawl.ingest.v1.RepoFacts
+	(*PutRepoResponse)(nil),         // 4: trawl.ingest.v1.PutRepoResponse
+	(*DeleteRepoRequest)(nil),       // 5: trawl.ingest.v1.DeleteRepoRequest
+	(*DeleteRepoResponse)(nil),      // 6: trawl.ingest.v1.DeleteRepoResponse
+	(*GetRepoRequest)(nil),          // 7: trawl.ingest.v1.GetRepoRequest
+	(*GetRepoResponse)(nil),         // 8: trawl.ingest.v1.GetRepoResponse
+	(*ListReposRequest)(nil),        // 9: trawl.ingest.v1.ListReposRequest
+	(*ListReposResponse)(nil),       // 10: trawl.ingest.v1.ListReposResponse
+	(*ListStaleReposRequest)(nil),   // 11: trawl.ingest.v1.ListStaleReposRequest
+	(*ListStaleReposResponse)(nil),  // 12: trawl.ingest.v1.ListStaleReposResponse
+	(*WatchRepoRequest)(nil),        // 13: trawl.ingest.v1.WatchRepoRequest
+	(*WatchRepoResponse)(nil),       // 14: trawl.ingest.v1.WatchRepoResponse
+	(*ListDeadLettersRequest)(nil),  // 15: trawl.ingest.v1.ListDeadLettersRequest
+	(*ListDeadLettersResponse)(nil), // 16: trawl.ingest.v1.ListDeadLettersResponse
+	(*GetDeadLetterRequest)(nil),    // 17: trawl.ingest.v1.GetDeadLetterRequest
+	(*GetDeadLetterResponse)(nil),   // 18: trawl.ingest.v1.GetDeadLetterResponse
+	(*RetryDeadLetterRequest)(nil),  // 19: trawl.ingest.v1.RetryDeadLetterRequest
+	(*RetryDeadLetterResponse)(nil), // 20: trawl.ingest.v1.RetryDeadLetterResponse
+	(*DeadLetter)(nil),              // 21: trawl.ingest.v1.DeadLetter
+	(*RepoStatus)(nil),              // 22: trawl.ingest.v1.RepoStatus
+	(*Freshness)(nil),               // 23: trawl.ingest.v1.Freshness
+	(*Progress)(nil),                // 24: trawl.ingest.v1.Progress
+	nil,                             // 25: trawl.ingest.v1.RepoFacts.MetaEntry
+	(*durationpb.Duration)(nil),     // 26: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),   // 27: google.protobuf.Timestamp
 }
 var file_trawl_ingest_v1_ingest_proto_depIdxs = []int32{
-	2,  // 0: trawl.ingest.v1.PutRepoRequest.facts:type_name -> trawl.ingest.v1.RepoFacts
-	14, // 1: trawl.ingest.v1.RepoFacts.meta:type_name -> trawl.ingest.v1.RepoFacts.MetaEntry
-	12, // 2: trawl.ingest.v1.GetRepoResponse.status:type_name -> trawl.ingest.v1.RepoStatus
-	12, // 3: trawl.ingest.v1.ListReposResponse.repos:type_name -> trawl.ingest.v1.RepoStatus
-	12, // 4: trawl.ingest.v1.WatchRepoResponse.status:type_name -> trawl.ingest.v1.RepoStatus
-	0,  // 5: trawl.ingest.v1.RepoStatus.state:type_name -> trawl.ingest.v1.State
-	13, // 6: trawl.ingest.v1.RepoStatus.progress:type_name -> trawl.ingest.v1.Progress
-	15, // 7: trawl.ingest.v1.RepoStatus.updated_at:type_name -> google.protobuf.Timestamp
-	1,  // 8: trawl.ingest.v1.IngestService.PutRepo:input_type -> trawl.ingest.v1.PutRepoRequest
-	4,  // 9: trawl.ingest.v1.IngestService.DeleteRepo:input_type -> trawl.ingest.v1.DeleteRepoRequest
-	6,  // 10: trawl.ingest.v1.IngestService.GetRepo:input_type -> trawl.ingest.v1.GetRepoRequest
-	8,  // 11: trawl.ingest.v1.IngestService.ListRepos:input_type -> trawl.ingest.v1.ListReposRequest
-	10, // 12: trawl.ingest.v1.IngestService.WatchRepo:input_type -> trawl.ingest.v1.WatchRepoRequest
-	3,  // 13: trawl.ingest.v1.IngestService.PutRepo:output_type -> trawl.ingest.v1.PutRepoResponse
-	5,  // 14: trawl.ingest.v1.IngestService.DeleteRepo:output_type -> trawl.ingest.v1.DeleteRepoResponse
-	7,  // 15: trawl.ingest.v1.IngestService.GetRepo:output_type -> trawl.ingest.v1.GetRepoResponse
-	9,  // 16: trawl.ingest.v1.IngestService.ListRepos:output_type -> trawl.ingest.v1.ListReposResponse
-	11, // 17: trawl.ingest.v1.IngestService.WatchRepo:output_type -> trawl.ingest.v1.WatchRepoResponse
-	13, // [13:18] is the sub-list for method output_type
-	8,  // [8:13] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	3,  // 0: trawl.ingest.v1.PutRepoRequest.facts:type_name -> trawl.ingest.v1.RepoFacts
+	25, // 1: trawl.ingest.v1.RepoFacts.meta:type_name -> trawl.ingest.v1.RepoFacts.MetaEntry
+	22, // 2: trawl.ingest.v1.GetRepoResponse.status:type_name -> trawl.ingest.v1.RepoStatus
+	22, // 3: trawl.ingest.v1.ListReposResponse.repos:type_name -> trawl.ingest.v1.RepoStatus
+	26, // 4: trawl.ingest.v1.ListStaleReposRequest.older_than:type_name -> google.protobuf.Duration
+	22, // 5: trawl.ingest.v1.ListStaleReposResponse.repos:type_name -> trawl.ingest.v1.RepoStatus
+	22, // 6: trawl.ingest.v1.WatchRepoResponse.status:type_name -> trawl.ingest.v1.RepoStatus
+	21, // 7: trawl.ingest.v1.ListDeadLettersResponse.letters:type_name -> trawl.ingest.v1.DeadLetter
+	21, // 8: trawl.ingest.v1.GetDeadLetterResponse.letter:type_name -> trawl.ingest.v1.DeadLetter
+	27, // 9: trawl.ingest.v1.DeadLetter.given_up_at:type_name -> google.protobuf.Timestamp
+	0,  // 10: trawl.ingest.v1.RepoStatus.state:type_name -> trawl.ingest.v1.State
+	24, // 11: trawl.ingest.v1.RepoStatus.progress:type_name -> trawl.ingest.v1.Progress
+	27, // 12: trawl.ingest.v1.RepoStatus.updated_at:type_name -> google.protobuf.Timestamp
+	23, // 13: trawl.ingest.v1.RepoStatus.freshness:type_name -> trawl.ingest.v1.Freshness
+	27, // 14: trawl.ingest.v1.Freshness.seen_at:type_name -> google.protobuf.Timestamp
+	1,  // 15: trawl.ingest.v1.Freshness.seen_by:type_name -> trawl.ingest.v1.SeenBy
+	27, // 16: trawl.ingest.v1.Freshness.indexed_at:type_name -> google.protobuf.Timestamp
+	27, // 17: trawl.ingest.v1.Freshness.behind_since:type_name -> google.protobuf.Timestamp
+	2,  // 18: trawl.ingest.v1.IngestService.PutRepo:input_type -> trawl.ingest.v1.PutRepoRequest
+	5,  // 19: trawl.ingest.v1.IngestService.DeleteRepo:input_type -> trawl.ingest.v1.DeleteRepoRequest
+	7,  // 20: trawl.ingest.v1.IngestService.GetRepo:input_type -> trawl.ingest.v1.GetRepoRequest
+	9,  // 21: trawl.ingest.v1.IngestService.ListRepos:input_type -> trawl.ingest.v1.ListReposRequest
+	11, // 22: trawl.ingest.v1.IngestService.ListStaleRepos:input_type -> trawl.ingest.v1.ListStaleReposRequest
+	13, // 23: trawl.ingest.v1.IngestService.WatchRepo:input_type -> trawl.ingest.v1.WatchRepoRequest
+	15, // 24: trawl.ingest.v1.IngestService.ListDeadLetters:input_type -> trawl.ingest.v1.ListDeadLettersRequest
+	17, // 25: trawl.ingest.v1.IngestService.GetDeadLetter:input_type -> trawl.ingest.v1.GetDeadLetterRequest
+	19, // 26: trawl.ingest.v1.IngestService.RetryDeadLetter:input_type -> trawl.ingest.v1.RetryDeadLetterRequest
+	4,  // 27: trawl.ingest.v1.IngestService.PutRepo:output_type -> trawl.ingest.v1.PutRepoResponse
+	6,  // 28: trawl.ingest.v1.IngestService.DeleteRepo:output_type -> trawl.ingest.v1.DeleteRepoResponse
+	8,  // 29: trawl.ingest.v1.IngestService.GetRepo:output_type -> trawl.ingest.v1.GetRepoResponse
+	10, // 30: trawl.ingest.v1.IngestService.ListRepos:output_type -> trawl.ingest.v1.ListReposResponse
+	12, // 31: trawl.ingest.v1.IngestService.ListStaleRepos:output_type -> trawl.ingest.v1.ListStaleReposResponse
+	14, // 32: trawl.ingest.v1.IngestService.WatchRepo:output_type -> trawl.ingest.v1.WatchRepoResponse
+	16, // 33: trawl.ingest.v1.IngestService.ListDeadLetters:output_type -> trawl.ingest.v1.ListDeadLettersResponse
+	18, // 34: trawl.ingest.v1.IngestService.GetDeadLetter:output_type -> trawl.ingest.v1.GetDeadLetterResponse
+	20, // 35: trawl.ingest.v1.IngestService.RetryDeadLetter:output_type -> trawl.ingest.v1.RetryDeadLetterResponse
+	27, // [27:36] is the sub-list for method output_type
+	18, // [18:27] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_trawl_ingest_v1_ingest_proto_init() }
@@ -1018,8 +1775,8 @@ func file_trawl_ingest_v1_ingest_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_trawl_ingest_v1_ingest_proto_rawDesc), len(file_trawl_ingest_v1_ingest_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   14,
+			NumEnums:      2,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

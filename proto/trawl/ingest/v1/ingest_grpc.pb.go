@@ -23,11 +23,15 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	IngestService_PutRepo_FullMethodName    = "/trawl.ingest.v1.IngestService/PutRepo"
-	IngestService_DeleteRepo_FullMethodName = "/trawl.ingest.v1.IngestService/DeleteRepo"
-	IngestService_GetRepo_FullMethodName    = "/trawl.ingest.v1.IngestService/GetRepo"
-	IngestService_ListRepos_FullMethodName  = "/trawl.ingest.v1.IngestService/ListRepos"
-	IngestService_WatchRepo_FullMethodName  = "/trawl.ingest.v1.IngestService/WatchRepo"
+	IngestService_PutRepo_FullMethodName         = "/trawl.ingest.v1.IngestService/PutRepo"
+	IngestService_DeleteRepo_FullMethodName      = "/trawl.ingest.v1.IngestService/DeleteRepo"
+	IngestService_GetRepo_FullMethodName         = "/trawl.ingest.v1.IngestService/GetRepo"
+	IngestService_ListRepos_FullMethodName       = "/trawl.ingest.v1.IngestService/ListRepos"
+	IngestService_ListStaleRepos_FullMethodName  = "/trawl.ingest.v1.IngestService/ListStaleRepos"
+	IngestService_WatchRepo_FullMethodName       = "/trawl.ingest.v1.IngestService/WatchRepo"
+	IngestService_ListDeadLetters_FullMethodName = "/trawl.ingest.v1.IngestService/ListDeadLetters"
+	IngestService_GetDeadLetter_FullMethodName   = "/trawl.ingest.v1.IngestService/GetDeadLetter"
+	IngestService_RetryDeadLetter_FullMethodName = "/trawl.ingest.v1.IngestService/RetryDeadLetter"
 )
 
 // IngestServiceClient is the client API for IngestService service.
@@ -44,8 +48,17 @@ type IngestServiceClient interface {
 	GetRepo(ctx context.Context, in *GetRepoRequest, opts ...grpc.CallOption) (*GetRepoResponse, error)
 	// ListRepos tells how far every repo is, in order of name.
 	ListRepos(ctx context.Context, in *ListReposRequest, opts ...grpc.CallOption) (*ListReposResponse, error)
+	// ListStaleRepos tells which repos are behind, those that are it for longest
+	// first. Each page looks at all repos.
+	ListStaleRepos(ctx context.Context, in *ListStaleReposRequest, opts ...grpc.CallOption) (*ListStaleReposResponse, error)
 	// WatchRepo sends the status now and at every change until the caller ends it.
 	WatchRepo(ctx context.Context, in *WatchRepoRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchRepoResponse], error)
+	// ListDeadLetters tells which jobs were given up and why, the oldest first.
+	ListDeadLetters(ctx context.Context, in *ListDeadLettersRequest, opts ...grpc.CallOption) (*ListDeadLettersResponse, error)
+	// GetDeadLetter tells why the job of one repo was given up.
+	GetDeadLetter(ctx context.Context, in *GetDeadLetterRequest, opts ...grpc.CallOption) (*GetDeadLetterResponse, error)
+	// RetryDeadLetter brings a job back that was given up, at once.
+	RetryDeadLetter(ctx context.Context, in *RetryDeadLetterRequest, opts ...grpc.CallOption) (*RetryDeadLetterResponse, error)
 }
 
 type ingestServiceClient struct {
@@ -96,6 +109,16 @@ func (c *ingestServiceClient) ListRepos(ctx context.Context, in *ListReposReques
 	return out, nil
 }
 
+func (c *ingestServiceClient) ListStaleRepos(ctx context.Context, in *ListStaleReposRequest, opts ...grpc.CallOption) (*ListStaleReposResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListStaleReposResponse)
+	err := c.cc.Invoke(ctx, IngestService_ListStaleRepos_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *ingestServiceClient) WatchRepo(ctx context.Context, in *WatchRepoRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchRepoResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &IngestService_ServiceDesc.Streams[0], IngestService_WatchRepo_FullMethodName, cOpts...)
@@ -115,6 +138,36 @@ func (c *ingestServiceClient) WatchRepo(ctx context.Context, in *WatchRepoReques
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type IngestService_WatchRepoClient = grpc.ServerStreamingClient[WatchRepoResponse]
 
+func (c *ingestServiceClient) ListDeadLetters(ctx context.Context, in *ListDeadLettersRequest, opts ...grpc.CallOption) (*ListDeadLettersResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListDeadLettersResponse)
+	err := c.cc.Invoke(ctx, IngestService_ListDeadLetters_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *ingestServiceClient) GetDeadLetter(ctx context.Context, in *GetDeadLetterRequest, opts ...grpc.CallOption) (*GetDeadLetterResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetDeadLetterResponse)
+	err := c.cc.Invoke(ctx, IngestService_GetDeadLetter_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *ingestServiceClient) RetryDeadLetter(ctx context.Context, in *RetryDeadLetterRequest, opts ...grpc.CallOption) (*RetryDeadLetterResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(RetryDeadLetterResponse)
+	err := c.cc.Invoke(ctx, IngestService_RetryDeadLetter_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // IngestServiceServer is the server API for IngestService service.
 // All implementations must embed UnimplementedIngestServiceServer
 // for forward compatibility.
@@ -129,8 +182,17 @@ type IngestServiceServer interface {
 	GetRepo(context.Context, *GetRepoRequest) (*GetRepoResponse, error)
 	// ListRepos tells how far every repo is, in order of name.
 	ListRepos(context.Context, *ListReposRequest) (*ListReposResponse, error)
+	// ListStaleRepos tells which repos are behind, those that are it for longest
+	// first. Each page looks at all repos.
+	ListStaleRepos(context.Context, *ListStaleReposRequest) (*ListStaleReposResponse, error)
 	// WatchRepo sends the status now and at every change until the caller ends it.
 	WatchRepo(*WatchRepoRequest, grpc.ServerStreamingServer[WatchRepoResponse]) error
+	// ListDeadLetters tells which jobs were given up and why, the oldest first.
+	ListDeadLetters(context.Context, *ListDeadLettersRequest) (*ListDeadLettersResponse, error)
+	// GetDeadLetter tells why the job of one repo was given up.
+	GetDeadLetter(context.Context, *GetDeadLetterRequest) (*GetDeadLetterResponse, error)
+	// RetryDeadLetter brings a job back that was given up, at once.
+	RetryDeadLetter(context.Context, *RetryDeadLetterRequest) (*RetryDeadLetterResponse, error)
 	mustEmbedUnimplementedIngestServiceServer()
 }
 
@@ -153,8 +215,20 @@ func (UnimplementedIngestServiceServer) GetRepo(context.Context, *GetRepoRequest
 func (UnimplementedIngestServiceServer) ListRepos(context.Context, *ListReposRequest) (*ListReposResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListRepos not implemented")
 }
+func (UnimplementedIngestServiceServer) ListStaleRepos(context.Context, *ListStaleReposRequest) (*ListStaleReposResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListStaleRepos not implemented")
+}
 func (UnimplementedIngestServiceServer) WatchRepo(*WatchRepoRequest, grpc.ServerStreamingServer[WatchRepoResponse]) error {
 	return status.Error(codes.Unimplemented, "method WatchRepo not implemented")
+}
+func (UnimplementedIngestServiceServer) ListDeadLetters(context.Context, *ListDeadLettersRequest) (*ListDeadLettersResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListDeadLetters not implemented")
+}
+func (UnimplementedIngestServiceServer) GetDeadLetter(context.Context, *GetDeadLetterRequest) (*GetDeadLetterResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetDeadLetter not implemented")
+}
+func (UnimplementedIngestServiceServer) RetryDeadLetter(context.Context, *RetryDeadLetterRequest) (*RetryDeadLetterResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method RetryDeadLetter not implemented")
 }
 func (UnimplementedIngestServiceServer) mustEmbedUnimplementedIngestServiceServer() {}
 func (UnimplementedIngestServiceServer) testEmbeddedByValue()                       {}
@@ -249,6 +323,24 @@ func _IngestService_ListRepos_Handler(srv interface{}, ctx context.Context, dec 
 	return interceptor(ctx, in, info, handler)
 }
 
+func _IngestService_ListStaleRepos_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListStaleReposRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(IngestServiceServer).ListStaleRepos(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: IngestService_ListStaleRepos_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(IngestServiceServer).ListStaleRepos(ctx, req.(*ListStaleReposRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _IngestService_WatchRepo_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(WatchRepoRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -259,6 +351,60 @@ func _IngestService_WatchRepo_Handler(srv interface{}, stream grpc.ServerStream)
 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type IngestService_WatchRepoServer = grpc.ServerStreamingServer[WatchRepoResponse]
+
+func _IngestService_ListDeadLetters_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListDeadLettersRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(IngestServiceServer).ListDeadLetters(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: IngestService_ListDeadLetters_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(IngestServiceServer).ListDeadLetters(ctx, req.(*ListDeadLettersRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _IngestService_GetDeadLetter_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetDeadLetterRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(IngestServiceServer).GetDeadLetter(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: IngestService_GetDeadLetter_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(IngestServiceServer).GetDeadLetter(ctx, req.(*GetDeadLetterRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _IngestService_RetryDeadLetter_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RetryDeadLetterRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(IngestServiceServer).RetryDeadLetter(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: IngestService_RetryDeadLetter_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(IngestServiceServer).RetryDeadLetter(ctx, req.(*RetryDeadLetterRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
 
 // IngestService_ServiceDesc is the grpc.ServiceDesc for IngestService service.
 // It's only intended for direct use with grpc.RegisterService,
@@ -282,6 +428,22 @@ var IngestService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListRepos",
 			Handler:    _IngestService_ListRepos_Handler,
+		},
+		{
+			MethodName: "ListStaleRepos",
+			Handler:    _IngestService_ListStaleRepos_Handler,
+		},
+		{
+			MethodName: "ListDeadLetters",
+			Handler:    _IngestService_ListDeadLetters_Handler,
+		},
+		{
+			MethodName: "GetDeadLetter",
+			Handler:    _IngestService_GetDeadLetter_Handler,
+		},
+		{
+			MethodName: "RetryDeadLetter",
+			Handler:    _IngestService_RetryDeadLetter_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

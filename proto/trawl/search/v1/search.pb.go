@@ -629,7 +629,9 @@ type PlannedShard struct {
 	Digest []byte `protobuf:"bytes,1,opt,name=digest,proto3" json:"digest,omitempty"`
 	// Names of the repos in the shard that are live and that the caller may see.
 	// Their order is that of the shard. Nothing else may be read or counted.
-	Repos         []string `protobuf:"bytes,2,rep,name=repos,proto3" json:"repos,omitempty"`
+	Repos []string `protobuf:"bytes,2,rep,name=repos,proto3" json:"repos,omitempty"`
+	// What of them may not be either; nothing of repos that are not named here.
+	Hidden        []*HiddenDocuments `protobuf:"bytes,3,rep,name=hidden,proto3" json:"hidden,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -678,6 +680,69 @@ func (x *PlannedShard) GetRepos() []string {
 	return nil
 }
 
+func (x *PlannedShard) GetHidden() []*HiddenDocuments {
+	if x != nil {
+		return x.Hidden
+	}
+	return nil
+}
+
+// HiddenDocuments are documents in a shard that are not their repo's any more.
+type HiddenDocuments struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Place of the repo in PlannedShard.repos, from 0; ascending within a shard.
+	Repo uint32 `protobuf:"varint,1,opt,name=repo,proto3" json:"repo,omitempty"`
+	// Their numbers from the repo's first document in the shard, as package
+	// index/docset codes them.
+	Documents     []byte `protobuf:"bytes,2,opt,name=documents,proto3" json:"documents,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HiddenDocuments) Reset() {
+	*x = HiddenDocuments{}
+	mi := &file_trawl_search_v1_search_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HiddenDocuments) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HiddenDocuments) ProtoMessage() {}
+
+func (x *HiddenDocuments) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_search_v1_search_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HiddenDocuments.ProtoReflect.Descriptor instead.
+func (*HiddenDocuments) Descriptor() ([]byte, []int) {
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *HiddenDocuments) GetRepo() uint32 {
+	if x != nil {
+		return x.Repo
+	}
+	return 0
+}
+
+func (x *HiddenDocuments) GetDocuments() []byte {
+	if x != nil {
+		return x.Documents
+	}
+	return nil
+}
+
 // OrderKey is a place in the total order of results: score descending, then
 // repo, path and blob ascending.
 type OrderKey struct {
@@ -692,7 +757,7 @@ type OrderKey struct {
 
 func (x *OrderKey) Reset() {
 	*x = OrderKey{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[6]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -704,7 +769,7 @@ func (x *OrderKey) String() string {
 func (*OrderKey) ProtoMessage() {}
 
 func (x *OrderKey) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[6]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -717,7 +782,7 @@ func (x *OrderKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderKey.ProtoReflect.Descriptor instead.
 func (*OrderKey) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{6}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *OrderKey) GetScore() float64 {
@@ -765,7 +830,7 @@ type SearchResponse struct {
 
 func (x *SearchResponse) Reset() {
 	*x = SearchResponse{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[7]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -777,7 +842,7 @@ func (x *SearchResponse) String() string {
 func (*SearchResponse) ProtoMessage() {}
 
 func (x *SearchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[7]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -790,7 +855,7 @@ func (x *SearchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SearchResponse.ProtoReflect.Descriptor instead.
 func (*SearchResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{7}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *SearchResponse) GetFiles() []*FileMatch {
@@ -838,7 +903,7 @@ type StreamSearchRequest struct {
 
 func (x *StreamSearchRequest) Reset() {
 	*x = StreamSearchRequest{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[8]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -850,7 +915,7 @@ func (x *StreamSearchRequest) String() string {
 func (*StreamSearchRequest) ProtoMessage() {}
 
 func (x *StreamSearchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[8]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -863,7 +928,7 @@ func (x *StreamSearchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamSearchRequest.ProtoReflect.Descriptor instead.
 func (*StreamSearchRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{8}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *StreamSearchRequest) GetSearch() *SearchRequest {
@@ -890,7 +955,7 @@ type StreamSearchResponse struct {
 
 func (x *StreamSearchResponse) Reset() {
 	*x = StreamSearchResponse{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[9]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -902,7 +967,7 @@ func (x *StreamSearchResponse) String() string {
 func (*StreamSearchResponse) ProtoMessage() {}
 
 func (x *StreamSearchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[9]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -915,7 +980,7 @@ func (x *StreamSearchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamSearchResponse.ProtoReflect.Descriptor instead.
 func (*StreamSearchResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{9}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *StreamSearchResponse) GetFiles() []*FileMatch {
@@ -975,7 +1040,7 @@ type FileMatch struct {
 
 func (x *FileMatch) Reset() {
 	*x = FileMatch{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[10]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -987,7 +1052,7 @@ func (x *FileMatch) String() string {
 func (*FileMatch) ProtoMessage() {}
 
 func (x *FileMatch) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[10]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1000,7 +1065,7 @@ func (x *FileMatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileMatch.ProtoReflect.Descriptor instead.
 func (*FileMatch) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{10}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *FileMatch) GetRepo() string {
@@ -1096,7 +1161,7 @@ type ChunkMatch struct {
 
 func (x *ChunkMatch) Reset() {
 	*x = ChunkMatch{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[11]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1108,7 +1173,7 @@ func (x *ChunkMatch) String() string {
 func (*ChunkMatch) ProtoMessage() {}
 
 func (x *ChunkMatch) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[11]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1121,7 +1186,7 @@ func (x *ChunkMatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChunkMatch.ProtoReflect.Descriptor instead.
 func (*ChunkMatch) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{11}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ChunkMatch) GetContent() []byte {
@@ -1163,7 +1228,7 @@ type Range struct {
 
 func (x *Range) Reset() {
 	*x = Range{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[12]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1175,7 +1240,7 @@ func (x *Range) String() string {
 func (*Range) ProtoMessage() {}
 
 func (x *Range) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[12]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1188,7 +1253,7 @@ func (x *Range) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Range.ProtoReflect.Descriptor instead.
 func (*Range) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{12}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Range) GetStart() *Location {
@@ -1220,7 +1285,7 @@ type Location struct {
 
 func (x *Location) Reset() {
 	*x = Location{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[13]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1232,7 +1297,7 @@ func (x *Location) String() string {
 func (*Location) ProtoMessage() {}
 
 func (x *Location) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[13]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1245,7 +1310,7 @@ func (x *Location) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Location.ProtoReflect.Descriptor instead.
 func (*Location) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{13}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Location) GetByteOffset() uint32 {
@@ -1292,7 +1357,7 @@ type Statistics struct {
 
 func (x *Statistics) Reset() {
 	*x = Statistics{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[14]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1304,7 +1369,7 @@ func (x *Statistics) String() string {
 func (*Statistics) ProtoMessage() {}
 
 func (x *Statistics) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[14]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1317,7 +1382,7 @@ func (x *Statistics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Statistics.ProtoReflect.Descriptor instead.
 func (*Statistics) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{14}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Statistics) GetFilesMatched() uint64 {
@@ -1411,7 +1476,7 @@ type Coverage struct {
 
 func (x *Coverage) Reset() {
 	*x = Coverage{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[15]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1423,7 +1488,7 @@ func (x *Coverage) String() string {
 func (*Coverage) ProtoMessage() {}
 
 func (x *Coverage) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[15]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1436,7 +1501,7 @@ func (x *Coverage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Coverage.ProtoReflect.Descriptor instead.
 func (*Coverage) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{15}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Coverage) GetComplete() bool {
@@ -1503,7 +1568,7 @@ type UncoveredShard struct {
 
 func (x *UncoveredShard) Reset() {
 	*x = UncoveredShard{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[16]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1515,7 +1580,7 @@ func (x *UncoveredShard) String() string {
 func (*UncoveredShard) ProtoMessage() {}
 
 func (x *UncoveredShard) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[16]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1528,7 +1593,7 @@ func (x *UncoveredShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UncoveredShard.ProtoReflect.Descriptor instead.
 func (*UncoveredShard) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{16}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *UncoveredShard) GetDigest() []byte {
@@ -1575,7 +1640,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[17]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1587,7 +1652,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[17]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1600,7 +1665,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{17}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ListRequest) GetQuery() string {
@@ -1650,7 +1715,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[18]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1662,7 +1727,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[18]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1675,7 +1740,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{18}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ListResponse) GetRepos() []*RepoEntry {
@@ -1706,7 +1771,7 @@ type RepoEntry struct {
 	Generation uint64                 `protobuf:"varint,2,opt,name=generation,proto3" json:"generation,omitempty"`
 	Branches   []*BranchEntry         `protobuf:"bytes,3,rep,name=branches,proto3" json:"branches,omitempty"`
 	Documents  uint64                 `protobuf:"varint,4,opt,name=documents,proto3" json:"documents,omitempty"`
-	// Bytes of searchable content, identical blobs counted once.
+	// Bytes of searchable content; what stands at several paths counts at each.
 	ContentBytes uint64 `protobuf:"varint,5,opt,name=content_bytes,json=contentBytes,proto3" json:"content_bytes,omitempty"`
 	// Bytes of the shards that hold it, shared ones by its share of their content.
 	IndexBytes       uint64                 `protobuf:"varint,6,opt,name=index_bytes,json=indexBytes,proto3" json:"index_bytes,omitempty"`
@@ -1722,7 +1787,7 @@ type RepoEntry struct {
 
 func (x *RepoEntry) Reset() {
 	*x = RepoEntry{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[19]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1734,7 +1799,7 @@ func (x *RepoEntry) String() string {
 func (*RepoEntry) ProtoMessage() {}
 
 func (x *RepoEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[19]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1747,7 +1812,7 @@ func (x *RepoEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepoEntry.ProtoReflect.Descriptor instead.
 func (*RepoEntry) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{19}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RepoEntry) GetName() string {
@@ -1846,7 +1911,7 @@ type BranchEntry struct {
 
 func (x *BranchEntry) Reset() {
 	*x = BranchEntry{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[20]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1858,7 +1923,7 @@ func (x *BranchEntry) String() string {
 func (*BranchEntry) ProtoMessage() {}
 
 func (x *BranchEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[20]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1871,7 +1936,7 @@ func (x *BranchEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BranchEntry.ProtoReflect.Descriptor instead.
 func (*BranchEntry) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{20}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *BranchEntry) GetName() string {
@@ -1900,7 +1965,7 @@ type LanguageShare struct {
 
 func (x *LanguageShare) Reset() {
 	*x = LanguageShare{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[21]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1912,7 +1977,7 @@ func (x *LanguageShare) String() string {
 func (*LanguageShare) ProtoMessage() {}
 
 func (x *LanguageShare) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[21]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1925,7 +1990,7 @@ func (x *LanguageShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LanguageShare.ProtoReflect.Descriptor instead.
 func (*LanguageShare) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{21}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *LanguageShare) GetLanguage() string {
@@ -1961,7 +2026,7 @@ type SkippedFile struct {
 
 func (x *SkippedFile) Reset() {
 	*x = SkippedFile{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[22]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1973,7 +2038,7 @@ func (x *SkippedFile) String() string {
 func (*SkippedFile) ProtoMessage() {}
 
 func (x *SkippedFile) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[22]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1986,7 +2051,7 @@ func (x *SkippedFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkippedFile.ProtoReflect.Descriptor instead.
 func (*SkippedFile) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{22}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *SkippedFile) GetPath() []byte {
@@ -2026,7 +2091,7 @@ type GetFileRequest struct {
 
 func (x *GetFileRequest) Reset() {
 	*x = GetFileRequest{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[23]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2038,7 +2103,7 @@ func (x *GetFileRequest) String() string {
 func (*GetFileRequest) ProtoMessage() {}
 
 func (x *GetFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[23]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2051,7 +2116,7 @@ func (x *GetFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFileRequest.ProtoReflect.Descriptor instead.
 func (*GetFileRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{23}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *GetFileRequest) GetRepo() string {
@@ -2105,7 +2170,7 @@ type GetFileResponse struct {
 
 func (x *GetFileResponse) Reset() {
 	*x = GetFileResponse{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[24]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2117,7 +2182,7 @@ func (x *GetFileResponse) String() string {
 func (*GetFileResponse) ProtoMessage() {}
 
 func (x *GetFileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[24]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2130,7 +2195,7 @@ func (x *GetFileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFileResponse.ProtoReflect.Descriptor instead.
 func (*GetFileResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{24}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *GetFileResponse) GetContent() []byte {
@@ -2199,7 +2264,7 @@ type QueryError struct {
 
 func (x *QueryError) Reset() {
 	*x = QueryError{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[25]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2211,7 +2276,7 @@ func (x *QueryError) String() string {
 func (*QueryError) ProtoMessage() {}
 
 func (x *QueryError) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[25]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2224,7 +2289,7 @@ func (x *QueryError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryError.ProtoReflect.Descriptor instead.
 func (*QueryError) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{25}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *QueryError) GetPosition() uint32 {
@@ -2289,10 +2354,14 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\brevision\x18\x03 \x01(\x03R\brevision\x126\n" +
 	"\bresolved\x18\x04 \x03(\v2\x1a.trawl.search.v1.RepoNamesR\bresolved\"!\n" +
 	"\tRepoNames\x12\x14\n" +
-	"\x05names\x18\x01 \x03(\tR\x05names\"E\n" +
+	"\x05names\x18\x01 \x03(\tR\x05names\"\x7f\n" +
 	"\fPlannedShard\x12\x1f\n" +
 	"\x06digest\x18\x01 \x01(\fB\a\xbaH\x04z\x02h R\x06digest\x12\x14\n" +
-	"\x05repos\x18\x02 \x03(\tR\x05repos\"\\\n" +
+	"\x05repos\x18\x02 \x03(\tR\x05repos\x128\n" +
+	"\x06hidden\x18\x03 \x03(\v2 .trawl.search.v1.HiddenDocumentsR\x06hidden\"N\n" +
+	"\x0fHiddenDocuments\x12\x12\n" +
+	"\x04repo\x18\x01 \x01(\rR\x04repo\x12'\n" +
+	"\tdocuments\x18\x02 \x01(\fB\t\xbaH\x06z\x04\x18\x80\x80\x01R\tdocuments\"\\\n" +
 	"\bOrderKey\x12\x14\n" +
 	"\x05score\x18\x01 \x01(\x01R\x05score\x12\x12\n" +
 	"\x04repo\x18\x02 \x01(\tR\x04repo\x12\x12\n" +
@@ -2475,7 +2544,7 @@ func file_trawl_search_v1_search_proto_rawDescGZIP() []byte {
 }
 
 var file_trawl_search_v1_search_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_trawl_search_v1_search_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_trawl_search_v1_search_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_trawl_search_v1_search_proto_goTypes = []any{
 	(Mode)(0),                     // 0: trawl.search.v1.Mode
 	(SkipReason)(0),               // 1: trawl.search.v1.SkipReason
@@ -2486,79 +2555,81 @@ var file_trawl_search_v1_search_proto_goTypes = []any{
 	(*Plan)(nil),                  // 6: trawl.search.v1.Plan
 	(*RepoNames)(nil),             // 7: trawl.search.v1.RepoNames
 	(*PlannedShard)(nil),          // 8: trawl.search.v1.PlannedShard
-	(*OrderKey)(nil),              // 9: trawl.search.v1.OrderKey
-	(*SearchResponse)(nil),        // 10: trawl.search.v1.SearchResponse
-	(*StreamSearchRequest)(nil),   // 11: trawl.search.v1.StreamSearchRequest
-	(*StreamSearchResponse)(nil),  // 12: trawl.search.v1.StreamSearchResponse
-	(*FileMatch)(nil),             // 13: trawl.search.v1.FileMatch
-	(*ChunkMatch)(nil),            // 14: trawl.search.v1.ChunkMatch
-	(*Range)(nil),                 // 15: trawl.search.v1.Range
-	(*Location)(nil),              // 16: trawl.search.v1.Location
-	(*Statistics)(nil),            // 17: trawl.search.v1.Statistics
-	(*Coverage)(nil),              // 18: trawl.search.v1.Coverage
-	(*UncoveredShard)(nil),        // 19: trawl.search.v1.UncoveredShard
-	(*ListRequest)(nil),           // 20: trawl.search.v1.ListRequest
-	(*ListResponse)(nil),          // 21: trawl.search.v1.ListResponse
-	(*RepoEntry)(nil),             // 22: trawl.search.v1.RepoEntry
-	(*BranchEntry)(nil),           // 23: trawl.search.v1.BranchEntry
-	(*LanguageShare)(nil),         // 24: trawl.search.v1.LanguageShare
-	(*SkippedFile)(nil),           // 25: trawl.search.v1.SkippedFile
-	(*GetFileRequest)(nil),        // 26: trawl.search.v1.GetFileRequest
-	(*GetFileResponse)(nil),       // 27: trawl.search.v1.GetFileResponse
-	(*QueryError)(nil),            // 28: trawl.search.v1.QueryError
-	(*durationpb.Duration)(nil),   // 29: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 30: google.protobuf.Timestamp
+	(*HiddenDocuments)(nil),       // 9: trawl.search.v1.HiddenDocuments
+	(*OrderKey)(nil),              // 10: trawl.search.v1.OrderKey
+	(*SearchResponse)(nil),        // 11: trawl.search.v1.SearchResponse
+	(*StreamSearchRequest)(nil),   // 12: trawl.search.v1.StreamSearchRequest
+	(*StreamSearchResponse)(nil),  // 13: trawl.search.v1.StreamSearchResponse
+	(*FileMatch)(nil),             // 14: trawl.search.v1.FileMatch
+	(*ChunkMatch)(nil),            // 15: trawl.search.v1.ChunkMatch
+	(*Range)(nil),                 // 16: trawl.search.v1.Range
+	(*Location)(nil),              // 17: trawl.search.v1.Location
+	(*Statistics)(nil),            // 18: trawl.search.v1.Statistics
+	(*Coverage)(nil),              // 19: trawl.search.v1.Coverage
+	(*UncoveredShard)(nil),        // 20: trawl.search.v1.UncoveredShard
+	(*ListRequest)(nil),           // 21: trawl.search.v1.ListRequest
+	(*ListResponse)(nil),          // 22: trawl.search.v1.ListResponse
+	(*RepoEntry)(nil),             // 23: trawl.search.v1.RepoEntry
+	(*BranchEntry)(nil),           // 24: trawl.search.v1.BranchEntry
+	(*LanguageShare)(nil),         // 25: trawl.search.v1.LanguageShare
+	(*SkippedFile)(nil),           // 26: trawl.search.v1.SkippedFile
+	(*GetFileRequest)(nil),        // 27: trawl.search.v1.GetFileRequest
+	(*GetFileResponse)(nil),       // 28: trawl.search.v1.GetFileResponse
+	(*QueryError)(nil),            // 29: trawl.search.v1.QueryError
+	(*durationpb.Duration)(nil),   // 30: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 31: google.protobuf.Timestamp
 }
 var file_trawl_search_v1_search_proto_depIdxs = []int32{
 	4,  // 0: trawl.search.v1.SearchRequest.options:type_name -> trawl.search.v1.SearchOptions
 	6,  // 1: trawl.search.v1.SearchRequest.plan:type_name -> trawl.search.v1.Plan
 	0,  // 2: trawl.search.v1.SearchOptions.mode:type_name -> trawl.search.v1.Mode
 	5,  // 3: trawl.search.v1.SearchOptions.consistency:type_name -> trawl.search.v1.Consistency
-	29, // 4: trawl.search.v1.Consistency.bounded:type_name -> google.protobuf.Duration
+	30, // 4: trawl.search.v1.Consistency.bounded:type_name -> google.protobuf.Duration
 	8,  // 5: trawl.search.v1.Plan.shards:type_name -> trawl.search.v1.PlannedShard
-	9,  // 6: trawl.search.v1.Plan.after:type_name -> trawl.search.v1.OrderKey
+	10, // 6: trawl.search.v1.Plan.after:type_name -> trawl.search.v1.OrderKey
 	7,  // 7: trawl.search.v1.Plan.resolved:type_name -> trawl.search.v1.RepoNames
-	13, // 8: trawl.search.v1.SearchResponse.files:type_name -> trawl.search.v1.FileMatch
-	17, // 9: trawl.search.v1.SearchResponse.statistics:type_name -> trawl.search.v1.Statistics
-	18, // 10: trawl.search.v1.SearchResponse.coverage:type_name -> trawl.search.v1.Coverage
-	3,  // 11: trawl.search.v1.StreamSearchRequest.search:type_name -> trawl.search.v1.SearchRequest
-	13, // 12: trawl.search.v1.StreamSearchResponse.files:type_name -> trawl.search.v1.FileMatch
-	17, // 13: trawl.search.v1.StreamSearchResponse.statistics:type_name -> trawl.search.v1.Statistics
-	18, // 14: trawl.search.v1.StreamSearchResponse.coverage:type_name -> trawl.search.v1.Coverage
-	14, // 15: trawl.search.v1.FileMatch.chunks:type_name -> trawl.search.v1.ChunkMatch
-	1,  // 16: trawl.search.v1.FileMatch.skip_reason:type_name -> trawl.search.v1.SkipReason
-	16, // 17: trawl.search.v1.ChunkMatch.content_start:type_name -> trawl.search.v1.Location
-	15, // 18: trawl.search.v1.ChunkMatch.ranges:type_name -> trawl.search.v1.Range
-	16, // 19: trawl.search.v1.Range.start:type_name -> trawl.search.v1.Location
-	16, // 20: trawl.search.v1.Range.end:type_name -> trawl.search.v1.Location
-	29, // 21: trawl.search.v1.Statistics.duration:type_name -> google.protobuf.Duration
-	19, // 22: trawl.search.v1.Coverage.uncovered:type_name -> trawl.search.v1.UncoveredShard
-	2,  // 23: trawl.search.v1.UncoveredShard.reason:type_name -> trawl.search.v1.UncoveredReason
-	5,  // 24: trawl.search.v1.ListRequest.consistency:type_name -> trawl.search.v1.Consistency
-	6,  // 25: trawl.search.v1.ListRequest.plan:type_name -> trawl.search.v1.Plan
-	22, // 26: trawl.search.v1.ListResponse.repos:type_name -> trawl.search.v1.RepoEntry
-	18, // 27: trawl.search.v1.ListResponse.coverage:type_name -> trawl.search.v1.Coverage
-	23, // 28: trawl.search.v1.RepoEntry.branches:type_name -> trawl.search.v1.BranchEntry
-	24, // 29: trawl.search.v1.RepoEntry.languages:type_name -> trawl.search.v1.LanguageShare
-	25, // 30: trawl.search.v1.RepoEntry.skipped_files:type_name -> trawl.search.v1.SkippedFile
-	30, // 31: trawl.search.v1.RepoEntry.published_at:type_name -> google.protobuf.Timestamp
-	1,  // 32: trawl.search.v1.SkippedFile.reason:type_name -> trawl.search.v1.SkipReason
-	5,  // 33: trawl.search.v1.GetFileRequest.consistency:type_name -> trawl.search.v1.Consistency
-	6,  // 34: trawl.search.v1.GetFileRequest.plan:type_name -> trawl.search.v1.Plan
-	1,  // 35: trawl.search.v1.GetFileResponse.skip_reason:type_name -> trawl.search.v1.SkipReason
-	3,  // 36: trawl.search.v1.SearchService.Search:input_type -> trawl.search.v1.SearchRequest
-	11, // 37: trawl.search.v1.SearchService.StreamSearch:input_type -> trawl.search.v1.StreamSearchRequest
-	20, // 38: trawl.search.v1.SearchService.List:input_type -> trawl.search.v1.ListRequest
-	26, // 39: trawl.search.v1.SearchService.GetFile:input_type -> trawl.search.v1.GetFileRequest
-	10, // 40: trawl.search.v1.SearchService.Search:output_type -> trawl.search.v1.SearchResponse
-	12, // 41: trawl.search.v1.SearchService.StreamSearch:output_type -> trawl.search.v1.StreamSearchResponse
-	21, // 42: trawl.search.v1.SearchService.List:output_type -> trawl.search.v1.ListResponse
-	27, // 43: trawl.search.v1.SearchService.GetFile:output_type -> trawl.search.v1.GetFileResponse
-	40, // [40:44] is the sub-list for method output_type
-	36, // [36:40] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	9,  // 8: trawl.search.v1.PlannedShard.hidden:type_name -> trawl.search.v1.HiddenDocuments
+	14, // 9: trawl.search.v1.SearchResponse.files:type_name -> trawl.search.v1.FileMatch
+	18, // 10: trawl.search.v1.SearchResponse.statistics:type_name -> trawl.search.v1.Statistics
+	19, // 11: trawl.search.v1.SearchResponse.coverage:type_name -> trawl.search.v1.Coverage
+	3,  // 12: trawl.search.v1.StreamSearchRequest.search:type_name -> trawl.search.v1.SearchRequest
+	14, // 13: trawl.search.v1.StreamSearchResponse.files:type_name -> trawl.search.v1.FileMatch
+	18, // 14: trawl.search.v1.StreamSearchResponse.statistics:type_name -> trawl.search.v1.Statistics
+	19, // 15: trawl.search.v1.StreamSearchResponse.coverage:type_name -> trawl.search.v1.Coverage
+	15, // 16: trawl.search.v1.FileMatch.chunks:type_name -> trawl.search.v1.ChunkMatch
+	1,  // 17: trawl.search.v1.FileMatch.skip_reason:type_name -> trawl.search.v1.SkipReason
+	17, // 18: trawl.search.v1.ChunkMatch.content_start:type_name -> trawl.search.v1.Location
+	16, // 19: trawl.search.v1.ChunkMatch.ranges:type_name -> trawl.search.v1.Range
+	17, // 20: trawl.search.v1.Range.start:type_name -> trawl.search.v1.Location
+	17, // 21: trawl.search.v1.Range.end:type_name -> trawl.search.v1.Location
+	30, // 22: trawl.search.v1.Statistics.duration:type_name -> google.protobuf.Duration
+	20, // 23: trawl.search.v1.Coverage.uncovered:type_name -> trawl.search.v1.UncoveredShard
+	2,  // 24: trawl.search.v1.UncoveredShard.reason:type_name -> trawl.search.v1.UncoveredReason
+	5,  // 25: trawl.search.v1.ListRequest.consistency:type_name -> trawl.search.v1.Consistency
+	6,  // 26: trawl.search.v1.ListRequest.plan:type_name -> trawl.search.v1.Plan
+	23, // 27: trawl.search.v1.ListResponse.repos:type_name -> trawl.search.v1.RepoEntry
+	19, // 28: trawl.search.v1.ListResponse.coverage:type_name -> trawl.search.v1.Coverage
+	24, // 29: trawl.search.v1.RepoEntry.branches:type_name -> trawl.search.v1.BranchEntry
+	25, // 30: trawl.search.v1.RepoEntry.languages:type_name -> trawl.search.v1.LanguageShare
+	26, // 31: trawl.search.v1.RepoEntry.skipped_files:type_name -> trawl.search.v1.SkippedFile
+	31, // 32: trawl.search.v1.RepoEntry.published_at:type_name -> google.protobuf.Timestamp
+	1,  // 33: trawl.search.v1.SkippedFile.reason:type_name -> trawl.search.v1.SkipReason
+	5,  // 34: trawl.search.v1.GetFileRequest.consistency:type_name -> trawl.search.v1.Consistency
+	6,  // 35: trawl.search.v1.GetFileRequest.plan:type_name -> trawl.search.v1.Plan
+	1,  // 36: trawl.search.v1.GetFileResponse.skip_reason:type_name -> trawl.search.v1.SkipReason
+	3,  // 37: trawl.search.v1.SearchService.Search:input_type -> trawl.search.v1.SearchRequest
+	12, // 38: trawl.search.v1.SearchService.StreamSearch:input_type -> trawl.search.v1.StreamSearchRequest
+	21, // 39: trawl.search.v1.SearchService.List:input_type -> trawl.search.v1.ListRequest
+	27, // 40: trawl.search.v1.SearchService.GetFile:input_type -> trawl.search.v1.GetFileRequest
+	11, // 41: trawl.search.v1.SearchService.Search:output_type -> trawl.search.v1.SearchResponse
+	13, // 42: trawl.search.v1.SearchService.StreamSearch:output_type -> trawl.search.v1.StreamSearchResponse
+	22, // 43: trawl.search.v1.SearchService.List:output_type -> trawl.search.v1.ListResponse
+	28, // 44: trawl.search.v1.SearchService.GetFile:output_type -> trawl.search.v1.GetFileResponse
+	41, // [41:45] is the sub-list for method output_type
+	37, // [37:41] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_trawl_search_v1_search_proto_init() }
@@ -2577,7 +2648,7 @@ func file_trawl_search_v1_search_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_trawl_search_v1_search_proto_rawDesc), len(file_trawl_search_v1_search_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   26,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

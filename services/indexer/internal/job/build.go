@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
@@ -25,22 +26,54 @@ func (t *task) build(ctx context.Context, dir string, branches []docstore.Branch
 	ctx, span := t.Tracer.Start(ctx, "build")
 	defer span.End()
 	t.status.set(ingestv1.State_STATE_BUILDING, nil)
-	built, err := t.shards(ctx, dir, branches)
+	built, how, err := t.shards(ctx, dir, branches)
 	if err != nil {
 		return nil, dropDamaged(err, dir)
 	}
-	t.Metrics.built(built)
+	t.Metrics.built(how, built)
+	t.Log.InfoContext(ctx, "built", "repo", t.desired.GetName(), "kind", how.kind, "reason", string(how.reason),
+		"documents", built.Documents, "bytes", built.ContentBytes)
 	root := &catalogv1.Root{
-		Repo: t.desired.GetName(), Generation: t.lease.NextGeneration(), Shards: built.Shards,
-		Epoch: t.desired.GetEpoch(), PublishedAt: timestamppb.Now(), Url: t.desired.GetUrl(), Inputs: t.inputs(),
+		Repo: t.desired.GetName(), Generation: t.lease.NextGeneration(), Shards: slices.Concat(built.Kept, built.Shards),
+		Epoch: t.desired.GetEpoch(), PublishedAt: timestamppb.Now(), Url: t.desired.GetUrl(), Inputs: t.inputs(), Built: how.String(),
 	}
 	for _, b := range branches {
 		root.Branches = append(root.Branches, &catalogv1.Branch{Name: b.Name, Commit: b.Commit})
 	}
-	return root, shards.PutManifest(ctx, t.Bucket, root, built.Skipped, t.Version)
+	manifest := &catalogv1.Manifest{Root: root, BuilderVersion: t.Version, Desired: t.desired}
+	for _, ref := range root.GetShards() {
+		manifest.SkippedDocuments += ref.GetLiveSkippedDocuments()
+	}
+	return root, shards.PutManifest(ctx, t.Bucket, t.lease.Fence(), manifest)
 }
 
-func (t *task) shards(ctx context.Context, dir string, branches []docstore.Branch) (shards.Result, error) {
+// way is how a generation is built.
+type way struct {
+	kind   string // delta or full
+	reason reason
+}
+
+// String is for people.
+func (w way) String() string { return w.kind + ": " + string(w.reason) }
+
+// shards builds what changed, or everything where that is not enough.
+func (t *task) shards(ctx context.Context, dir string, branches []docstore.Branch) (shards.Result, way, error) {
+	result, err := t.delta(ctx, dir, branches)
+	if full, ok := errors.AsType[*fullBuild](err); ok {
+		if full.cause != nil {
+			t.Log.InfoContext(ctx, "the repo is indexed in full", "repo", t.desired.GetName(), "error", full)
+		}
+		result, err = t.full(ctx, dir, branches)
+		return result, way{"full", full.reason}, err
+	}
+	if result.Documents == 0 {
+		return result, way{"delta", commitsOnly}, err
+	}
+	return result, way{"delta", changed}, err
+}
+
+// full builds everything that is on the branches.
+func (t *task) full(ctx context.Context, dir string, branches []docstore.Branch) (shards.Result, error) {
 	var names []string
 	for _, b := range branches {
 		names = append(names, b.Name)
@@ -49,9 +82,14 @@ func (t *task) shards(ctx context.Context, dir string, branches []docstore.Branc
 	if err != nil {
 		return shards.Result{}, err
 	}
+	return t.buildAll(ctx, src)
+}
+
+// buildAll builds all documents of src, and closes it.
+func (t *task) buildAll(ctx context.Context, src source.Source) (shards.Result, error) {
 	total := uint64(src.Total())
 	builder := shards.Builder{
-		Bucket: t.Bucket, TempDir: t.Mirrors.TempDir(), Options: t.Build,
+		Bucket: t.Bucket, Fence: t.lease.Fence(), TempDir: t.Mirrors.TempDir(), Options: t.Build,
 		Progress: func(done uint64) {
 			if done%256 == 0 || done == total {
 				t.status.set(ingestv1.State_STATE_BUILDING, &ingestv1.Progress{Done: done, Total: total, Unit: "documents"})

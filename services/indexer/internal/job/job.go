@@ -2,7 +2,7 @@
 // builds and uploads shards and publishes them as the repo's next generation.
 //
 // A job may be stopped at any point and done again by anyone: what it has put
-// into the bucket is named by its content, the mirror repairs itself, and the
+// into the bucket is its own and becomes garbage, the mirror repairs itself, and the
 // one transaction that publishes holds only for the holder of the lease and
 // only on the root that the job began from.
 package job
@@ -62,16 +62,17 @@ type Worker struct {
 // Handle does the job of a delivery. It is a queue.Handler.
 func (w *Worker) Handle(ctx context.Context, d *queue.Delivery) error {
 	ctx, span := w.Tracer.Start(ctx, "index repo", trace.WithAttributes(
-		attribute.String("repo", d.Repo), attribute.Int64("epoch", int64(d.Epoch))))
+		attribute.String("trawl.repo", d.Repo), attribute.Int64("trawl.epoch", int64(d.Epoch))))
 	defer span.End()
 	start := time.Now()
 	w.Metrics.running.Inc()
 	defer w.Metrics.running.Dec()
 	outcome, err := w.handle(ctx, d)
 	w.Metrics.done(outcome, time.Since(start))
+	span.SetAttributes(attribute.String("trawl.outcome", string(outcome)))
 	log := w.Log.With("repo", d.Repo, "epoch", d.Epoch, "attempt", d.NumDelivered, "outcome", outcome, "seconds", time.Since(start).Seconds())
 	if err != nil {
-		span.SetStatus(codes.Error, string(outcome))
+		span.SetStatus(codes.Error, "")
 		log.WarnContext(ctx, "job not done", "error", err)
 		return err
 	}
@@ -86,6 +87,9 @@ func (w *Worker) handle(ctx context.Context, d *queue.Delivery) (Outcome, error)
 	}
 	if err != nil && !errors.Is(err, catalog.ErrNotFound) {
 		return w.judge(ctx, d, nil, err)
+	}
+	if left := w.early(ctx, d.Repo); left > 0 {
+		return Postponed, queue.Later(errEarly, min(left, maxEarly))
 	}
 	lease, err := w.Store.AcquireLease(ctx, d.Repo, w.LeaseTTL)
 	if err != nil {
@@ -105,6 +109,22 @@ func (w *Worker) handle(ctx context.Context, d *queue.Delivery) (Outcome, error)
 		return w.judge(ctx, d, lease, err)
 	}
 	return outcome, nil
+}
+
+// errEarly is why a job waits for its turn.
+var errEarly = errors.New("the repo was asked for shortly before: its pushes are indexed together")
+
+// maxEarly bounds the wait for a turn, should the clock of who gave it be wrong.
+const maxEarly = time.Minute
+
+// early is how long it is to the turn of a repo's newest request. What is wrong with
+// the record is found by who takes the lease.
+func (w *Worker) early(ctx context.Context, repo string) time.Duration {
+	desired, err := w.Store.GetDesired(ctx, repo)
+	if err != nil || desired.Record.GetNotBefore() == nil {
+		return 0
+	}
+	return time.Until(desired.Record.GetNotBefore().AsTime())
 }
 
 // errTimeout is the cause of a job that reached its limit of time.
@@ -137,6 +157,7 @@ func (w *Worker) leased(ctx context.Context, d *queue.Delivery, lease *catalog.L
 	if err != nil {
 		return "", err
 	}
+	w.Metrics.fresh(lease, time.Now())
 	w.published(ctx, lease, t.desired.GetEpoch(), d)
 	return outcome, nil
 }
@@ -169,7 +190,8 @@ func (t *task) run(ctx context.Context) (Outcome, error) {
 	if err != nil {
 		return "", err
 	}
-	if next := t.unchanged(branches); next != nil {
+	t.saw(ctx, branches)
+	if next := t.unchanged(branches); next != nil && t.whole(ctx, next) {
 		return Unchanged, t.publish(ctx, next)
 	}
 	dir, release := t.Mirrors.Use(t.desired.GetName(), t.desired.GetUrl())
@@ -182,6 +204,23 @@ func (t *task) run(ctx context.Context) (Outcome, error) {
 		return "", err
 	}
 	return Published, t.publish(ctx, next)
+}
+
+// saw notes where the branches are, unless whoever asked for the job has said so. It
+// is lost without harm.
+func (t *task) saw(ctx context.Context, branches []docstore.Branch) {
+	told := t.lease.Seen()
+	if len(branches) == 0 || slices.ContainsFunc(branches, func(b docstore.Branch) bool {
+		return b.Name == told.GetBranch() && b.Commit == told.GetCommit()
+	}) {
+		return
+	}
+	err := t.Store.PutSeen(ctx, t.desired.GetName(), &catalogv1.Seen{
+		Branch: branches[0].Name, Commit: branches[0].Commit, At: timestamppb.Now(), By: ingestv1.SeenBy_SEEN_BY_REQUEST,
+	})
+	if err != nil {
+		t.Log.InfoContext(ctx, "the newest commit was not noted", "repo", t.desired.GetName(), "error", err)
+	}
 }
 
 // unchanged returns the root to publish when a build would give the same
@@ -197,6 +236,15 @@ func (t *task) unchanged(branches []docstore.Branch) *catalogv1.Root {
 	return next
 }
 
+// whole says whether the bucket has the shards of a root, as far as can be seen
+// without reading them. Where the bucket does not answer they are taken to be there.
+func (t *task) whole(ctx context.Context, root *catalogv1.Root) bool {
+	return !slices.ContainsFunc(root.GetShards(), func(s *catalogv1.ShardRef) bool {
+		info, err := t.Bucket.Stat(ctx, s.GetKey())
+		return errors.Is(err, bucket.ErrNotFound) || err == nil && info.Size != int64(s.GetSizeBytes())
+	})
+}
+
 func sameBranch(a docstore.Branch, b *catalogv1.Branch) bool {
 	return a.Name == b.GetName() && a.Commit == b.GetCommit()
 }
@@ -209,36 +257,27 @@ func (t *task) fetch(ctx context.Context, dir string, branches []docstore.Branch
 	})
 }
 
-// publishPauses are waited between tries to publish: everything is built, and
-// etcd may only be changing its leader.
-var publishPauses = []time.Duration{100 * time.Millisecond, time.Second, 5 * time.Second}
+// The pauses between tries to publish.
+const (
+	minPublishPause = 100 * time.Millisecond
+	maxPublishPause = 5 * time.Second
+)
 
-// publish makes next the repo's root. A try whose answer was lost is repeated:
-// the store knows its own root again.
+// publish makes next the repo's root. Everything is built, so while etcd is away
+// it waits, until ctx ends: that is when the lease is lost, at the latest. A try
+// whose answer was lost is repeated: the store knows its own root again.
 func (t *task) publish(ctx context.Context, next *catalogv1.Root) error {
 	ctx, span := t.Tracer.Start(ctx, "publish")
 	defer span.End()
-	for i := 0; ; i++ {
+	for pause := minPublishPause; ; pause = min(2*pause, maxPublishPause) {
 		_, err := t.Store.Publish(ctx, t.lease, t.lease.Root(), next)
-		if err == nil || decided(err) || i == len(publishPauses) {
+		if err == nil || !catalog.IsTransient(err) {
 			return err
 		}
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("publishing: %w", context.Cause(ctx))
-		case <-time.After(publishPauses[i]):
+		case <-time.After(pause):
 		}
 	}
-}
-
-// decided says whether the store refused a publication for good.
-func decided(err error) bool {
-	for _, refusal := range []error{
-		catalog.ErrLeaseLost, catalog.ErrNotDesired, catalog.ErrStale, catalog.ErrGeneration, catalog.ErrTooLarge,
-	} {
-		if errors.Is(err, refusal) {
-			return true
-		}
-	}
-	return false
 }

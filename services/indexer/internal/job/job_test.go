@@ -78,6 +78,9 @@ func (e *env) checkManifest(root *catalogv1.Root, skipped uint64) {
 	}
 	want := proto.CloneOf(root)
 	want.ManifestKey, want.ManifestDigest, want.Fence = "", nil, 0
+	if m.GetDesired().GetName() != root.GetRepo() || m.GetDesired().GetEpoch() != root.GetEpoch() {
+		e.t.Errorf("the manifest is of the request %v", m.GetDesired())
+	}
 	if !proto.Equal(m.GetRoot(), want) || m.GetSkippedDocuments() != skipped {
 		e.t.Errorf("manifest %v, want root %v", &m, want)
 	}
@@ -94,6 +97,16 @@ func TestUpdate(t *testing.T) {
 	if second.GetGeneration() != 1 || second.GetEpoch() != first.GetEpoch()+1 || len(e.bucket.puts) != puts {
 		t.Errorf("after a request without change: %v", second)
 	}
+	want := &ingestv1.Freshness{Branch: "main", SeenCommit: first.GetBranches()[0].GetCommit(), IndexedCommit: first.GetBranches()[0].GetCommit(), SeenBy: ingestv1.SeenBy_SEEN_BY_REQUEST}
+	status, err := e.Store.RepoStatus(t.Context(), repoName)
+	got := status.GetFreshness()
+	got.SeenAt, got.IndexedAt = nil, nil
+	if err != nil || !proto.Equal(got, want) {
+		t.Errorf("the status tells %v, %v", got, err)
+	}
+	if fresh, known := e.waited("new"), e.waited("known"); fresh != 1 || known != 1 {
+		t.Errorf("counted are %d publications of a new repo and %d of a known one", fresh, known)
+	}
 	// The facts changed.
 	third := e.done(e.wantWith(&catalogv1.Desired{Name: repoName, Url: r.Dir, Facts: &ingestv1.RepoFacts{Archived: true}}))
 	if third.GetGeneration() != 2 || len(e.found(third, "archived:yes old")) != 1 {
@@ -104,6 +117,14 @@ func TestUpdate(t *testing.T) {
 	fourth := e.done(e.want(r.Dir))
 	if fourth.GetGeneration() != 3 || len(e.found(fourth, "new")) != 1 || len(e.found(fourth, "old")) != 0 {
 		t.Errorf("after a change of content: %v", fourth)
+	}
+	// A shard is gone from the bucket: it is built anew, though nothing changed.
+	if err := e.bucket.Delete(t.Context(), fourth.GetShards()[0].GetKey()); err != nil {
+		t.Fatal(err)
+	}
+	fourth = e.done(e.want(r.Dir))
+	if fourth.GetGeneration() != 4 || len(e.found(fourth, "new")) != 1 {
+		t.Errorf("after a loss of the bucket: %v", fourth)
 	}
 	// An old wake-up comes late.
 	if late := e.done(&queue.Delivery{Job: queue.Job{Repo: repoName, Epoch: 1}, NumDelivered: 1}); !proto.Equal(late, fourth) {
@@ -371,4 +392,25 @@ func TestStoppedAtEveryStep(t *testing.T) {
 	if stoppedSomewhere < 5 {
 		t.Errorf("only %d jobs were stopped: the steps are not seen", stoppedSomewhere)
 	}
+}
+
+// TestRequestsWaitForTheirTurn: what is asked for again and again is worked on in
+// its time.
+func TestRequestsWaitForTheirTurn(t *testing.T) {
+	r, e := newRepo(t, nil)
+	r.Files("main", "a", "1")
+	e.done(e.want(r.Dir))
+	push := func() *queue.Delivery {
+		epoch, _, err := e.Store.Refresh(t.Context(), repoName, nil, time.Now(), time.Hour)
+		if err != nil || epoch == 0 {
+			t.Fatalf("epoch %d, %v", epoch, err)
+		}
+		return &queue.Delivery{Job: queue.Job{Repo: repoName, Epoch: epoch}, NumDelivered: 1}
+	}
+	e.done(push())
+	d := push()
+	if err := e.Handle(t.Context(), d); !errors.Is(err, errEarly) || queue.IsPermanent(err) {
+		t.Errorf("got %v, want it to come again", err)
+	}
+	e.done(e.want(r.Dir)) // somebody who asks by hand does not wait
 }

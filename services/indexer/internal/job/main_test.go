@@ -19,8 +19,10 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 
 	"github.com/trawl-search/trawl/index/build"
+	"github.com/trawl-search/trawl/index/docset"
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/shard"
 	"github.com/trawl-search/trawl/internal/bucket"
@@ -83,6 +85,11 @@ func newEnv(t *testing.T, root string, steps func(point string)) *env {
 	if err := q.Ensure(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { // a test that runs again begins anew
+		if _, err := servers.Client().Delete(context.Background(), "/"+t.Name()+"/", clientv3.WithPrefix()); err != nil {
+			t.Error(err)
+		}
+	})
 	w := &watchedBucket{Bucket: bucket.NewMemory(1 << 30), steps: steps}
 	e := &env{t: t, bucket: w}
 	e.Worker = &Worker{
@@ -137,6 +144,16 @@ func (e *env) wantWith(d *catalogv1.Desired) *queue.Delivery {
 	return &queue.Delivery{Job: queue.Job{Repo: d.GetName(), Epoch: epoch}, NumDelivered: 1}
 }
 
+// waited is how many publications of new or known repos were timed.
+func (e *env) waited(repo string) uint64 {
+	e.t.Helper()
+	m := &dto.Metric{}
+	if err := e.Metrics.waited.WithLabelValues(repo).(prometheus.Histogram).Write(m); err != nil {
+		e.t.Fatal(err)
+	}
+	return m.GetHistogram().GetSampleCount()
+}
+
 // done does a job that must succeed and returns the root.
 func (e *env) done(d *queue.Delivery) *catalogv1.Root {
 	e.t.Helper()
@@ -174,6 +191,10 @@ func (e *env) found(root *catalogv1.Root, text string) []string {
 	if err != nil {
 		e.t.Fatal(err)
 	}
+	ready, err := shard.Prepare(q)
+	if err != nil {
+		e.t.Fatal(err)
+	}
 	var found []string
 	for _, ref := range root.GetShards() {
 		name := filepath.Join(e.t.TempDir(), "shard")
@@ -193,7 +214,13 @@ func (e *env) found(root *catalogv1.Root, text string) []string {
 		if err != nil {
 			e.t.Fatal(err)
 		}
-		result, err := s.Search(e.t.Context(), q, shard.Options{MaxFiles: 1000, MaxMatchesPerFile: 10})
+		hidden, err := docset.Parse(ref.GetHidden())
+		if err != nil {
+			e.t.Fatal(err)
+		}
+		result, err := s.Search(e.t.Context(), ready, shard.Options{
+			MaxFiles: 1000, MaxMatchesPerFile: 10, Hidden: map[string]docset.Set{root.GetRepo(): hidden},
+		})
 		if err != nil || result.Incomplete != nil {
 			e.t.Fatal(err, result.Incomplete)
 		}

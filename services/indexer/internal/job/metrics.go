@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/services/indexer/internal/shards"
 )
 
@@ -14,8 +15,10 @@ type Metrics struct {
 	running   prometheus.Gauge
 	jobs      *prometheus.CounterVec
 	seconds   *prometheus.HistogramVec
+	waited    *prometheus.HistogramVec
 	documents *prometheus.CounterVec
 	content   prometheus.Counter
+	builds    *prometheus.CounterVec
 	shards    prometheus.Counter
 	stored    prometheus.Counter
 }
@@ -30,22 +33,41 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "trawl_indexer_job_seconds", Help: "Time of a job, by outcome.",
 			Buckets: prometheus.ExponentialBuckets(0.05, 3, 12)}, []string{"outcome"}),
+		waited: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "trawl_indexer_request_to_published_seconds",
+			Help:    "Time from a push or request until it is published, the oldest of those published together, by whether the repo was new.",
+			Buckets: catalog.LagBuckets}, []string{"repo"}),
 		documents: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "trawl_indexer_documents_total", Help: "Documents indexed by content, or found by name only."}, []string{"kind"}),
 		content: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "trawl_indexer_content_bytes_total", Help: "Bytes of distinct contents indexed."}),
+		builds: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "trawl_indexer_builds_total", Help: "Generations built, of what changed (delta) or in full, by the reason."}, []string{"kind", "reason"}),
 		shards: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "trawl_indexer_shards_total", Help: "Shards built and uploaded."}),
 		stored: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "trawl_indexer_shard_bytes_total", Help: "Bytes of the shards built and uploaded."}),
 	}
-	for _, c := range []prometheus.Collector{m.running, m.jobs, m.seconds, m.documents, m.content, m.shards, m.stored} {
+	for _, c := range []prometheus.Collector{m.running, m.jobs, m.seconds, m.waited, m.documents, m.content, m.builds, m.shards, m.stored} {
 		if err := r.Register(c); err != nil {
 			return nil, fmt.Errorf("registering the indexer's metrics: %w", err)
 		}
 	}
 	for _, o := range []Outcome{Published, Unchanged, Superseded, Deleted, Failed, Retried, Postponed, Stopped} {
 		m.jobs.WithLabelValues(string(o)) // present before it first happens
+		m.seconds.WithLabelValues(string(o))
+	}
+	for _, repo := range []string{"new", "known"} {
+		m.waited.WithLabelValues(repo)
+	}
+	for _, r := range deltaReasons {
+		m.builds.WithLabelValues("delta", string(r))
+	}
+	for _, r := range fullReasons {
+		m.builds.WithLabelValues("full", string(r))
+	}
+	for _, kind := range []string{"searchable", "by name"} {
+		m.documents.WithLabelValues(kind)
 	}
 	return m, nil
 }
@@ -55,7 +77,18 @@ func (m *Metrics) done(outcome Outcome, took time.Duration) {
 	m.seconds.WithLabelValues(string(outcome)).Observe(took.Seconds())
 }
 
-func (m *Metrics) built(r shards.Result) {
+// fresh counts a publication under a lease by how long it was waited for.
+func (m *Metrics) fresh(lease *catalog.Lease, now time.Time) {
+	repo, published := "new", uint64(0)
+	if root := lease.Root(); root != nil {
+		repo, published = "known", root.Record.GetEpoch()
+	}
+	since := catalog.BehindSince(lease.Desired(), published)
+	m.waited.WithLabelValues(repo).Observe(max(now.Sub(since).Seconds(), 0))
+}
+
+func (m *Metrics) built(how way, r shards.Result) {
+	m.builds.WithLabelValues(how.kind, string(how.reason)).Inc()
 	m.documents.WithLabelValues("searchable").Add(float64(r.Documents - r.Skipped))
 	m.documents.WithLabelValues("by name").Add(float64(r.Skipped))
 	m.content.Add(float64(r.ContentBytes))

@@ -94,8 +94,7 @@ func (c *Cache) scan() error {
 // yet, and keeps it until release is called. The caller alone may use it: the
 // repo's lease sees to that.
 func (c *Cache) Use(repo, url string) (dir string, release func()) {
-	sum := sha256.Sum256([]byte(repo + "\x00" + url))
-	name := hex.EncodeToString(sum[:16]) + ".git"
+	name := folder(repo, url)
 	dir = filepath.Join(c.mirrorsDir(), name)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -106,6 +105,12 @@ func (c *Cache) Use(repo, url string) (dir string, release func()) {
 	}
 	m.users++
 	return dir, sync.OnceFunc(func() { c.release(name, dir) })
+}
+
+// folder is the name of the folder of a repo's mirror.
+func folder(repo, url string) string {
+	sum := sha256.Sum256([]byte(repo + "\x00" + url))
+	return hex.EncodeToString(sum[:16]) + ".git"
 }
 
 func (c *Cache) release(name, dir string) {

@@ -101,3 +101,39 @@ func TestOpen(t *testing.T) {
 		t.Error("mirrors of an earlier process do not count")
 	}
 }
+
+// TestSweep: what is not desired goes, unless it is used or came meanwhile.
+func TestSweep(t *testing.T) {
+	c := open(t, t.TempDir(), 1<<20)
+	dirs := map[string]string{}
+	for _, name := range []string{"kept", "deleted", "moved", "used", "again"} {
+		dir, release := c.Use(name, "u")
+		dirs[name] = dir
+		fill(t, dir, 10)
+		release()
+	}
+	_, releaseUsed := c.Use("used", "u")
+	s := c.Sweep()
+	s.Keep("kept", "u")
+	s.Keep("moved", "elsewhere")
+	_, releaseAgain := c.Use("again", "u")
+	releaseAgain()
+	dir, release := c.Use("new", "u")
+	dirs["new"] = dir
+	fill(t, dir, 10)
+	release()
+	removed, err := s.Remove()
+	if err != nil || removed != 2 {
+		t.Errorf("removed %d, %v", removed, err)
+	}
+	for name, dir := range dirs {
+		if want := name != "deleted" && name != "moved"; there(dir) != want {
+			t.Errorf("%s is there: %v", name, !want)
+		}
+	}
+	releaseUsed()
+	s = c.Sweep()
+	if removed, err = s.Remove(); err != nil || removed != 4 {
+		t.Errorf("nothing is desired: removed %d, %v", removed, err)
+	}
+}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 	"go.uber.org/goleak"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -23,8 +25,16 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // noted is a queue that only notes what is put into it.
 type noted struct {
-	jobs []queue.Job
-	err  error
+	jobs    []queue.Job
+	letters map[string]queue.DeadLetter
+	err     error
+}
+
+func (n *noted) DeadLetter(_ context.Context, repo string) (queue.DeadLetter, error) {
+	if letter, ok := n.letters[repo]; ok {
+		return letter, nil
+	}
+	return queue.DeadLetter{}, queue.ErrNoLetter
 }
 
 func (n *noted) Publish(_ context.Context, job queue.Job) error {
@@ -52,8 +62,12 @@ func newReconciler(t *testing.T) (*Reconciler, *noted) {
 	}
 	t.Cleanup(func() { e.Close() })
 	q := &noted{}
+	metrics, err := NewMetrics(prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
 	return &Reconciler{
-		Store: catalog.New(e.Client(), ""), Queue: q, Every: time.Minute, RetryFailed: time.Hour, Log: slog.New(slog.DiscardHandler),
+		Store: catalog.New(e.Client(), ""), Queue: q, Every: time.Minute, RetryFailed: time.Hour, Metrics: metrics, Log: slog.New(slog.DiscardHandler),
 	}, q
 }
 
@@ -114,6 +128,115 @@ func TestPass(t *testing.T) {
 	q.err = nil
 	q.take()
 	pass(24*time.Hour+time.Second, "failed:1") // what could not be enqueued is tried at once
+}
+
+// TestFailuresBackOff: a request that fails again and again is tried less and less
+// often, whoever leads.
+func TestFailuresBackOff(t *testing.T) {
+	r, q := newReconciler(t)
+	start := time.Now()
+	if _, _, err := r.Store.PutDesired(t.Context(), &catalogv1.Desired{Name: "bad", RequestedAt: timestamppb.New(start)}); err != nil {
+		t.Fatal(err)
+	}
+	at := start
+	for i, hours := range []int{1, 2, 4, 8, 16, 24, 24} {
+		want := time.Duration(hours) * time.Hour
+		err := r.Store.PutStatus(t.Context(), "bad", &catalogv1.Status{
+			State: ingestv1.State_STATE_FAILED, Epoch: 1, UpdatedAt: timestamppb.New(at),
+		}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			after time.Duration
+			jobs  int
+		}{{want - time.Minute, 0}, {want, 1}} {
+			r.pending = nil // another one leads
+			if err := r.Pass(t.Context(), at.Add(c.after)); err != nil {
+				t.Fatal(err)
+			}
+			if jobs := q.take(); len(jobs) != c.jobs {
+				t.Errorf("failure %d, after %v: enqueued %v", i+1, c.after, jobs)
+			}
+		}
+		at = at.Add(want)
+	}
+}
+
+// TestPoison: a job that no worker survived has a dead letter and no status that
+// says so. It becomes a failure like others.
+func TestPoison(t *testing.T) {
+	r, q := newReconciler(t)
+	start := time.Now().Truncate(time.Second)
+	put := func() {
+		if _, _, err := r.Store.PutDesired(t.Context(), &catalogv1.Desired{Name: "poison", RequestedAt: timestamppb.New(start)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put()
+	err := r.Store.PutStatus(t.Context(), "poison", &catalogv1.Status{
+		State: ingestv1.State_STATE_BUILDING, Epoch: 1, UpdatedAt: timestamppb.New(start),
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.letters = map[string]queue.DeadLetter{"poison": {Job: queue.Job{Repo: "poison", Epoch: 1}, Reason: "no worker lived", Time: start.Add(time.Minute)}}
+	pass := func(after time.Duration, want ...string) {
+		t.Helper()
+		if err := r.Pass(t.Context(), start.Add(after)); err != nil {
+			t.Fatal(err)
+		}
+		if got := q.take(); !slices.Equal(got, want) {
+			t.Errorf("after %v: enqueued %v, want %v", after, got, want)
+		}
+	}
+	pass(2 * time.Minute)
+	status, err := r.Store.GetStatus(t.Context(), "poison")
+	if err != nil || status.Record.GetState() != ingestv1.State_STATE_FAILED || status.Record.GetReason() != "no worker lived" || status.Record.GetFailures() != 1 {
+		t.Errorf("status %v, %v", status.Record, err)
+	}
+	pass(10 * time.Minute)
+	pass(2*time.Hour, "poison:1")
+	put() // the letter is of an earlier request
+	pass(3*time.Hour, "poison:2")
+}
+
+// TestManyRepos: only those without a root are enqueued.
+func TestManyRepos(t *testing.T) {
+	r, q := newReconciler(t)
+	start := time.Now()
+	var want []string
+	for i := range 40 {
+		name := fmt.Sprintf("r/%02d", i)
+		if _, _, err := r.Store.PutDesired(t.Context(), &catalogv1.Desired{Name: name, RequestedAt: timestamppb.New(start)}); err != nil {
+			t.Fatal(err)
+		}
+		if i%3 == 1 {
+			publish(t, r.Store, name)
+		} else {
+			want = append(want, name+":1")
+		}
+	}
+	if err := r.Pass(t.Context(), start.Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if got := q.take(); !slices.Equal(got, want) {
+		t.Errorf("enqueued %v, want %v", got, want)
+	}
+	// 13 are published; the others wait for an hour.
+	lag := &dto.Metric{}
+	collected := make(chan prometheus.Metric, 1)
+	r.Metrics.lags.Collect(collected)
+	if err := (<-collected).Write(lag); err != nil {
+		t.Fatal(err)
+	}
+	within := map[float64]uint64{}
+	for _, b := range lag.GetHistogram().GetBucket() {
+		within[b.GetUpperBound()] = b.GetCumulativeCount()
+	}
+	if h := lag.GetHistogram(); h.GetSampleCount() != 40 || within[1800] != 13 || within[3600] != 40 || h.GetSampleSum() != 27*3600 {
+		t.Errorf("lags %v", h)
+	}
 }
 
 func publish(t *testing.T, store *catalog.Store, name string) {

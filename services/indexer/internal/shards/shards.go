@@ -1,11 +1,10 @@
 // Package shards turns the documents of a repo into shard objects in the
 // bucket: it builds one shard after the other in a temporary file and uploads
-// each, by the name that its digest gives it.
+// each, by the name that its digest and the job's fencing token give it.
 package shards
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +14,7 @@ import (
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/internal/bucket"
+	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/source"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
@@ -42,6 +42,8 @@ func (e *BuildError) Unwrap() error { return e.Err }
 // Builder makes shards. It is safe for concurrent use.
 type Builder struct {
 	Bucket bucket.Bucket
+	// Fence is the fencing token of the lease that the shards are made under.
+	Fence int64
 	// TempDir is where shards are written before their upload.
 	TempDir string
 	Options build.Options
@@ -53,6 +55,9 @@ type Builder struct {
 // Result is what became of the documents.
 type Result struct {
 	Shards []*catalogv1.ShardRef
+	// Kept are shards of the generation before that stay beside them: it is for
+	// whoever builds on those.
+	Kept []*catalogv1.ShardRef
 	// Documents counts all, Skipped those found by name only.
 	Documents, Skipped uint64
 	// ContentBytes are those of distinct contents in each shard.
@@ -61,7 +66,7 @@ type Result struct {
 
 // Build writes all documents of src into shards of repo and uploads them. There
 // is at least one shard, also without documents. What was uploaded before an
-// error stays: the next try finds it by its digest, or nobody ever names it.
+// error stays until it is collected as garbage: nobody ever names it.
 func (b *Builder) Build(ctx context.Context, repo docstore.Repo, src source.Source) (Result, error) {
 	run := &run{Builder: b, repo: repo}
 	defer run.discard()
@@ -142,9 +147,10 @@ func (r *run) finish(ctx context.Context) error {
 		return r.blame(err)
 	}
 	ref := &catalogv1.ShardRef{
-		Digest: built.SHA256[:], Key: Key(built.SHA256), SizeBytes: uint64(built.Size),
+		Digest: built.SHA256[:], Key: catalog.ShardKey(r.Fence, built.SHA256), SizeBytes: uint64(built.Size),
 		FormatVersion: format.WriterVersion, Documents: built.Documents,
 		ContentBytes: built.ContentBytes, Languages: built.Languages,
+		LiveDocuments: built.Documents, LiveContentBytes: built.ContentBytes, LiveSkippedDocuments: built.Skipped,
 	}
 	if err := r.upload(ctx, ref, built); err != nil {
 		return err
@@ -156,8 +162,8 @@ func (r *run) finish(ctx context.Context) error {
 	return nil
 }
 
-// upload puts the finished file under its digest. One that is there already is
-// the same, byte for byte.
+// upload puts the finished file into the bucket. An object that is there already
+// was put by an earlier attempt of this very call: no other job has the fence.
 func (r *run) upload(ctx context.Context, ref *catalogv1.ShardRef, built build.Result) error {
 	if _, err := r.file.Seek(0, io.SeekStart); err != nil {
 		return &StoreError{fmt.Errorf("reading a shard for upload: %w", err)}
@@ -203,9 +209,4 @@ func (s *sink) Write(p []byte) (int, error) {
 		s.err = err
 	}
 	return n, err
-}
-
-// Key is the bucket's key of a shard.
-func Key(digest [32]byte) string {
-	return "shards/" + hex.EncodeToString(digest[:]) + ".trawl"
 }

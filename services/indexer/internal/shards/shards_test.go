@@ -1,6 +1,7 @@
 package shards
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -55,7 +56,7 @@ func documents(n int) []source.Document {
 
 func newBuilder(t *testing.T) (*Builder, *bucket.Memory) {
 	b := bucket.NewMemory(1 << 30)
-	return &Builder{Bucket: b, TempDir: t.TempDir(), Options: build.Options{MaxSourceBytes: 100}}, b
+	return &Builder{Bucket: b, Fence: 7, TempDir: t.TempDir(), Options: build.Options{MaxSourceBytes: 100}}, b
 }
 
 var testRepo = docstore.Repo{Name: "r", Branches: []docstore.Branch{{Name: "main"}}}
@@ -106,6 +107,11 @@ func TestBuild(t *testing.T) {
 	again, err := b.Build(t.Context(), testRepo, &listed{docs: documents(11)})
 	if err != nil || again.Shards[0].GetKey() != result.Shards[0].GetKey() {
 		t.Errorf("the same documents make another shard: %v, %v", again.Shards, err)
+	}
+	b.Fence++
+	other, err := b.Build(t.Context(), testRepo, &listed{docs: documents(11)})
+	if err != nil || !bytes.Equal(other.Shards[0].GetDigest(), result.Shards[0].GetDigest()) || other.Shards[0].GetKey() == result.Shards[0].GetKey() {
+		t.Errorf("two jobs share an object: %v, %v", other.Shards, err)
 	}
 }
 

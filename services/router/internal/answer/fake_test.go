@@ -2,6 +2,7 @@ package answer_test
 
 import (
 	"context"
+	"log/slog"
 	"net"
 	"slices"
 	"strings"
@@ -35,14 +36,18 @@ type searcher struct {
 	id   string
 	addr string
 
-	mu     sync.Mutex
-	files  map[searchwire.Digest][]*searchv1.FileMatch
-	repos  map[searchwire.Digest][]*searchv1.RepoEntry
-	lacks  map[searchwire.Digest]searchv1.UncoveredReason
-	fails  error
-	hangs  bool
+	mu    sync.Mutex
+	files map[searchwire.Digest][]*searchv1.FileMatch
+	repos map[searchwire.Digest][]*searchv1.RepoEntry
+	lacks map[searchwire.Digest]searchv1.UncoveredReason
+	fails error
+	hangs bool
+	// dies names the query at which the searcher's process ends.
+	dies   string
+	end    func()
 	listed []*searchv1.ListRequest
 	asked  []*searchv1.SearchRequest
+	gets   int
 }
 
 func (s *searcher) trouble(ctx context.Context) error {
@@ -56,7 +61,8 @@ func (s *searcher) trouble(ctx context.Context) error {
 	return fails
 }
 
-// each calls do for every planned shard that is held, and accounts for all.
+// each calls do for every planned shard that is held, or searched in part until
+// the time is over, and accounts for all.
 func (s *searcher) each(p *searchv1.Plan, do func(searchwire.Digest, []string)) *searchv1.Coverage {
 	var shards []searchwire.Shard
 	for _, planned := range p.Shards {
@@ -66,9 +72,12 @@ func (s *searcher) each(p *searchv1.Plan, do func(searchwire.Digest, []string)) 
 	for _, planned := range shards {
 		if reason := s.lacks[planned.Digest]; reason != 0 {
 			account.Uncovered(planned.Digest, reason, "lacks it")
-			continue
+			if reason != reasonDeadline {
+				continue
+			}
+		} else {
+			account.Searched(planned.Digest)
 		}
-		account.Searched(planned.Digest)
 		do(planned.Digest, planned.Repos)
 	}
 	return account.Coverage()
@@ -77,6 +86,11 @@ func (s *searcher) each(p *searchv1.Plan, do func(searchwire.Digest, []string)) 
 func (s *searcher) Search(ctx context.Context, req *searchv1.SearchRequest) (*searchv1.SearchResponse, error) {
 	if err := s.trouble(ctx); err != nil {
 		return nil, err
+	}
+	if req.Query != "" && req.Query == s.dies {
+		s.end()
+		<-ctx.Done()
+		return nil, ctx.Err()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,6 +136,7 @@ func (s *searcher) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.gets++
 	var found *searchv1.GetFileResponse
 	c := s.each(req.Plan, func(d searchwire.Digest, repos []string) {
 		for _, f := range s.files[d] {
@@ -145,6 +160,7 @@ func inOrder(a, b *searchv1.FileMatch) int {
 
 // cluster is a router's service over searchers of a test.
 type cluster struct {
+	shares fanout.Shares
 	*answer.Service
 	searchers []*searcher
 	conns     *fanout.Conns
@@ -178,9 +194,9 @@ func (c *cluster) Client(address string) (searchv1.SearchServiceClient, error) {
 // start serves n searchers and makes a service that asks them.
 func start(tb testing.TB, n int, change func(*cluster)) *cluster {
 	tb.Helper()
-	c := &cluster{cfg: answer.Config{
+	c := &cluster{shares: fanout.Shares{Hedges: 0.1, Retries: 0.2}, cfg: answer.Config{
 		Budget: answer.Budget{Default: 10 * time.Second, Most: 20 * time.Second},
-		Limits: answer.Limits{MaxFiles: 1000, MaxBytes: 1 << 20},
+		Limits: answer.Limits{MaxFiles: 1000, MaxBytes: 1 << 20}, MaxQueries: 1000,
 	}}
 	c.conns = fanout.NewConns(func(addr string) (*grpc.ClientConn, error) {
 		return grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -200,11 +216,16 @@ func start(tb testing.TB, n int, change func(*cluster)) *cluster {
 	if c.layout == nil {
 		c.layoutOf(tb)
 	}
+	reached, err := fanout.NewMetrics(prometheus.NewRegistry())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	c.cfg.Peers = fanout.NewPeers(c.shares, c.conns.Ping, reached, slog.New(slog.DiscardHandler))
 	metrics, err := answer.NewMetrics(prometheus.NewRegistry())
 	if err != nil {
 		tb.Fatal(err)
 	}
-	c.Service = answer.New(c.cfg, c, c, noop.NewTracerProvider().Tracer(""), metrics)
+	c.Service = answer.New(c.cfg, c, c, noop.NewTracerProvider().Tracer(""), metrics, slog.New(slog.DiscardHandler))
 	return c
 }
 
@@ -218,7 +239,9 @@ func (s *searcher) serve(tb testing.TB) {
 	searchv1.RegisterSearchServiceServer(srv, s)
 	var serving sync.WaitGroup
 	serving.Go(func() { srv.Serve(ln) })
-	tb.Cleanup(func() { srv.Stop(); serving.Wait() })
+	var ending sync.WaitGroup
+	s.end = func() { ending.Go(srv.Stop) }
+	tb.Cleanup(func() { srv.Stop(); serving.Wait(); ending.Wait() })
 	s.addr = ln.Addr().String()
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -12,18 +11,26 @@ import (
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/searchwire"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+	"github.com/trawl-search/trawl/services/router/internal/admission"
+	"github.com/trawl-search/trawl/services/router/internal/fanout"
 	"github.com/trawl-search/trawl/services/router/internal/plan"
 )
 
 // GetFile implements searchv1.SearchServiceServer. It asks all shards of the
 // repo at once: roots do not tell which of them holds a path.
 func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (resp *searchv1.GetFileResponse, err error) {
-	defer func(start time.Time) { s.metrics.observe("get_file", start, nil, err) }(s.metrics.begin())
+	start := s.metrics.begin()
+	defer func() { s.metrics.observe("get_file", start, nil, err) }()
 	if err := refusePlan(req.Plan); err != nil {
 		return nil, err
 	}
-	_, asking, cancel := s.cfg.Budget.split(ctx)
+	whole, asking, cancel := s.cfg.Budget.split(ctx)
 	defer cancel()
+	turn, err := s.admit(whole, start, admission.Interactive)
+	if err != nil {
+		return nil, err
+	}
+	defer turn.end()
 	layout, err := s.layouts.At(asking, req.Consistency, 0)
 	if err != nil {
 		return nil, err
@@ -31,14 +38,17 @@ func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (re
 	if _, ok := layout.Root(req.Repo); !ok {
 		return nil, searchwire.FieldError(codes.NotFound, "repo", fmt.Sprintf("no repo %q is published", req.Repo))
 	}
-	if resp, err = s.findFile(asking, req, layout); err != nil {
+	if resp, err = s.findFile(asking, turn, req, layout); err != nil {
 		return nil, err
+	}
+	if len(resp.Branches) > 0 {
+		resp.Commit = layout.Commit(req.Repo, resp.Branches[0], resp.Commit)
 	}
 	resp.RevisionToken = catalog.EncodeToken(layout.Revision)
 	return resp, nil
 }
 
-func (s *Service) findFile(ctx context.Context, req *searchv1.GetFileRequest, layout *plan.Layout) (*searchv1.GetFileResponse, error) {
+func (s *Service) findFile(ctx context.Context, turn *turn, req *searchv1.GetFileRequest, layout *plan.Layout) (*searchv1.GetFileResponse, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	shards := layout.ShardsOf(req.Repo)
@@ -47,7 +57,7 @@ func (s *Service) findFile(ctx context.Context, req *searchv1.GetFileRequest, la
 	var asked sync.WaitGroup
 	for i, shard := range shards {
 		asked.Go(func() {
-			resp, err := s.fileIn(ctx, req, layout.Revision, shard)
+			resp, err := s.fileIn(ctx, turn, req, layout.Revision, shard)
 			if err != nil {
 				missed[i] = err
 				return
@@ -75,38 +85,52 @@ func missing(req *searchv1.GetFileRequest, missed []error) error {
 	return searchwire.FieldError(codes.NotFound, "path", fmt.Sprintf("no file %q in %s on branch %q", req.Path, req.Repo, req.Branch))
 }
 
-// fileIn asks the searchers of one shard, one after the other, for as long as
-// they cannot tell.
-func (s *Service) fileIn(ctx context.Context, req *searchv1.GetFileRequest, revision int64, shard searchwire.Shard) (*searchv1.GetFileResponse, error) {
+// fileIn asks the searchers of one shard until one can tell.
+func (s *Service) fileIn(ctx context.Context, turn *turn, req *searchv1.GetFileRequest, revision int64, shard searchwire.Shard) (found *searchv1.GetFileResponse, err error) {
 	asked := &searchv1.GetFileRequest{
 		Repo: req.Repo, Path: req.Path, Branch: req.Branch,
 		Plan: &searchv1.Plan{
 			Revision: revision,
-			Shards:   []*searchv1.PlannedShard{{Digest: shard.Digest[:], Repos: shard.Repos}},
+			Shards:   []*searchv1.PlannedShard{shard.Planned()},
 		},
 	}
-	err := status.Error(codes.Unavailable, "no searcher is live")
-	pause, started := s.cfg.Policy.Pause, time.Now()
-	for {
-		for _, target := range s.searchers.Candidates(shard.Digest) {
-			client, dialErr := s.searchers.Client(target.Address)
-			if dialErr != nil {
-				err = status.Error(codes.Unavailable, dialErr.Error())
-				continue
-			}
-			var resp *searchv1.GetFileResponse
-			if resp, err = client.GetFile(ctx, asked); err == nil || status.Code(err) == codes.NotFound || ctx.Err() != nil {
-				return resp, err
-			}
-		}
-		if status.Code(err) != codes.Unavailable || time.Since(started)+pause > s.cfg.Policy.CoverWait {
-			return nil, err
-		}
-		select {
-		case <-time.After(pause):
-			pause = min(2*pause, 10*s.cfg.Policy.Pause)
-		case <-ctx.Done():
-			return nil, err
-		}
+	call := func(ctx context.Context, c searchv1.SearchServiceClient, _ []searchwire.Shard, h *hearing) (fanout.Reply[*searchv1.GetFileResponse], error) {
+		resp, err := c.GetFile(ctx, asked, h.options()...)
+		coverage, err := fileCoverage(shard, err, h)
+		return fanout.Reply[*searchv1.GetFileResponse]{Value: resp, Coverage: coverage}, err
 	}
+	shards := []searchwire.Shard{shard}
+	account := searchwire.NewAccount(shards)
+	query := fingerprintOf("file", req.Repo+"\x00"+string(req.Path), 0)
+	fanout.Scatter(ctx, s.fanout, shards, account, calling(s, turn, query, call), func(resp *searchv1.GetFileResponse) { found = resp })
+	coverage := account.Coverage()
+	if err := turn.judge(coverage); err != nil {
+		return nil, err
+	}
+	switch {
+	case coverage.NotReached > 0:
+		return nil, status.Error(codes.DeadlineExceeded, coverage.Uncovered[0].Message)
+	case coverage.Failed > 0:
+		return nil, status.Error(codes.Unavailable, coverage.Uncovered[0].Message)
+	case found == nil:
+		return nil, status.Error(codes.NotFound, "no such file in this shard")
+	}
+	return found, nil
+}
+
+// fileCoverage puts the end of a searcher's GetFile in terms of coverage: the
+// shard was searched, or could not be read there. What is left is an error of
+// the call.
+func fileCoverage(shard searchwire.Shard, err error, h *hearing) (*searchv1.Coverage, error) {
+	account := searchwire.NewAccount([]searchwire.Shard{shard})
+	code := status.Code(err)
+	switch {
+	case code == codes.OK || code == codes.NotFound:
+		account.Searched(shard.Digest)
+	case code == codes.Unavailable && h.answered():
+		account.Uncovered(shard.Digest, searchv1.UncoveredReason_UNCOVERED_REASON_NOT_COVERED, status.Convert(err).Message())
+	default:
+		return nil, err
+	}
+	return account.Coverage(), nil
 }

@@ -3,6 +3,7 @@ package answer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -23,6 +24,7 @@ import (
 // one generation.
 type inquiry struct {
 	service *Service
+	turn    *turn
 	text    string
 	version uint32
 	// tree has every type:repo resolved after begin.
@@ -32,15 +34,20 @@ type inquiry struct {
 	account  *searchwire.Account
 	// wanted are the shards that the tree can match in.
 	wanted []searchwire.Shard
+	// answered says that some searcher took part since begin.
+	answered bool
 }
 
 // begin parses, waits for roots and plans; it asks searchers where the query
 // has a type:repo.
-func (s *Service) begin(ctx context.Context, text string, version uint32, want *searchv1.Consistency, atLeast int64) (*inquiry, error) {
+func (s *Service) begin(ctx context.Context, turn *turn, text string, version uint32, want *searchv1.Consistency, atLeast int64) (*inquiry, error) {
 	ctx, span := s.tracer.Start(ctx, "plan")
 	defer span.End()
 	tree, err := searchwire.Parse(text, version)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.quarantine.check(fingerprintOf("query", text, version)); err != nil {
 		return nil, err
 	}
 	layout, err := s.layouts.At(ctx, want, atLeast)
@@ -48,18 +55,21 @@ func (s *Service) begin(ctx context.Context, text string, version uint32, want *
 		return nil, err
 	}
 	q := &inquiry{
-		service: s, text: text, version: version, layout: layout,
+		service: s, turn: turn, text: text, version: version, layout: layout,
 		account: searchwire.NewAccount(layout.All()),
 	}
 	if q.tree, err = query.ResolveRepos(tree, func(child query.Q) ([]string, error) { return q.resolve(ctx, child) }); err != nil {
 		return nil, callError(ctx, "resolve type:repo", err)
 	}
+	q.answered = false
 	if q.wanted, err = q.selectShards(q.tree); err != nil {
 		return nil, err
 	}
 	span.SetAttributes(attribute.Int64("trawl.revision", layout.Revision), attribute.Int("trawl.shards", len(q.wanted)))
 	return q, nil
 }
+
+func (q *inquiry) fingerprint() fingerprint { return fingerprintOf("query", q.text, q.version) }
 
 // selectShards accounts for the pruned ones.
 func (q *inquiry) selectShards(tree query.Q) ([]searchwire.Shard, error) {
@@ -93,10 +103,10 @@ func (q *inquiry) resolve(ctx context.Context, child query.Q) ([]string, error) 
 // list asks for the repos that match in the shards: for the text's next
 // type:repo that is not resolved or, when all are, for the whole text.
 func (q *inquiry) list(ctx context.Context, span, text string, shards []searchwire.Shard, maxSkipped uint32) (entries []*searchv1.RepoEntry) {
-	call := func(ctx context.Context, c searchv1.SearchServiceClient, shards []searchwire.Shard) (fanout.Reply[[]*searchv1.RepoEntry], error) {
+	call := func(ctx context.Context, c searchv1.SearchServiceClient, shards []searchwire.Shard, h *hearing) (fanout.Reply[[]*searchv1.RepoEntry], error) {
 		r, err := c.List(ctx, &searchv1.ListRequest{
 			Query: text, SyntaxVersion: q.version, MaxSkippedFiles: maxSkipped, Plan: q.plan(text, shards, nil),
-		})
+		}, h.options()...)
 		return fanout.Reply[[]*searchv1.RepoEntry]{Value: r.GetRepos(), Coverage: r.GetCoverage()}, err
 	}
 	ask(ctx, q, span, shards, call, func(e []*searchv1.RepoEntry) { entries = append(entries, e...) })
@@ -109,7 +119,7 @@ func (q *inquiry) plan(text string, shards []searchwire.Shard, after *shard.Key)
 	p := &searchv1.Plan{Revision: q.layout.Revision}
 	here := make(map[string]bool)
 	for _, s := range shards {
-		p.Shards = append(p.Shards, &searchv1.PlannedShard{Digest: s.Digest[:], Repos: s.Repos})
+		p.Shards = append(p.Shards, s.Planned())
 		for _, name := range s.Repos {
 			here[name] = true
 		}
@@ -136,21 +146,43 @@ func within(names []string, set map[string]bool) (kept []string) {
 }
 
 // ask scatters one round of calls over the searchers.
-func ask[R any](
-	ctx context.Context, q *inquiry, name string, shards []searchwire.Shard,
-	call func(context.Context, searchv1.SearchServiceClient, []searchwire.Shard) (fanout.Reply[R], error), accept func(R),
-) {
+func ask[R any](ctx context.Context, q *inquiry, name string, shards []searchwire.Shard, call callSearcher[R], accept func(R)) {
 	ctx, span := q.service.tracer.Start(ctx, name, trace.WithAttributes(attribute.Int("trawl.shards", len(shards))))
 	defer span.End()
-	one := func(ctx context.Context, t fanout.Target, shards []searchwire.Shard) (fanout.Reply[R], error) {
-		client, err := q.service.searchers.Client(t.Address)
+	fanout.Scatter(ctx, q.service.fanout, shards, q.account, calling(q.service, q.turn, q.fingerprint(), call), func(r R) {
+		q.answered = true
+		accept(r)
+	})
+}
+
+// callSearcher asks a searcher for some shards.
+type callSearcher[R any] func(context.Context, searchv1.SearchServiceClient, []searchwire.Shard, *hearing) (fanout.Reply[R], error)
+
+// calling finds the client of a searcher for a call, unless the query is in
+// quarantine by now, and sees whether the searcher survives it.
+func calling[R any](s *Service, turn *turn, query fingerprint, call callSearcher[R]) fanout.Call[R] {
+	return func(ctx context.Context, t fanout.Target, shards []searchwire.Shard) (fanout.Reply[R], error) {
+		if err := s.quarantine.check(query); err != nil {
+			return fanout.Reply[R]{}, fmt.Errorf("%w: %w", fanout.ErrNotAsked, err)
+		}
+		client, err := s.searchers.Client(t.Address)
 		if err != nil {
 			return fanout.Reply[R]{}, err
 		}
-		q.service.metrics.calls.Inc()
-		return call(ctx, client, shards)
+		s.metrics.calls.Inc()
+		var h hearing
+		reply, err := call(ctx, client, shards, &h)
+		if h.cutOff(err) {
+			s.quarantine.died(ctx, query, t.ID)
+		}
+		if searchwire.IsOverloaded(err) {
+			turn.refused.Store(true)
+		}
+		if h.disconnected(err) {
+			err = fmt.Errorf("%w: %w", fanout.ErrDisconnected, err)
+		}
+		return reply, err
 	}
-	fanout.Scatter(ctx, q.service.cfg.Policy, shards, q.account, q.service.searchers.Candidates, one, accept)
 }
 
 // callError is the status of an error on the way; what has one keeps it.
@@ -165,13 +197,17 @@ func callError(ctx context.Context, what string, err error) error {
 }
 
 // close ends the inquiry: an error when the caller is gone or must have a
-// complete answer.
+// complete answer, or when every searcher refused. What one of them found in
+// a part of a shard, until the time was over, is an answer.
 func (q *inquiry) close(ctx context.Context, requireComplete bool) (*searchv1.Coverage, error) {
 	if err := ctx.Err(); errors.Is(err, context.Canceled) {
 		return nil, status.FromContextError(err).Err()
 	}
 	c := q.account.Coverage()
 	q.service.metrics.count(c)
+	if err := q.turn.judge(c); err != nil && (requireComplete || !q.answered) {
+		return nil, err
+	}
 	if requireComplete && !c.Complete {
 		return nil, searchwire.Incomplete(c)
 	}

@@ -4,22 +4,28 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/searchwire"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+	"github.com/trawl-search/trawl/services/router/internal/admission"
 )
 
 // List implements searchv1.SearchServiceServer.
 func (s *Service) List(ctx context.Context, req *searchv1.ListRequest) (resp *searchv1.ListResponse, err error) {
-	defer func(start time.Time) { s.metrics.observe("list", start, resp.GetCoverage(), err) }(s.metrics.begin())
+	start := s.metrics.begin()
+	defer func() { s.metrics.observe("list", start, resp.GetCoverage(), err) }()
 	if err := refusePlan(req.Plan); err != nil {
 		return nil, err
 	}
 	whole, asking, cancel := s.cfg.Budget.split(ctx)
 	defer cancel()
-	q, err := s.begin(asking, req.Query, max(req.SyntaxVersion, 1), req.Consistency, 0)
+	turn, err := s.admit(whole, start, admission.Interactive)
+	if err != nil {
+		return nil, err
+	}
+	defer turn.end()
+	q, err := s.begin(asking, turn, req.Query, max(req.SyntaxVersion, 1), req.Consistency, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -67,13 +73,20 @@ func byName(entries []*searchv1.RepoEntry) map[string][]*searchv1.RepoEntry {
 
 // joined names each shard once, with all the repos asked of it.
 func joined(shards []searchwire.Shard) []searchwire.Shard {
-	repos := make(map[searchwire.Digest][]string)
+	byDigest := make(map[searchwire.Digest]*searchwire.Shard)
 	for _, s := range shards {
-		repos[s.Digest] = append(repos[s.Digest], s.Repos...)
+		j := byDigest[s.Digest]
+		if j == nil {
+			j = &searchwire.Shard{Digest: s.Digest, Hidden: make(map[string][]byte)}
+			byDigest[s.Digest] = j
+		}
+		j.Repos = append(j.Repos, s.Repos...)
+		maps.Copy(j.Hidden, s.Hidden)
 	}
-	joined := make([]searchwire.Shard, 0, len(repos))
-	for d, names := range repos {
-		joined = append(joined, searchwire.Shard{Digest: d, Repos: slices.Sorted(slices.Values(names))})
+	joined := make([]searchwire.Shard, 0, len(byDigest))
+	for _, j := range byDigest {
+		slices.Sort(j.Repos)
+		joined = append(joined, *j)
 	}
 	return joined
 }

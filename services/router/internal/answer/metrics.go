@@ -3,13 +3,15 @@ package answer
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/trawl-search/trawl/internal/searchwire"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+	"github.com/trawl-search/trawl/services/router/internal/admission"
 )
 
 // Metrics count how searches end. Every way a shard can end has its counter.
@@ -19,6 +21,9 @@ type Metrics struct {
 	calls   prometheus.Counter
 	// inflight counts the calls that are being answered.
 	inflight prometheus.Gauge
+	// quarantined counts queries that were refused because they kill searchers.
+	quarantined prometheus.Counter
+	admission   *admission.Metrics
 }
 
 // NewMetrics registers the metrics.
@@ -37,11 +42,36 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 		inflight: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "trawl_router_queries_inflight", Help: "Searches that are being answered.",
 		}),
+		quarantined: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "trawl_router_quarantined_total", Help: "Queries that were not run because searchers died of them before.",
+		}),
 	}
-	if err := errors.Join(r.Register(m.latency), r.Register(m.shards), r.Register(m.calls), r.Register(m.inflight)); err != nil {
+	if err := errors.Join(r.Register(m.latency), r.Register(m.shards), r.Register(m.calls), r.Register(m.inflight), r.Register(m.quarantined)); err != nil {
 		return nil, fmt.Errorf("register the metrics of searches: %w", err)
 	}
-	return m, nil
+	m.present()
+	var err error
+	m.admission, err = admission.NewMetrics(r)
+	return m, err
+}
+
+// present makes the series of all label values that are known, so that they are
+// there before they first happen.
+func (m *Metrics) present() {
+	for _, method := range []string{"search", "stream_search", "list", "get_file"} {
+		for _, outcome := range usualOutcomes {
+			m.latency.WithLabelValues(method, outcome)
+		}
+	}
+	for _, outcome := range append(searchwire.ReasonNames(), "searched", "pruned") {
+		m.shards.WithLabelValues(outcome)
+	}
+}
+
+// usualOutcomes are how searches end; other codes come as they happen.
+var usualOutcomes = []string{
+	"complete", "incomplete", codes.InvalidArgument.String(), codes.DeadlineExceeded.String(), codes.Canceled.String(),
+	codes.ResourceExhausted.String(), codes.Unavailable.String(), codes.Internal.String(), codes.Unknown.String(), codes.DataLoss.String(),
 }
 
 // begin counts a call that is being answered; observe, its end.
@@ -66,7 +96,6 @@ func (m *Metrics) count(c *searchv1.Coverage) {
 	m.shards.WithLabelValues("searched").Add(float64(c.Searched))
 	m.shards.WithLabelValues("pruned").Add(float64(c.Pruned))
 	for _, u := range c.Uncovered {
-		name := strings.TrimPrefix(u.Reason.String(), "UNCOVERED_REASON_")
-		m.shards.WithLabelValues(strings.ToLower(name)).Inc()
+		m.shards.WithLabelValues(searchwire.ReasonName(u.Reason)).Inc()
 	}
 }

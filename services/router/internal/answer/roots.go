@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/searchwire"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
@@ -25,23 +27,75 @@ type Roots struct {
 	last atomic.Pointer[grouped]
 }
 
+// grouped is the layout of a snapshot, and of what principals see of it.
 type grouped struct {
 	from   *catalog.Snapshot
 	layout *plan.Layout
+
+	mu sync.Mutex
+	// seen are layouts by the sight of principals.
+	seen map[string]*seen
+}
+
+// seen is a layout that is made once.
+type seen struct {
+	once   sync.Once
+	layout *plan.Layout
+	err    error
+}
+
+// maxSights bounds the layouts that are kept beside that of all repos.
+const maxSights = 256
+
+// by is what a principal sees of the layout.
+func (g *grouped) by(p access.Principal) (*plan.Layout, error) {
+	sight := p.Sight()
+	if sight == "" {
+		return g.layout, nil
+	}
+	g.mu.Lock()
+	s := g.seen[sight]
+	if s == nil {
+		if len(g.seen) >= maxSights {
+			clear(g.seen)
+		}
+		s = &seen{}
+		g.seen[sight] = s
+	}
+	g.mu.Unlock()
+	s.once.Do(func() { s.layout, s.err = g.layout.Only(p.Sees) })
+	return s.layout, s.err
 }
 
 // NewRoots follows the view, which the caller closes.
 func NewRoots(view *catalog.View) *Roots { return &Roots{view: view} }
 
-// At is the layout as recent as the request wants it, and at least as recent as
-// the revision given. It waits for that until ctx ends. Its error is a status.
+// At is the layout of what the caller may see, as recent as the request wants it,
+// and at least as recent as the revision given. It waits for that until ctx ends.
+// Its error is a status.
 func (r *Roots) At(ctx context.Context, want *searchv1.Consistency, atLeast int64) (*plan.Layout, error) {
+	caller, err := access.From(ctx)
+	if err != nil {
+		return nil, status.Error(codes.Unauthenticated, err.Error())
+	}
 	snapshot, err := r.snapshot(ctx, want, atLeast)
 	if err != nil {
 		return nil, err
 	}
+	g, err := r.group(snapshot)
+	if err != nil {
+		return nil, err
+	}
+	layout, err := g.by(caller)
+	if err != nil {
+		return nil, status.Errorf(codes.DataLoss, "choose repos from the roots: %v", err)
+	}
+	return layout, nil
+}
+
+func (r *Roots) group(snapshot *catalog.Snapshot) (*grouped, error) {
 	if g := r.last.Load(); g != nil && g.from == snapshot {
-		return g.layout, nil
+		return g, nil
 	}
 	entries := snapshot.Roots()
 	roots := make([]*catalogv1.Root, len(entries))
@@ -52,8 +106,9 @@ func (r *Roots) At(ctx context.Context, want *searchv1.Consistency, atLeast int6
 	if err != nil {
 		return nil, status.Errorf(codes.DataLoss, "read the roots: %v", err)
 	}
-	r.last.Store(&grouped{snapshot, layout})
-	return layout, nil
+	g := &grouped{from: snapshot, layout: layout, seen: make(map[string]*seen)}
+	r.last.Store(g)
+	return g, nil
 }
 
 func (r *Roots) snapshot(ctx context.Context, want *searchv1.Consistency, atLeast int64) (*catalog.Snapshot, error) {

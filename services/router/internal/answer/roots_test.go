@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/embedded"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
@@ -31,6 +32,7 @@ func TestRootsAreAsRecentAsAsked(t *testing.T) {
 	view := catalog.NewView(t.Context(), store, slog.New(slog.DiscardHandler))
 	defer view.Close()
 	roots := answer.NewRoots(view)
+	anyone := access.With(t.Context(), access.Anyone)
 	linearizable := &searchv1.Consistency{Level: &searchv1.Consistency_Linearizable{Linearizable: true}}
 	bounded := &searchv1.Consistency{Level: &searchv1.Consistency_Bounded{Bounded: durationpb.New(time.Hour)}}
 	for i := range 100 {
@@ -43,7 +45,7 @@ func TestRootsAreAsRecentAsAsked(t *testing.T) {
 		if want == bounded {
 			least = revision // as a page token asks
 		}
-		layout, err := roots.At(t.Context(), want, least)
+		layout, err := roots.At(anyone, want, least)
 		if err != nil || layout.Revision < revision {
 			t.Fatalf("round %d, %v: revision %d, want %d, %v", i, want, layout.Revision, revision, err)
 		}
@@ -53,13 +55,13 @@ func TestRootsAreAsRecentAsAsked(t *testing.T) {
 
 func checkTokens(t *testing.T, roots *answer.Roots) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	ctx, cancel := context.WithTimeout(access.With(t.Context(), access.Anyone), 20*time.Millisecond)
 	defer cancel()
 	level := &searchv1.Consistency_AtLeast{AtLeast: catalog.EncodeToken(1 << 50)}
 	if _, err := roots.At(ctx, &searchv1.Consistency{Level: level}, 0); status.Code(err) != codes.DeadlineExceeded {
 		t.Errorf("a token from the future: %v", err)
 	}
 	level.AtLeast = []byte("none")
-	_, err := roots.At(t.Context(), &searchv1.Consistency{Level: level}, 0)
+	_, err := roots.At(access.With(t.Context(), access.Anyone), &searchv1.Consistency{Level: level}, 0)
 	wantField(t, err, codes.InvalidArgument, "consistency.at_least")
 }

@@ -13,8 +13,10 @@ import (
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/searchwire"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+	"github.com/trawl-search/trawl/services/router/internal/admission"
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
 	"github.com/trawl-search/trawl/services/router/internal/page"
+	"github.com/trawl-search/trawl/services/router/internal/plan"
 )
 
 // Search implements searchv1.SearchServiceServer.
@@ -27,7 +29,12 @@ func (s *Service) Search(ctx context.Context, req *searchv1.SearchRequest) (resp
 	if err != nil {
 		return nil, err
 	}
-	q, err := s.begin(asking, req.Query, p.options.SyntaxVersion, p.options.Consistency, p.atLeast)
+	turn, err := s.admit(whole, start, admission.Interactive)
+	if err != nil {
+		return nil, err
+	}
+	defer turn.end()
+	q, err := s.begin(asking, turn, req.Query, p.options.SyntaxVersion, p.options.Consistency, p.atLeast)
 	if err != nil {
 		return nil, err
 	}
@@ -45,19 +52,26 @@ func (s *Service) Search(ctx context.Context, req *searchv1.SearchRequest) (resp
 	if resp.Files, resp.NextPageToken, err = p.cut(lists, q.layout.Revision); err != nil {
 		return nil, err
 	}
-	p.finish(start)
+	p.finish(start, q.layout)
 	return resp, nil
 }
 
 // search asks for the page in all wanted shards.
 func (q *inquiry) search(ctx context.Context, p *searchPage, accept func(*searchv1.SearchResponse)) {
-	call := func(ctx context.Context, c searchv1.SearchServiceClient, shards []searchwire.Shard) (fanout.Reply[*searchv1.SearchResponse], error) {
+	call := func(ctx context.Context, c searchv1.SearchServiceClient, shards []searchwire.Shard, h *hearing) (fanout.Reply[*searchv1.SearchResponse], error) {
 		r, err := c.Search(ctx, &searchv1.SearchRequest{
 			Query: q.text, Options: p.perSearcher(), Plan: q.plan(q.text, shards, p.after),
-		})
+		}, h.options()...)
 		return fanout.Reply[*searchv1.SearchResponse]{Value: r, Coverage: r.GetCoverage()}, err
 	}
-	ask(ctx, q, "fan out", q.wanted, call, accept)
+	ask(ctx, q, "fan out", q.wanted, call, func(r *searchv1.SearchResponse) {
+		for _, f := range r.Files {
+			if len(f.Branches) > 0 {
+				f.Commit = q.layout.Commit(f.Repo, f.Branches[0], f.Commit)
+			}
+		}
+		accept(r)
+	})
 }
 
 // searchPage is the page of an answer that a request asks for.
@@ -126,6 +140,11 @@ func (p *searchPage) endAt(files []*searchv1.FileMatch, revision int64) (kept []
 	return kept, next
 }
 
-func (p *searchPage) finish(start time.Time) {
+// finish ends the statistics. In a shard that the caller sees a part of, what was
+// looked at depends on the rest of it too, and is not told.
+func (p *searchPage) finish(start time.Time, layout *plan.Layout) {
+	if s := p.statistics; layout.Partial {
+		s.FilesConsidered, s.BytesDecoded, s.UnitsDecoded, s.PostingListsRead, s.ShardsScanned = 0, 0, 0, 0, 0
+	}
 	p.statistics.Duration = durationpb.New(time.Since(start))
 }

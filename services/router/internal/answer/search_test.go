@@ -159,6 +159,33 @@ func TestHungSearcher(t *testing.T) {
 	}
 }
 
+// TestRefusedInPart: when some searchers have no room for a query, what the others
+// found is its answer, though none came to the end of a shard; when all refuse, the
+// caller is told to come back.
+func TestRefusedInPart(t *testing.T) {
+	c := start(t, 2, func(c *cluster) {
+		c.places = map[searchwire.Digest][]int{d(1): {0}, d(2): {1}}
+		c.searchers[0].files[d(1)] = []*searchv1.FileMatch{file("r", "a", 1)}
+		c.searchers[1].files[d(2)] = []*searchv1.FileMatch{file("r", "b", 1)}
+		c.searchers[0].lacks[d(1)] = reasonDeadline
+		c.searchers[1].fails = searchwire.Overloaded("too much to do", time.Second)
+	})
+	resp, err := c.Search(t.Context(), &searchv1.SearchRequest{Query: "q"})
+	if err != nil || len(resp.Files) != 1 || resp.Coverage.Complete || len(resp.Coverage.Uncovered) != 2 {
+		t.Errorf("one refused: %v, %v", resp, err)
+	}
+	_, err = c.Search(t.Context(), &searchv1.SearchRequest{Query: "q", Options: &searchv1.SearchOptions{RequireComplete: true}})
+	if !searchwire.IsOverloaded(err) {
+		t.Errorf("require_complete: %v", err)
+	}
+	c.searchers[0].mu.Lock()
+	c.searchers[0].fails = searchwire.Overloaded("too much to do", time.Second)
+	c.searchers[0].mu.Unlock()
+	if _, err = c.Search(t.Context(), &searchv1.SearchRequest{Query: "q"}); !searchwire.IsOverloaded(err) {
+		t.Errorf("all refused: %v", err)
+	}
+}
+
 func TestFailOver(t *testing.T) {
 	files := []*searchv1.FileMatch{file("r", "a", 1), file("r", "b", 2)}
 	for name, breaks := range map[string]func(*searcher){

@@ -4,12 +4,14 @@ package answer
 
 import (
 	"context"
+	"log/slog"
 
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc/codes"
 
 	"github.com/trawl-search/trawl/internal/searchwire"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+	"github.com/trawl-search/trawl/services/router/internal/admission"
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
 	"github.com/trawl-search/trawl/services/router/internal/plan"
 )
@@ -17,7 +19,8 @@ import (
 // Layouts gives the layout of the roots that a request must be answered from.
 type Layouts interface {
 	// At waits, at most until ctx ends, for roots as recent as wanted and at
-	// least of the revision given. Its error is a status.
+	// least of the revision given, less what the caller may not see. Its error is
+	// a status.
 	At(ctx context.Context, want *searchv1.Consistency, atLeast int64) (*plan.Layout, error)
 }
 
@@ -41,6 +44,10 @@ type Config struct {
 	Budget Budget
 	Limits Limits
 	Policy fanout.Policy
+	// MaxQueries is the most that are answered at once.
+	MaxQueries int
+	// Peers is what is learned of the searchers; the caller forgets those that left.
+	Peers *fanout.Peers
 }
 
 // Service is the search service of a router. It is safe for concurrent use.
@@ -49,13 +56,22 @@ type Service struct {
 	cfg       Config
 	layouts   Layouts
 	searchers Searchers
-	tracer    trace.Tracer
-	metrics   *Metrics
+	fanout    fanout.Fanout
+	// quarantine is shared by all sessions.
+	quarantine *quarantine
+	limiter    *admission.Limiter
+	tracer     trace.Tracer
+	metrics    *Metrics
 }
 
 // New makes a service.
-func New(cfg Config, layouts Layouts, searchers Searchers, tracer trace.Tracer, metrics *Metrics) *Service {
-	return &Service{cfg: cfg, layouts: layouts, searchers: searchers, tracer: tracer, metrics: metrics}
+func New(cfg Config, layouts Layouts, searchers Searchers, tracer trace.Tracer, metrics *Metrics, log *slog.Logger) *Service {
+	return &Service{
+		cfg: cfg, layouts: layouts, searchers: searchers, tracer: tracer, metrics: metrics,
+		fanout:     fanout.Fanout{Policy: cfg.Policy, Peers: cfg.Peers, Candidates: searchers.Candidates},
+		quarantine: newQuarantine(metrics, log),
+		limiter:    admission.NewLimiter(cfg.MaxQueries, metrics.admission),
+	}
 }
 
 // refusePlan holds plans to where they belong: between router and searcher.

@@ -9,6 +9,7 @@ import (
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/searchwire"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+	"github.com/trawl-search/trawl/services/router/internal/admission"
 )
 
 // StreamSearch implements searchv1.SearchServiceServer. Without max_files it
@@ -30,7 +31,12 @@ func (s *Service) StreamSearch(req *searchv1.StreamSearchRequest, stream grpc.Se
 	if err != nil {
 		return err
 	}
-	q, err := s.begin(asking, search.Query, p.options.SyntaxVersion, p.options.Consistency, p.atLeast)
+	turn, err := s.admit(whole, start, streamClass(p.options.Mode))
+	if err != nil {
+		return err
+	}
+	defer turn.end()
+	q, err := s.begin(asking, turn, search.Query, p.options.SyntaxVersion, p.options.Consistency, p.atLeast)
 	if err != nil {
 		return err
 	}
@@ -42,10 +48,18 @@ func (s *Service) StreamSearch(req *searchv1.StreamSearchRequest, stream grpc.Se
 	if coverage, err = q.close(whole, p.options.RequireComplete); err != nil {
 		return err
 	}
-	p.finish(start)
+	p.finish(start, q.layout)
 	return stream.Send(&searchv1.StreamSearchResponse{
 		Statistics: p.statistics, Coverage: coverage, RevisionToken: catalog.EncodeToken(q.layout.Revision),
 	})
+}
+
+// streamClass takes a stream of everything for a program's, which can wait.
+func streamClass(m searchv1.Mode) admission.Class {
+	if m == searchv1.Mode_MODE_TOP_K {
+		return admission.Interactive
+	}
+	return admission.Batch
 }
 
 // pieces sends files in messages of a bounded size.

@@ -1,12 +1,16 @@
 package fanout
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
 
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -40,20 +44,43 @@ func NewConns(dial func(address string) (*grpc.ClientConn, error)) *Conns {
 
 // Client is a client of the searcher at the address.
 func (c *Conns) Client(address string) (searchv1.SearchServiceClient, error) {
+	to, err := c.to(address)
+	if err != nil {
+		return nil, err
+	}
+	return searchv1.NewSearchServiceClient(to), nil
+}
+
+// Ping is a Ping on the connection that calls use, by gRPC's health checking
+// protocol. Any answer is one, also that the searcher is not ready.
+func (c *Conns) Ping(ctx context.Context, t Target) error {
+	to, err := c.to(t.Address)
+	if err != nil {
+		return err
+	}
+	_, err = healthv1.NewHealthClient(to).Check(ctx, &healthv1.HealthCheckRequest{})
+	switch status.Code(err) {
+	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:
+		return fmt.Errorf("ping searcher %s: %w", t.ID, err)
+	}
+	return nil
+}
+
+func (c *Conns) to(address string) (*grpc.ClientConn, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
 		return nil, ErrClosed
 	}
 	if known, ok := c.conns[address]; ok {
-		return searchv1.NewSearchServiceClient(known.ClientConn), nil
+		return known.ClientConn, nil
 	}
 	dialed, err := c.dial(address)
 	if err != nil {
 		return nil, fmt.Errorf("dial searcher at %s: %w", address, err)
 	}
 	c.conns[address] = &conn{ClientConn: dialed}
-	return searchv1.NewSearchServiceClient(dialed), nil
+	return dialed, nil
 }
 
 // Keep closes the connections to addresses that have not been among the live

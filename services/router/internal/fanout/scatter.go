@@ -1,6 +1,7 @@
-// Package fanout asks searchers for shards: each shard the best of the
-// searchers that should hold it, the next one when that fails, until all are
-// accounted for or the time is over.
+// Package fanout asks searchers for shards: each shard the first of those that
+// hold it and have not much more to do than the others, the next one too when
+// that is slow, or instead when it fails, until all are accounted for or the
+// time is over.
 package fanout
 
 import (
@@ -25,6 +26,9 @@ type Policy struct {
 	CoverWait time.Duration
 	// Pause before asking again; it doubles up to ten times itself.
 	Pause time.Duration
+	// Replicas is how many of a shard's first candidates hold it, unless it is on its
+	// way to them: of these, one is asked that has not much more to do than the others.
+	Replicas int
 }
 
 // maxShardsPerCall bounds the size of one request.
@@ -36,26 +40,33 @@ type Reply[R any] struct {
 	Coverage *searchv1.Coverage
 }
 
-// Call asks one searcher for some shards.
+// Call asks one searcher for some shards. Its error wraps ErrNotAsked when it is
+// none of the searcher's.
 type Call[R any] func(ctx context.Context, t Target, shards []searchwire.Shard) (Reply[R], error)
+
+// Fanout is what every Scatter of a router has in common. It is safe for
+// concurrent use when Candidates is.
+type Fanout struct {
+	Policy Policy
+	Peers  *Peers
+	// Candidates are the searchers to ask for a shard, best first. They are
+	// asked for anew in each round.
+	Candidates func(searchwire.Digest) []Target
+}
 
 // Scatter asks for the shards until each is settled or ctx ends, and then
 // returns without waiting for searchers that have not answered. It gives every
-// usable reply to accept and tells account what became of every shard. A shard
-// is asked of one searcher at a time and its results are accepted from one
-// only. Candidates gives the searchers to ask for a shard, best first; it is
-// asked anew in each round. Accept and candidates are called by the calling
-// goroutine.
-func Scatter[R any](
-	ctx context.Context, p Policy, shards []searchwire.Shard, account *searchwire.Account,
-	candidates func(searchwire.Digest) []Target, call Call[R], accept func(R),
-) {
+// usable reply to accept and tells account what became of every shard. While a
+// searcher is slower than it usually is, its shards are asked of the next ones
+// too; the results of a shard are accepted from one searcher only. Accept and
+// Candidates are called by the calling goroutine.
+func Scatter[R any](ctx context.Context, f Fanout, shards []searchwire.Shard, account *searchwire.Account, call Call[R], accept func(R)) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s := &scatter[R]{
-		ctx: ctx, policy: p, account: account, candidates: candidates, call: call, accept: accept,
-		outcomes: make(chan outcome[R]), returned: make(chan struct{}), inFlight: make(map[*task]bool),
-		started: time.Now(), pause: p.Pause,
+		Fanout: f, ctx: ctx, account: account, call: call, accept: accept,
+		outcomes: make(chan outcome[R]), slow: make(chan *attempt[R]), returned: make(chan struct{}),
+		open: make(map[*attempt[R]]bool), started: time.Now(), pause: f.Policy.Pause,
 	}
 	defer close(s.returned)
 	fresh := make([]*task, len(shards))
@@ -68,37 +79,35 @@ func Scatter[R any](
 
 // task is a shard that is not settled.
 type task struct {
-	shard      searchwire.Shard
+	shard searchwire.Shard
+	// candidates that did not fail in this round; the first replicas hold the shard.
 	candidates []Target
-	// tried counts the candidates that failed in this round.
-	tried int
+	replicas   int
 	// loading is set when some candidate of this round does not cover the shard yet.
 	loading bool
-	// why the last candidate failed.
+	// why the last candidate failed; empty before the first did.
 	reason  searchv1.UncoveredReason
 	message string
 }
 
-type outcome[R any] struct {
-	target Target
-	tasks  []*task
-	reply  Reply[R]
-	err    error
-}
+// holders are the candidates that hold the shard.
+func (t *task) holders() []Target { return t.candidates[:t.replicas] }
 
 type scatter[R any] struct {
-	ctx        context.Context //nolint:containedctx // lives as long as the call of Scatter
-	policy     Policy
-	account    *searchwire.Account
-	candidates func(searchwire.Digest) []Target
-	call       Call[R]
-	accept     func(R)
+	Fanout
+
+	ctx     context.Context //nolint:containedctx // lives as long as the call of Scatter
+	account *searchwire.Account
+	call    Call[R]
+	accept  func(R)
 
 	outcomes chan outcome[R]
-	// returned is closed when nobody receives outcomes any more.
+	// slow brings attempts that have taken longer than their searcher usually does.
+	slow chan *attempt[R]
+	// returned is closed when nobody receives from the channels any more.
 	returned chan struct{}
-	inFlight map[*task]bool
-	calls    int
+	// open are the attempts that shards wait for, without hedges.
+	open map[*attempt[R]]bool
 	// waiting are tasks that are asked for again when timer fires.
 	waiting []*task
 	timer   <-chan time.Time
@@ -107,10 +116,12 @@ type scatter[R any] struct {
 }
 
 func (s *scatter[R]) loop() {
-	for s.calls > 0 || len(s.waiting) > 0 {
+	for len(s.open) > 0 || len(s.waiting) > 0 {
 		select {
 		case o := <-s.outcomes:
 			s.settle(o)
+		case a := <-s.slow:
+			s.hedge(a)
 		case <-s.timer:
 			again := s.waiting
 			s.waiting, s.timer = nil, nil
@@ -125,63 +136,84 @@ func (s *scatter[R]) loop() {
 // begin starts a round for the tasks.
 func (s *scatter[R]) begin(tasks []*task) {
 	for _, t := range tasks {
-		t.candidates, t.tried, t.loading = s.candidates(t.shard.Digest), 0, false
-		t.reason = searchv1.UncoveredReason_UNCOVERED_REASON_NO_SEARCHER
-		t.message = "no searcher is live"
+		t.candidates, t.loading = slices.Clone(s.Candidates(t.shard.Digest)), false
+		t.replicas = min(s.Policy.Replicas, len(t.candidates))
+		t.reason, t.message = noSearcher, "no searcher is live"
 	}
+	before := len(s.open)
 	s.dispatch(tasks)
+	s.Peers.earn(len(s.open) - before)
 }
 
 // dispatch sends each task to its next candidate, those of one searcher
 // together. Tasks without one are given up, or wait for another round.
 func (s *scatter[R]) dispatch(tasks []*task) {
-	groups := make(map[Target][]*task)
-	var order []Target
-	for _, t := range tasks {
-		if t.tried == len(t.candidates) {
-			s.exhausted(t)
-			continue
+	if s.ctx.Err() != nil {
+		for _, t := range tasks {
+			if t.reason != noSearcher { // or else its turn did not come
+				s.account.Uncovered(t.shard.Digest, t.reason, t.message)
+			}
 		}
-		target := t.candidates[t.tried]
-		if groups[target] == nil {
-			order = append(order, target)
-		}
-		groups[target] = append(groups[target], t)
+		return
 	}
-	for _, target := range order {
-		for part := range slices.Chunk(groups[target], maxShardsPerCall) {
-			s.send(target, part)
+	groups := s.group(tasks)
+	for _, t := range groups.none {
+		s.exhausted(t)
+	}
+	for _, target := range groups.order {
+		for part := range slices.Chunk(groups.of[target], maxShardsPerCall) {
+			s.await(s.send(target, part, nil))
 		}
 	}
 }
 
+// groups are tasks by the searcher that is asked for them.
+type groups struct {
+	order []Target
+	of    map[Target][]*task
+	// none are the tasks without a candidate.
+	none []*task
+}
+
+func (g *groups) add(target Target, t *task) {
+	if g.of[target] == nil {
+		g.order = append(g.order, target)
+	}
+	g.of[target] = append(g.of[target], t)
+}
+
+// group chooses a candidate for each task.
+func (s *scatter[R]) group(tasks []*task) *groups {
+	g := &groups{of: make(map[Target][]*task)}
+	permitted := make(map[Target]bool)
+	permits := func(target Target) bool {
+		// One call needs one permit, and a permit given must be used.
+		known, ok := permitted[target]
+		if !ok {
+			known = s.Peers.permits(target)
+			permitted[target] = known
+		}
+		return known
+	}
+	balance := newBalance(s.Peers, tasks)
+	for _, t := range tasks {
+		if len(t.candidates) == 0 {
+			g.none = append(g.none, t)
+			continue
+		}
+		g.add(balance.choose(t, permits), t)
+	}
+	return g
+}
+
 func (s *scatter[R]) exhausted(t *task) {
-	if !t.loading || time.Since(s.started)+s.pause > s.policy.CoverWait {
+	if !t.loading || time.Since(s.started)+s.pause >= s.Policy.CoverWait {
 		s.account.Uncovered(t.shard.Digest, t.reason, t.message)
 		return
 	}
 	s.waiting = append(s.waiting, t)
 	if s.timer == nil {
 		s.timer = time.After(s.pause)
-		s.pause = min(2*s.pause, 10*s.policy.Pause)
+		s.pause = min(2*s.pause, 10*s.Policy.Pause)
 	}
-}
-
-func (s *scatter[R]) send(target Target, tasks []*task) {
-	shards := make([]searchwire.Shard, len(tasks))
-	for i, t := range tasks {
-		shards[i] = t.shard
-		s.inFlight[t] = true
-	}
-	s.calls++
-	go func() {
-		reply, err := s.call(s.ctx, target, shards)
-		if err == nil {
-			err = searchwire.CheckCoverage(reply.Coverage, shards)
-		}
-		select {
-		case s.outcomes <- outcome[R]{target: target, tasks: tasks, reply: reply, err: err}:
-		case <-s.returned:
-		}
-	}()
 }

@@ -1,13 +1,16 @@
 package fanout_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"pgregory.net/rapid"
@@ -34,6 +37,7 @@ const (
 
 // world is some searchers and what each does with each shard.
 type world struct {
+	tb        testing.TB
 	searchers int
 	does      func(searcher string, d searchwire.Digest) behaviour
 	// found counts the results of a shard that were accepted.
@@ -45,6 +49,27 @@ func (w *world) candidates(searchwire.Digest) (targets []fanout.Target) {
 		targets = append(targets, fanout.Target{ID: fmt.Sprintf("s%d", i), Address: "x"})
 	}
 	return targets
+}
+
+// peers are searchers of which nothing is known yet. Without shares, failed
+// calls are repeated without limit and none is hedged.
+func peers(tb testing.TB, shares fanout.Shares) *fanout.Peers {
+	tb.Helper()
+	return newPeers(tb, shares, func(context.Context, fanout.Target) error { return nil })
+}
+
+func newPeers(tb testing.TB, shares fanout.Shares, ping fanout.Ping) *fanout.Peers {
+	tb.Helper()
+	metrics, err := fanout.NewMetrics(prometheus.NewRegistry())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	shares.Retries = cmp.Or(shares.Retries, 100)
+	return fanout.NewPeers(shares, ping, metrics, slog.New(slog.DiscardHandler))
+}
+
+func (w *world) fanout(p fanout.Policy) fanout.Fanout {
+	return fanout.Fanout{Policy: p, Peers: peers(w.tb, fanout.Shares{}), Candidates: w.candidates}
 }
 
 // call plays a searcher. The result for a shard is its digest.
@@ -78,7 +103,7 @@ func (w *world) call(ctx context.Context, t fanout.Target, shards []searchwire.S
 func (w *world) scatter(ctx context.Context, p fanout.Policy, shards []searchwire.Shard) *searchv1.Coverage {
 	account := searchwire.NewAccount(shards)
 	w.found = make(map[searchwire.Digest]int)
-	fanout.Scatter(ctx, p, shards, account, w.candidates, w.call, func(found []searchwire.Digest) {
+	fanout.Scatter(ctx, w.fanout(p), shards, account, w.call, func(found []searchwire.Digest) {
 		for _, d := range found {
 			w.found[d]++
 		}
@@ -111,7 +136,7 @@ func TestCoverageIsTrue(t *testing.T) {
 				table[fmt.Sprintf("s%d/%d", i, j)] = b
 			}
 		}
-		w := &world{searchers: searchers, does: func(s string, d searchwire.Digest) behaviour { return table[fmt.Sprintf("%s/%d", s, d[0])] }}
+		w := &world{tb: t, searchers: searchers, does: func(s string, d searchwire.Digest) behaviour { return table[fmt.Sprintf("%s/%d", s, d[0])] }}
 		var c *searchv1.Coverage
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -178,7 +203,7 @@ func outcomeOf(searchers, shard int, table map[string]behaviour) (reasons []sear
 // deadline, and not a moment later.
 func TestHungSearcherCostsOnlyItsShards(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{searchers: 1, does: func(_ string, d searchwire.Digest) behaviour { return answers }}
+		w := &world{tb: t, searchers: 1, does: func(_ string, d searchwire.Digest) behaviour { return answers }}
 		shards := someShards(4)
 		candidates := func(d searchwire.Digest) []fanout.Target {
 			return []fanout.Target{{ID: fmt.Sprint("s", d[0]%2)}}
@@ -194,7 +219,7 @@ func TestHungSearcherCostsOnlyItsShards(t *testing.T) {
 		start := time.Now()
 		account := searchwire.NewAccount(shards)
 		var found []searchwire.Digest
-		fanout.Scatter(ctx, fanout.Policy{}, shards, account, candidates, w.call, func(f []searchwire.Digest) { found = append(found, f...) })
+		fanout.Scatter(ctx, fanout.Fanout{Peers: peers(t, fanout.Shares{}), Candidates: candidates}, shards, account, w.call, func(f []searchwire.Digest) { found = append(found, f...) })
 		if took := time.Since(start); took != 50*time.Millisecond {
 			t.Errorf("took %v", took)
 		}
@@ -216,7 +241,7 @@ func TestDeafSearcher(t *testing.T) {
 		defer cancel()
 		start := time.Now()
 		account := searchwire.NewAccount(someShards(1))
-		fanout.Scatter(ctx, fanout.Policy{}, someShards(1), account, (&world{searchers: 1}).candidates, call, func([]searchwire.Digest) {})
+		fanout.Scatter(ctx, (&world{tb: t, searchers: 1}).fanout(fanout.Policy{}), someShards(1), account, call, func([]searchwire.Digest) {})
 		if took := time.Since(start); took != 50*time.Millisecond || account.Coverage().NotReached != 1 {
 			t.Errorf("took %v, coverage %v", took, account.Coverage())
 		}
@@ -227,7 +252,7 @@ func TestDeafSearcher(t *testing.T) {
 func TestWaitsForShardsThatAreLoading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		w := &world{searchers: 2, does: func(string, searchwire.Digest) behaviour {
+		w := &world{tb: t, searchers: 2, does: func(string, searchwire.Digest) behaviour {
 			if time.Since(start) < 100*time.Millisecond {
 				return notCovered
 			}
@@ -258,10 +283,21 @@ func TestSearcherSeesTheDeadlineFirst(t *testing.T) {
 			return reply{}, status.Error(code, "its clock is ahead")
 		}
 		account := searchwire.NewAccount(someShards(1))
-		fanout.Scatter(t.Context(), fanout.Policy{}, someShards(1), account, (&world{searchers: 1}).candidates, call, func([]searchwire.Digest) {})
+		fanout.Scatter(t.Context(), (&world{tb: t, searchers: 1}).fanout(fanout.Policy{}), someShards(1), account, call, func([]searchwire.Digest) {})
 		if c := account.Coverage(); c.NotReached != 1 {
 			t.Errorf("%s: coverage %v", code, c)
 		}
+	}
+}
+
+// TestNoTimeLeft: nobody is asked when the time is over before the first call.
+func TestNoTimeLeft(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	w := &world{tb: t, searchers: 2, does: func(string, searchwire.Digest) behaviour { return answers }}
+	c := w.scatter(ctx, fanout.Policy{}, someShards(3))
+	if c.NotReached != 3 || c.Uncovered[0].Reason != searchv1.UncoveredReason_UNCOVERED_REASON_DEADLINE {
+		t.Errorf("coverage %v", c)
 	}
 }
 
@@ -271,13 +307,13 @@ func TestLargePlansAreCut(t *testing.T) {
 		shards = append(shards, searchwire.Shard{Digest: searchwire.Digest{byte(i), byte(i >> 8)}})
 	}
 	largest, calls := 0, make(chan int, 10)
-	w := &world{searchers: 1, does: func(string, searchwire.Digest) behaviour { return answers }}
+	w := &world{tb: t, searchers: 1, does: func(string, searchwire.Digest) behaviour { return answers }}
 	call := func(ctx context.Context, target fanout.Target, part []searchwire.Shard) (reply, error) {
 		calls <- len(part)
 		return w.call(ctx, target, part)
 	}
 	account := searchwire.NewAccount(shards)
-	fanout.Scatter(t.Context(), fanout.Policy{}, shards, account, w.candidates, call, func([]searchwire.Digest) {})
+	fanout.Scatter(t.Context(), w.fanout(fanout.Policy{}), shards, account, call, func([]searchwire.Digest) {})
 	close(calls)
 	for n := range calls {
 		largest = max(largest, n)

@@ -1,7 +1,9 @@
 package fanout
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -14,57 +16,179 @@ const (
 	notCovered  = searchv1.UncoveredReason_UNCOVERED_REASON_NOT_COVERED
 	deadline    = searchv1.UncoveredReason_UNCOVERED_REASON_DEADLINE
 	unreachable = searchv1.UncoveredReason_UNCOVERED_REASON_UNREACHABLE
+	noSearcher  = searchv1.UncoveredReason_UNCOVERED_REASON_NO_SEARCHER
 	failedOther = searchv1.UncoveredReason_UNCOVERED_REASON_ERROR
 )
 
-// settle takes what a searcher said, and passes on what it did not search.
+// settle takes what a searcher said.
 func (s *scatter[R]) settle(o outcome[R]) {
-	s.calls--
-	for _, t := range o.tasks {
-		delete(s.inFlight, t)
-	}
-	if o.err != nil {
-		s.callFailed(o)
+	a := o.attempt
+	if a.over {
 		return
 	}
-	s.accept(o.reply.Value)
+	a.end()
+	switch {
+	case a.hedgeOf != nil:
+		s.settleHedge(o)
+	case o.err == nil && searched(&o.reply) >= searchedBy(a.hedges):
+		s.lose(a.hedges)
+		s.take(a, &o.reply)
+	case o.err == nil:
+		// Its hedges have seen more: they take its place.
+		for _, t := range a.tasks {
+			t.fail(a.target, deadline, says(a.target, "did not search it before the deadline"))
+		}
+		s.retry(s.promote(a), len(a.tasks))
+	default:
+		s.callFailed(o)
+	}
+}
+
+// settleHedge keeps what a hedge brought until all hedges of its attempt have
+// searched all shards between them: then those have won. A reply is of all
+// shards of its call; it cannot be used for some of them.
+func (s *scatter[R]) settleHedge(o outcome[R]) {
+	h, a := o.attempt, o.attempt.hedgeOf
+	if o.err == nil {
+		h.reply = &o.reply
+	}
+	for _, t := range h.tasks {
+		if o.err != nil {
+			t.failCall(h.target, o.err)
+		}
+	}
+	switch {
+	case searchedBy(a.hedges) == len(a.tasks):
+		a.end()
+		s.promote(a)
+	case !slices.ContainsFunc(a.hedges, func(h *attempt[R]) bool { return !h.over }):
+		s.reconsider(a)
+	}
+}
+
+// promote makes the hedges of an attempt that gave nothing attempts of their
+// own, and returns the tasks that none of them is about.
+func (s *scatter[R]) promote(a *attempt[R]) (others []*task) {
+	delete(s.open, a)
+	if len(a.hedges) > 0 {
+		s.Peers.metrics.hedged(hedgeWon)
+	}
+	carried := make(map[*task]bool)
+	for _, h := range a.hedges {
+		h.hedgeOf = nil
+		if h.over && h.reply == nil {
+			continue // it failed
+		}
+		for _, t := range h.tasks {
+			carried[t] = true
+		}
+		if h.reply == nil {
+			s.await(h)
+			continue
+		}
+		s.take(h, h.reply)
+	}
+	for _, t := range a.tasks {
+		if !carried[t] {
+			others = append(others, t)
+		}
+	}
+	return others
+}
+
+func (s *scatter[R]) lose(hedges []*attempt[R]) {
+	if len(hedges) > 0 {
+		s.Peers.metrics.hedged(hedgeLost)
+	}
+	for _, h := range hedges {
+		h.end()
+	}
+}
+
+func searched[R any](r *Reply[R]) int {
+	return int(r.Coverage.GetSearched() + r.Coverage.GetPruned()) // CheckCoverage has compared them with what was sent
+}
+
+func searchedBy[R any](hedges []*attempt[R]) (n int) {
+	for _, h := range hedges {
+		if h.reply != nil {
+			n += searched(h.reply)
+		}
+	}
+	return n
+}
+
+// take accepts a reply, and passes on what it did not search.
+func (s *scatter[R]) take(a *attempt[R], reply *Reply[R]) {
+	delete(s.open, a)
+	s.accept(reply.Value)
 	uncovered := make(map[searchwire.Digest]*searchv1.UncoveredShard)
-	for _, u := range o.reply.Coverage.GetUncovered() {
+	for _, u := range reply.Coverage.GetUncovered() {
 		uncovered[searchwire.Digest(u.Digest)] = u // CheckCoverage has seen its length
 	}
 	var next []*task
-	for _, t := range o.tasks {
+	for _, t := range a.tasks {
 		u := uncovered[t.shard.Digest]
 		switch {
 		case u == nil:
 			s.account.Searched(t.shard.Digest)
 		case u.Reason == deadline:
 			// Its results so far are accepted: another searcher would repeat them.
-			s.account.Uncovered(t.shard.Digest, u.Reason, says(o.target, u.Message))
+			s.account.Uncovered(t.shard.Digest, u.Reason, says(a.target, u.Message))
 		default:
-			t.fail(u.Reason, says(o.target, u.Message))
+			t.fail(a.target, u.Reason, says(a.target, u.Message))
 			next = append(next, t)
 		}
 	}
-	s.dispatch(next)
+	s.retry(next, len(a.tasks))
 }
 
 // callFailed passes on all tasks of a call that gave nothing usable.
 func (s *scatter[R]) callFailed(o outcome[R]) {
-	if s.ctx.Err() != nil || timeIsOver(o.err) {
-		for _, t := range o.tasks {
-			s.account.Uncovered(t.shard.Digest, deadline, says(o.target, "did not answer before the deadline"))
-		}
+	a := o.attempt
+	for _, t := range a.tasks {
+		t.failCall(a.target, o.err)
+	}
+	others := s.promote(a)
+	switch {
+	case errors.Is(o.err, ErrDisconnected):
+		// What did not reach a searcher cost none of them anything, and what was
+		// under way when the connection broke is repeated once for each of them.
+		s.dispatch(others)
+		return
+	case s.ctx.Err() == nil && !timeIsOver(o.err):
+		s.retry(others, len(a.tasks))
 		return
 	}
-	reason := failedOther
-	if status.Code(o.err) == codes.Unavailable {
-		reason = unreachable
+	for _, t := range others {
+		s.account.Uncovered(t.shard.Digest, deadline, late(a.target))
 	}
-	for _, t := range o.tasks {
-		t.fail(reason, says(o.target, status.Convert(o.err).Message()))
+}
+
+// retry asks others for the tasks that failed of a call that had so many, if
+// the budget allows it. Shards that a searcher does not cover need no budget:
+// that is how it sends on to others what was placed elsewhere.
+func (s *scatter[R]) retry(tasks []*task, of int) {
+	var failed []*task
+	tasks = slices.DeleteFunc(slices.Clone(tasks), func(t *task) bool {
+		again := t.reason != notCovered && len(t.candidates) > 0
+		if again {
+			failed = append(failed, t)
+		}
+		return again
+	})
+	switch {
+	case len(failed) == 0:
+	case s.Peers.retries.spend(float64(len(failed)) / float64(of)):
+		s.Peers.metrics.retried(retrySent)
+		tasks = append(tasks, failed...)
+	default:
+		s.Peers.metrics.retried(unaffordable)
+		for _, t := range failed {
+			s.account.Uncovered(t.shard.Digest, t.reason, t.message+"; too much fails at the moment to ask another")
+		}
 	}
-	s.dispatch(o.tasks)
+	s.dispatch(tasks)
 }
 
 // timeIsOver says whether a searcher ended the call because its copy of the
@@ -75,21 +199,41 @@ func timeIsOver(err error) bool {
 	return code == codes.DeadlineExceeded || code == codes.Canceled
 }
 
-// fail counts a candidate that failed. When others failed for better reasons
-// than not covering the shard, theirs is told.
-func (t *task) fail(reason searchv1.UncoveredReason, message string) {
-	first := t.tried == 0
-	t.tried++
+func (t *task) failCall(target Target, err error) {
+	reason, message := failedOther, status.Convert(err).Message()
+	switch {
+	case timeIsOver(err):
+		reason, message = deadline, "did not answer before the deadline"
+	case status.Code(err) == codes.Unavailable:
+		reason = unreachable
+	}
+	if errors.Is(err, ErrNotAsked) {
+		t.fail(target, reason, message)
+		return
+	}
+	t.fail(target, reason, says(target, message))
+}
+
+// fail strikes out a candidate. When others failed for better reasons than not
+// covering the shard, theirs is told.
+func (t *task) fail(target Target, reason searchv1.UncoveredReason, message string) {
+	if i := slices.Index(t.candidates, target); i >= 0 {
+		t.candidates = slices.Delete(t.candidates, i, i+1)
+		if i < t.replicas {
+			t.replicas--
+		}
+	}
 	if reason == notCovered {
 		t.loading = true
-		if !first {
+		if t.reason != noSearcher {
 			return
 		}
 	}
 	t.reason, t.message = reason, message
 }
 
-// abandon takes what arrived in the last moment and accounts for the rest.
+// abandon takes what arrived in the last moment and accounts for the rest. The
+// hedges that answered in time are better than an attempt that did not.
 func (s *scatter[R]) abandon() {
 	for {
 		select {
@@ -103,10 +247,15 @@ func (s *scatter[R]) abandon() {
 	for _, t := range s.waiting {
 		s.account.Uncovered(t.shard.Digest, t.reason, t.message)
 	}
-	for t := range s.inFlight {
-		target := t.candidates[t.tried]
-		s.account.Uncovered(t.shard.Digest, deadline, says(target, "did not answer before the deadline"))
+	for len(s.open) > 0 {
+		for a := range s.open {
+			for _, t := range s.promote(a) {
+				s.account.Uncovered(t.shard.Digest, deadline, late(a.target))
+			}
+		}
 	}
 }
 
 func says(t Target, what string) string { return fmt.Sprintf("searcher %s: %s", t.ID, what) }
+
+func late(t Target) string { return says(t, "did not answer before the deadline") }

@@ -5,6 +5,8 @@ package ingest
 import (
 	"context"
 	"errors"
+	"fmt"
+	"iter"
 	"log/slog"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/queue"
 	"github.com/trawl-search/trawl/internal/searchwire"
@@ -24,9 +27,12 @@ import (
 // fail, since the reconciler finds the request in etcd.
 const wakeTimeout = time.Second
 
-// Jobs wakes indexers.
+// Jobs wakes indexers, and keeps the jobs that they gave up.
 type Jobs interface {
 	Publish(ctx context.Context, job queue.Job) error
+	DeadLetter(ctx context.Context, repo string) (queue.DeadLetter, error)
+	DeadLetters(ctx context.Context, after uint64) iter.Seq2[queue.DeadLetter, error]
+	Forget(ctx context.Context, repo string) error
 }
 
 // Service is the ingest service of a router. It is safe for concurrent use.
@@ -51,6 +57,10 @@ func (s *Service) PutRepo(ctx context.Context, req *ingestv1.PutRepoRequest) (*i
 	if err != nil {
 		return nil, err
 	}
+	if !access.Sees(ctx, name) {
+		// Whether the repo is there makes no difference.
+		return nil, searchwire.FieldError(codes.PermissionDenied, "name", fmt.Sprintf("your token is not for a repo named %q", name))
+	}
 	epoch, _, err := s.store.PutDesired(ctx, &catalogv1.Desired{
 		Name: name, Url: req.Url, Branches: req.Branches, Facts: req.Facts, RequestedAt: timestamppb.Now(),
 	})
@@ -67,7 +77,7 @@ func (s *Service) check(req *ingestv1.PutRepoRequest) (name string, err error) {
 		return "", ruleError("url", err)
 	}
 	for _, b := range req.Branches {
-		if err := origin.CheckBranch(b); err != nil {
+		if err := origin.CheckBranchPattern(b); err != nil {
 			return "", ruleError("branches", err)
 		}
 	}
@@ -94,15 +104,22 @@ func (s *Service) wake(ctx context.Context, job queue.Job) {
 
 // DeleteRepo implements ingestv1.IngestServiceServer.
 func (s *Service) DeleteRepo(ctx context.Context, req *ingestv1.DeleteRepoRequest) (*ingestv1.DeleteRepoResponse, error) {
+	if !access.Sees(ctx, req.Name) {
+		return nil, errNoRepo
+	}
 	revision, err := s.store.DeleteRepo(ctx, req.Name)
 	if err != nil {
 		return nil, storeError("delete repo", err)
 	}
+	s.forget(ctx, req.Name)
 	return &ingestv1.DeleteRepoResponse{RevisionToken: catalog.EncodeToken(revision)}, nil
 }
 
 // GetRepo implements ingestv1.IngestServiceServer.
 func (s *Service) GetRepo(ctx context.Context, req *ingestv1.GetRepoRequest) (*ingestv1.GetRepoResponse, error) {
+	if !access.Sees(ctx, req.Name) {
+		return nil, errNoRepo
+	}
 	repo, err := s.store.RepoStatus(ctx, req.Name)
 	if err != nil {
 		return nil, storeError("get repo", err)
@@ -113,28 +130,44 @@ func (s *Service) GetRepo(ctx context.Context, req *ingestv1.GetRepoRequest) (*i
 // defaultPage is how many repos a page has when the request does not say.
 const defaultPage = 1000
 
-// ListRepos implements ingestv1.IngestServiceServer.
+// ListRepos implements ingestv1.IngestServiceServer. A page of those that the
+// caller sees may take several of all.
 func (s *Service) ListRepos(ctx context.Context, req *ingestv1.ListReposRequest) (*ingestv1.ListReposResponse, error) {
 	limit := int(req.PageSize)
 	if limit == 0 {
 		limit = defaultPage
 	}
-	repos, more, err := s.store.ListRepoStatus(ctx, req.Prefix, req.After, limit)
-	if err != nil {
-		return nil, storeError("list repos", err)
-	}
-	resp := &ingestv1.ListReposResponse{Repos: repos}
-	if more && len(repos) > 0 {
-		resp.NextAfter = repos[len(repos)-1].Name
+	resp := &ingestv1.ListReposResponse{}
+	for after, more := req.After, true; more; {
+		var repos []*ingestv1.RepoStatus
+		var err error
+		if repos, more, err = s.store.ListRepoStatus(ctx, req.Prefix, after, limit+1); err != nil {
+			return nil, storeError("list repos", err)
+		}
+		for _, repo := range repos {
+			if after = repo.Name; !access.Sees(ctx, repo.Name) {
+				continue
+			}
+			if len(resp.Repos) == limit { // there is one more
+				resp.NextAfter = resp.Repos[limit-1].Name
+				return resp, nil
+			}
+			resp.Repos = append(resp.Repos, repo)
+		}
+		more = more && len(repos) > 0
 	}
 	return resp, nil
 }
+
+// errNoRepo is told of a repo that is not there, and of one that the caller may
+// not see: nobody can tell them apart.
+var errNoRepo = searchwire.FieldError(codes.NotFound, "name", "there is no such repo")
 
 // storeError is the status of an error of the catalog.
 func storeError(what string, err error) error {
 	switch {
 	case errors.Is(err, catalog.ErrNotFound):
-		return searchwire.FieldError(codes.NotFound, "name", "there is no such repo")
+		return errNoRepo
 	case errors.Is(err, catalog.ErrName), errors.Is(err, catalog.ErrTooLarge):
 		return searchwire.FieldError(codes.InvalidArgument, "name", err.Error())
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):

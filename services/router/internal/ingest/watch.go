@@ -7,12 +7,16 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/trawl-search/trawl/internal/access"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
 // WatchRepo implements ingestv1.IngestServiceServer. At a shutdown it ends as
 // UNAVAILABLE, so that the caller watches by another router.
 func (s *Service) WatchRepo(req *ingestv1.WatchRepoRequest, stream grpc.ServerStreamingServer[ingestv1.WatchRepoResponse]) error {
+	if !access.Sees(stream.Context(), req.Name) {
+		return errNoRepo
+	}
 	ctx, cancel := context.WithCancel(stream.Context())
 	defer cancel()
 	go func() {

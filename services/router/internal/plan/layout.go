@@ -18,17 +18,27 @@ import (
 type Layout struct {
 	// Revision of the roots.
 	Revision int64
-	shards   []Shard
-	roots    map[string]*catalogv1.Root
-	byRepo   map[string][]int
+	// Partial says that some shard also holds repos that are left out: what it
+	// takes to search it tells of them.
+	Partial bool
+	shards  []Shard
+	roots   map[string]*catalogv1.Root
+	byRepo  map[string][]int
 }
 
 // Shard is one shard object and who is in it.
 type Shard struct {
 	Digest searchwire.Digest
-	Ref    *catalogv1.ShardRef
+	// Ref is how one of the roots names it: what all of them say of the object.
+	Ref *catalogv1.ShardRef
 	// Roots of the repos in it, ascending by name.
 	Roots []*catalogv1.Root
+	// refs are how each of the roots names it.
+	refs []*catalogv1.ShardRef
+	// hidden are the documents that are left out, by repo, as roots code them.
+	hidden map[string][]byte
+	// partial says that it also holds repos that are left out.
+	partial bool
 }
 
 // NewLayout groups the shards of roots. A root that names a shard by something
@@ -40,16 +50,14 @@ func NewLayout(revision int64, roots []*catalogv1.Root) (*Layout, error) {
 		byRepo:   make(map[string][]int, len(roots)),
 	}
 	places := make(map[searchwire.Digest]int)
-	for _, root := range roots {
+	byName := func(a, b *catalogv1.Root) int { return strings.Compare(a.Repo, b.Repo) }
+	for _, root := range slices.SortedFunc(slices.Values(roots), byName) {
 		l.roots[root.Repo] = root
 		for _, ref := range root.Shards {
 			if err := l.add(places, root, ref); err != nil {
 				return nil, err
 			}
 		}
-	}
-	for i := range l.shards {
-		slices.SortFunc(l.shards[i].Roots, func(a, b *catalogv1.Root) int { return strings.Compare(a.Repo, b.Repo) })
 	}
 	return l, nil
 }
@@ -67,6 +75,13 @@ func (l *Layout) add(places map[searchwire.Digest]int, root *catalogv1.Root, ref
 	}
 	if !slices.Contains(l.byRepo[root.Repo], i) {
 		l.shards[i].Roots = append(l.shards[i].Roots, root)
+		l.shards[i].refs = append(l.shards[i].refs, ref)
+		if len(ref.Hidden) > 0 {
+			if l.shards[i].hidden == nil {
+				l.shards[i].hidden = make(map[string][]byte)
+			}
+			l.shards[i].hidden[root.Repo] = ref.Hidden
+		}
 		l.byRepo[root.Repo] = append(l.byRepo[root.Repo], i)
 	}
 	return nil
@@ -82,9 +97,25 @@ func (l *Layout) Root(repo string) (*catalogv1.Root, bool) {
 func (l *Layout) ShardsOf(repo string) []searchwire.Shard {
 	var shards []searchwire.Shard
 	for _, i := range l.byRepo[repo] {
-		shards = append(shards, searchwire.Shard{Digest: l.shards[i].Digest, Repos: []string{repo}})
+		s := searchwire.Shard{Digest: l.shards[i].Digest, Repos: []string{repo}}
+		if hidden := l.shards[i].hidden[repo]; len(hidden) > 0 {
+			s.Hidden = map[string][]byte{repo: hidden}
+		}
+		shards = append(shards, s)
 	}
 	return shards
+}
+
+// Commit is the commit that the repo's branch is served at, fallback where its
+// root does not tell. Shards know those that they were built from, and a root
+// may have moved on without them.
+func (l *Layout) Commit(repo, branch, fallback string) string {
+	for _, b := range l.roots[repo].GetBranches() {
+		if b.Name == branch {
+			return b.Commit
+		}
+	}
+	return fallback
 }
 
 // All are all shards with all their repos.
@@ -101,7 +132,7 @@ func (s *Shard) wire() searchwire.Shard {
 	for i, root := range s.Roots {
 		names[i] = root.Repo
 	}
-	return searchwire.Shard{Digest: s.Digest, Repos: names}
+	return searchwire.Shard{Digest: s.Digest, Repos: names, Hidden: s.hidden}
 }
 
 // IndexBytes are the bytes of the shards that hold a repo; of a shard that it
@@ -115,7 +146,8 @@ func (l *Layout) IndexBytes(repo string) uint64 {
 }
 
 // Only is the layout of the repos that keep holds for: nothing else is in its
-// shards, and a shard that several repos share counts for those kept.
+// shards. Of a shard that other repos share with them it knows neither size nor
+// languages, since those would tell of the others.
 func (l *Layout) Only(keep func(repo string) bool) (*Layout, error) {
 	var kept []*catalogv1.Root
 	for _, name := range slices.Sorted(maps.Keys(l.roots)) {
@@ -123,5 +155,23 @@ func (l *Layout) Only(keep func(repo string) bool) (*Layout, error) {
 			kept = append(kept, l.roots[name])
 		}
 	}
-	return NewLayout(l.Revision, kept)
+	only, err := NewLayout(l.Revision, kept)
+	if err != nil {
+		return nil, err
+	}
+	before := make(map[searchwire.Digest]*Shard, len(l.shards))
+	for i := range l.shards {
+		before[l.shards[i].Digest] = &l.shards[i]
+	}
+	for i := range only.shards {
+		s := &only.shards[i]
+		if s.partial = before[s.Digest].partial || len(s.Roots) < len(before[s.Digest].Roots); s.partial {
+			s.Ref = &catalogv1.ShardRef{Digest: s.Ref.Digest}
+			for j := range s.refs {
+				s.refs[j] = s.Ref
+			}
+			only.Partial = true
+		}
+	}
+	return only, nil
 }

@@ -33,13 +33,23 @@ func (l *Layout) Select(q query.Q) (wanted []searchwire.Shard, pruned []searchwi
 	}
 	for i := range l.shards {
 		s := &l.shards[i]
-		if slices.ContainsFunc(s.Roots, func(r *catalogv1.Root) bool { return judge(r, s.Ref) != none }) {
+		if s.mayMatch(judge) {
 			wanted = append(wanted, s.wire())
 		} else {
 			pruned = append(pruned, s.Digest)
 		}
 	}
 	return wanted, pruned, nil
+}
+
+// mayMatch says whether a document of some repo in the shard may match.
+func (s *Shard) mayMatch(judge judge) bool {
+	for i, root := range s.Roots {
+		if judge(root, s.refs[i]) != none {
+			return true
+		}
+	}
+	return false
 }
 
 func compile(q query.Q) (judge, error) {

@@ -8,8 +8,10 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/trawl-search/trawl/index/format"
@@ -31,8 +33,15 @@ const (
 type visit func(ctx context.Context, sh store.Shard, planned searchwire.Shard) (incomplete, err error)
 
 // each visits the shards, several at a time, and accounts for all of them. It
-// returns when all visits have ended, which is soon after ctx does.
-func (s *Service) each(ctx context.Context, span string, p *searchv1.Plan, shards []searchwire.Shard, do visit) *searchwire.Account {
+// returns when all visits have ended, which is soon after ctx does. Its error is
+// the status of a call that is refused: nothing was visited.
+func (s *Service) each(ctx context.Context, span string, p *searchv1.Plan, shards []searchwire.Shard, do visit) (*searchwire.Account, error) {
+	call, err := s.admission.admit(ctx, len(shards))
+	if err != nil {
+		s.metrics.refused.Inc()
+		return nil, err
+	}
+	defer call.end()
 	loadCtx, cancel := context.WithTimeout(ctx, s.cfg.LoadWait)
 	defer cancel()
 	if slices.ContainsFunc(shards, func(sh searchwire.Shard) bool { return !s.shards.Known(sh.Digest) }) {
@@ -44,20 +53,23 @@ func (s *Service) each(ctx context.Context, span string, p *searchv1.Plan, shard
 	var mu sync.Mutex
 	var workers sync.WaitGroup
 	var turn atomic.Int64
-	for range min(len(order), cap(s.slots)) {
-		workers.Go(func() {
-			for i := turn.Add(1) - 1; int(i) < len(order) && ctx.Err() == nil; i = turn.Add(1) - 1 {
-				shard := order[i]
-				reason, err := s.one(ctx, loadCtx, span, shard, do)
-				mu.Lock()
-				mark(account, shard.Digest, reason, err)
-				mu.Unlock()
-			}
-		})
+	work := func() {
+		for i := turn.Add(1) - 1; int(i) < len(order) && ctx.Err() == nil; i = turn.Add(1) - 1 {
+			shard := order[i]
+			reason, err := s.one(ctx, loadCtx, span, shard, do)
+			call.done()
+			mu.Lock()
+			mark(account, shard.Digest, reason, err)
+			mu.Unlock()
+		}
 	}
+	for range min(len(order), cap(s.slots)) - 1 {
+		workers.Go(work)
+	}
+	work() // on the call's own stack, which has grown already
 	workers.Wait()
 	s.metrics.count(account.Coverage())
-	return account
+	return account, nil
 }
 
 // readyFirst keeps shards that are being loaded from holding up the others.
@@ -86,7 +98,8 @@ func (s *Service) one(ctx, loadCtx context.Context, name string, planned searchw
 	ctx, span := s.tracer.Start(ctx, name, trace.WithAttributes(attribute.String("trawl.shard", planned.Digest.String())))
 	defer func() {
 		if err != nil {
-			span.RecordError(err)
+			span.SetStatus(codes.Error, "")
+			span.SetAttributes(attribute.String("trawl.outcome", searchwire.ReasonName(reason)))
 		}
 		span.End()
 	}()
@@ -101,6 +114,7 @@ func (s *Service) one(ctx, loadCtx context.Context, name string, planned searchw
 	case <-ctx.Done():
 		return deadline, fmt.Errorf("wait for a processor: %w", ctx.Err())
 	}
+	defer func(start time.Time) { s.admission.took(time.Since(start)) }(time.Now())
 	incomplete, err := s.guarded(ctx, h, planned, do)
 	switch {
 	case isDamage(err):

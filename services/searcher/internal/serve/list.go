@@ -32,12 +32,22 @@ func (s *Service) List(ctx context.Context, req *searchv1.ListRequest) (*searchv
 	if next != nil {
 		tree = next
 	}
+	q, err := prepare(tree)
+	if err != nil {
+		return nil, err
+	}
 	ctx, cancel := budget(ctx)
 	defer cancel()
 	var mu sync.Mutex
 	resp := &searchv1.ListResponse{}
-	account := s.each(ctx, "list shard", req.Plan, shards, func(ctx context.Context, sh store.Shard, planned searchwire.Shard) (error, error) {
-		r, err := sh.List(ctx, tree, shard.ListOptions{Repos: searchwire.Only(planned.Repos), MaxSkippedFiles: int(req.MaxSkippedFiles)})
+	account, err := s.each(ctx, "list shard", req.Plan, shards, func(ctx context.Context, sh store.Shard, planned searchwire.Shard) (error, error) {
+		hidden, err := planned.HiddenSets()
+		if err != nil {
+			return nil, err
+		}
+		r, err := sh.List(ctx, q, shard.ListOptions{
+			Repos: searchwire.Only(planned.Repos), Hidden: hidden, MaxSkippedFiles: int(req.MaxSkippedFiles),
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -48,6 +58,9 @@ func (s *Service) List(ctx context.Context, req *searchv1.ListRequest) (*searchv
 		}
 		return r.Incomplete, nil
 	})
+	if err != nil {
+		return nil, err
+	}
 	resp.Coverage = account.Coverage()
 	return resp, nil
 }
@@ -66,8 +79,12 @@ func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*s
 	defer cancel()
 	var mu sync.Mutex
 	var found *shard.File
-	account := s.each(ctx, "get file", req.Plan, shards, func(ctx context.Context, sh store.Shard, _ searchwire.Shard) (error, error) {
-		f, err := sh.File(ctx, req.Repo, req.Path, req.Branch)
+	account, err := s.each(ctx, "get file", req.Plan, shards, func(ctx context.Context, sh store.Shard, planned searchwire.Shard) (error, error) {
+		hidden, err := planned.HiddenSets()
+		if err != nil {
+			return nil, err
+		}
+		f, err := sh.File(ctx, req.Repo, req.Path, req.Branch, hidden[req.Repo])
 		if errors.Is(err, shard.ErrNoFile) {
 			return nil, nil
 		}
@@ -79,6 +96,9 @@ func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*s
 		found = f
 		return nil, nil
 	})
+	if err != nil {
+		return nil, err
+	}
 	if found != nil {
 		return file(found), nil
 	}

@@ -3,11 +3,11 @@ package serve
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/trawl-search/trawl/internal/searchwire"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -17,7 +17,12 @@ type Metrics struct {
 	inflight prometheus.Gauge
 	shards   *prometheus.CounterVec
 	panics   prometheus.Counter
+	refused  prometheus.Counter
 }
+
+// methods are the values of the label; as all label values that are known, they
+// are present before they first happen.
+var methods = []string{"search", "stream_search", "list", "get_file"}
 
 // NewMetrics registers the metrics.
 func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
@@ -35,9 +40,18 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 		panics: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "trawl_searcher_shard_panics_total", Help: "Searches of a shard that ended in a panic.",
 		}),
+		refused: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "trawl_searcher_refused_total", Help: "Calls that were refused because their turn would have come too late.",
+		}),
 	}
-	if err := errors.Join(r.Register(m.latency), r.Register(m.inflight), r.Register(m.shards), r.Register(m.panics)); err != nil {
+	if err := errors.Join(r.Register(m.latency), r.Register(m.inflight), r.Register(m.shards), r.Register(m.panics), r.Register(m.refused)); err != nil {
 		return nil, fmt.Errorf("register the metrics of searches: %w", err)
+	}
+	for _, method := range methods {
+		m.latency.WithLabelValues(method)
+	}
+	for _, outcome := range append(searchwire.ReasonNames(), "searched") {
+		m.shards.WithLabelValues(outcome)
 	}
 	return m, nil
 }
@@ -55,7 +69,6 @@ func (m *Metrics) begin(method string) (end func()) {
 func (m *Metrics) count(c *searchv1.Coverage) {
 	m.shards.WithLabelValues("searched").Add(float64(c.Searched))
 	for _, u := range c.Uncovered {
-		name := strings.TrimPrefix(u.Reason.String(), "UNCOVERED_REASON_")
-		m.shards.WithLabelValues(strings.ToLower(name)).Inc()
+		m.shards.WithLabelValues(searchwire.ReasonName(u.Reason)).Inc()
 	}
 }

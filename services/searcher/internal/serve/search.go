@@ -9,7 +9,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/shard"
 	"github.com/trawl-search/trawl/internal/searchwire"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
@@ -20,7 +19,7 @@ import (
 type question struct {
 	plan    *searchv1.Plan
 	shards  []searchwire.Shard
-	tree    query.Q
+	query   *shard.Query
 	options *searchv1.SearchOptions
 }
 
@@ -37,13 +36,19 @@ func newQuestion(req *searchv1.SearchRequest) (*question, error) {
 	if next != nil {
 		return nil, searchwire.FieldError(codes.FailedPrecondition, "plan.resolved", "the plan does not say which repos a type:repo stands for")
 	}
-	q.tree = tree
-	return q, nil
+	q.query, err = prepare(tree)
+	return q, err
 }
 
-// in searches one shard.
-func (q *question) in(ctx context.Context, sh store.Shard, planned searchwire.Shard) (*shard.Result, error) {
-	return sh.Search(ctx, q.tree, searchwire.ShardOptions(q.options, searchwire.KeyFromProto(q.plan.After), planned.Repos))
+// in searches one shard for files that come before the floor, nil for all.
+func (q *question) in(ctx context.Context, sh store.Shard, planned searchwire.Shard, floor *shard.Key) (*shard.Result, error) {
+	hidden, err := planned.HiddenSets()
+	if err != nil {
+		return nil, err
+	}
+	opts := searchwire.ShardOptions(q.options, searchwire.KeyFromProto(q.plan.After), planned.Repos)
+	opts.Floor, opts.Hidden = floor, hidden
+	return sh.Search(ctx, q.query, opts)
 }
 
 // Search implements searchv1.SearchServiceServer.
@@ -59,8 +64,11 @@ func (s *Service) Search(ctx context.Context, req *searchv1.SearchRequest) (*sea
 	var mu sync.Mutex
 	var best []shard.FileMatch
 	var stats shard.Stats
-	account := s.each(ctx, "search shard", q.plan, q.shards, func(ctx context.Context, sh store.Shard, planned searchwire.Shard) (error, error) {
-		r, err := q.in(ctx, sh, planned)
+	account, err := s.each(ctx, "search shard", q.plan, q.shards, func(ctx context.Context, sh store.Shard, planned searchwire.Shard) (error, error) {
+		mu.Lock()
+		floor := shard.Floor(int(q.options.MaxFiles), best)
+		mu.Unlock()
+		r, err := q.in(ctx, sh, planned, floor)
 		if err != nil {
 			return nil, err
 		}
@@ -70,6 +78,9 @@ func (s *Service) Search(ctx context.Context, req *searchv1.SearchRequest) (*sea
 		stats.Add(r.Stats)
 		return r.Incomplete, nil
 	})
+	if err != nil {
+		return nil, err
+	}
 	resp := &searchv1.SearchResponse{Files: searchwire.Files(best), Statistics: searchwire.Statistics(stats), Coverage: account.Coverage()}
 	searchwire.LimitBytes(resp.Files, q.options.MaxBytes)
 	resp.Statistics.Duration = durationpb.New(time.Since(start))
@@ -89,8 +100,8 @@ func (s *Service) StreamSearch(req *searchv1.StreamSearchRequest, stream grpc.Se
 	defer cancel()
 	var mu sync.Mutex
 	var stats shard.Stats
-	account := s.each(ctx, "search shard", q.plan, q.shards, func(ctx context.Context, sh store.Shard, planned searchwire.Shard) (error, error) {
-		r, err := q.in(ctx, sh, planned)
+	account, err := s.each(ctx, "search shard", q.plan, q.shards, func(ctx context.Context, sh store.Shard, planned searchwire.Shard) (error, error) {
+		r, err := q.in(ctx, sh, planned, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -102,6 +113,9 @@ func (s *Service) StreamSearch(req *searchv1.StreamSearchRequest, stream grpc.Se
 		}
 		return r.Incomplete, nil
 	})
+	if err != nil {
+		return err
+	}
 	last := searchwire.Statistics(stats)
 	last.Duration = durationpb.New(time.Since(start))
 	return stream.Send(&searchv1.StreamSearchResponse{Statistics: last, Coverage: account.Coverage()})

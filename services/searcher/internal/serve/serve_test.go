@@ -18,9 +18,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/trawl-search/trawl/index/docset"
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/format"
-	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/shard"
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/searchwire"
@@ -34,10 +34,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // act is a shard of a test that does what its content says.
 type act string
 
-func (a act) Search(ctx context.Context, q query.Q, opts shard.Options) (*shard.Result, error) {
+func (a act) Search(ctx context.Context, q *shard.Query, opts shard.Options) (*shard.Result, error) {
 	r := &shard.Result{Stats: shard.Stats{FilesMatched: 1}}
 	if opts.Repos("r") {
 		r.Files = []shard.FileMatch{{Repo: "r", Path: []byte(a), Score: float64(len(a))}}
+	}
+	if strings.HasPrefix(string(a), "work-") {
+		r.Incomplete = work(ctx)
 	}
 	switch a {
 	case "panic":
@@ -53,13 +56,13 @@ func (a act) Search(ctx context.Context, q query.Q, opts shard.Options) (*shard.
 	return r, nil
 }
 
-func (a act) List(ctx context.Context, q query.Q, opts shard.ListOptions) (*shard.ListResult, error) {
+func (a act) List(ctx context.Context, q *shard.Query, opts shard.ListOptions) (*shard.ListResult, error) {
 	return &shard.ListResult{Repos: []shard.RepoStats{{
 		Repo: docstore.Repo{Name: q.String()}, Documents: 1,
 	}}}, nil
 }
 
-func (a act) File(_ context.Context, repo string, path []byte, _ string) (*shard.File, error) {
+func (a act) File(_ context.Context, repo string, path []byte, _ string, _ docset.Set) (*shard.File, error) {
 	switch {
 	case a == "damaged":
 		return nil, &format.CorruptError{File: "f", Section: "docs", Reason: "test"}
@@ -78,7 +81,7 @@ type applied struct{ err error }
 func (a applied) WaitApplied(context.Context, int64) error { return a.err }
 
 // start makes a service whose shards are loaded, except those named "missing".
-func start(t *testing.T, contents ...string) *serve.Service {
+func start(t testing.TB, contents ...string) *serve.Service {
 	t.Helper()
 	b := bucket.NewMemory(1 << 20)
 	stored, err := store.NewMetrics(prometheus.NewRegistry())

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/index/shard"
 	"github.com/trawl-search/trawl/internal/searchwire"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/searcher/internal/store"
@@ -43,16 +44,17 @@ type Service struct {
 	shards    Shards
 	placement Placement
 	// slots holds one token for each shard that is being searched.
-	slots   chan struct{}
-	tracer  trace.Tracer
-	metrics *Metrics
-	log     *slog.Logger
+	slots     chan struct{}
+	admission *admission
+	tracer    trace.Tracer
+	metrics   *Metrics
+	log       *slog.Logger
 }
 
 // New makes a service.
 func New(cfg Config, shards Shards, placement Placement, tracer trace.Tracer, metrics *Metrics, log *slog.Logger) *Service {
 	return &Service{
-		cfg: cfg, shards: shards, placement: placement, slots: make(chan struct{}, cfg.Parallel),
+		cfg: cfg, shards: shards, placement: placement, slots: make(chan struct{}, cfg.Parallel), admission: newAdmission(cfg.Parallel),
 		tracer: tracer, metrics: metrics, log: log,
 	}
 }
@@ -65,11 +67,10 @@ func planned(p *searchv1.Plan) ([]searchwire.Shard, error) {
 	}
 	shards := make([]searchwire.Shard, len(p.Shards))
 	for i, s := range p.Shards {
-		d, err := searchwire.ParseDigest(s.Digest)
-		if err != nil {
-			return nil, searchwire.FieldError(codes.InvalidArgument, "plan.shards.digest", err.Error())
+		var err error
+		if shards[i], err = searchwire.ParsePlanned(s); err != nil {
+			return nil, searchwire.FieldError(codes.InvalidArgument, "plan.shards", err.Error())
 		}
-		shards[i] = searchwire.Shard{Digest: d, Repos: s.Repos}
 	}
 	return shards, nil
 }
@@ -86,6 +87,15 @@ func parse(text string, version uint32, p *searchv1.Plan) (q, next query.Q, err 
 		return nil, nil, searchwire.FieldError(codes.InvalidArgument, "plan.resolved", err.Error())
 	}
 	return q, next, nil
+}
+
+// prepare compiles what parse read, once for all shards.
+func prepare(q query.Q) (*shard.Query, error) {
+	ready, err := shard.Prepare(q)
+	if err != nil {
+		return nil, searchwire.QueryError("query", err)
+	}
+	return ready, nil
 }
 
 // The part of a call's time that is kept for answering: a twentieth, within

@@ -30,6 +30,10 @@ type entry struct {
 	failure error
 	tries   int
 	retryAt time.Time
+	// asked counts the times it was asked for, lately; growing is set while a
+	// whole copy is fetched of a shard that is served by ranges.
+	asked   int
+	growing bool
 }
 
 // opened is an open shard with those who use it. The entry counts as one of
@@ -37,6 +41,11 @@ type entry struct {
 type opened struct {
 	shard Shard
 	users int
+	// whole says that it is a file, which takes so many bytes of the budget until
+	// it is closed; if it was put aside under that name, even longer.
+	whole bool
+	taken int64
+	aside string
 }
 
 // Handle is the use of a shard. It must be released.
@@ -74,6 +83,7 @@ func (s *Store) tryAcquire(d searchwire.Digest) (*Handle, <-chan struct{}, error
 		return nil, nil, ErrNotCovered
 	case e.state == ready:
 		e.current.users++
+		s.count(e)
 		return &Handle{Shard: e.current.shard, store: s, opened: e.current, digest: d}, nil, nil
 	case !e.unwanted.IsZero():
 		return nil, nil, ErrNotCovered
@@ -104,9 +114,15 @@ func (s *Store) Known(d searchwire.Digest) bool {
 func (h *Handle) Release() {
 	h.store.mu.Lock()
 	last := h.opened.leave()
+	crowded := h.store.whole > h.store.wholeLimit // and this one may be idle now
 	h.store.mu.Unlock()
 	if last {
 		h.store.close(h.opened, h.digest)
+		h.store.mu.Lock()
+		defer h.store.mu.Unlock()
+		h.store.giveBack(h.opened)
+	} else if crowded {
+		h.store.wake()
 	}
 }
 
@@ -122,7 +138,8 @@ func (s *Store) close(o *opened, d searchwire.Digest) {
 	}
 }
 
-// Corrupt reports damage found while the shard was used: the file is moved
+// Corrupt reports damage found while the shard was used: its file, if it is a
+// whole copy, is moved
 // aside and fetched anew, and until then Acquire says ErrCorrupt. Others who
 // use the shard go on with what they have.
 func (h *Handle) Corrupt(damage error) {
@@ -137,7 +154,9 @@ func (h *Handle) Corrupt(damage error) {
 	e.failure, e.tries, e.retryAt = fmt.Errorf("%w: %w", ErrCorrupt, damage), 0, time.Time{}
 	h.opened.leave() // never the last: the handle still counts
 	s.metrics.corrupt.Inc()
-	s.quarantine(e.ref.Digest, damage)
+	if h.opened.whole {
+		h.opened.aside = s.quarantine(e.ref.Digest, damage)
+	}
 	s.notify()
 	s.mu.Unlock()
 }

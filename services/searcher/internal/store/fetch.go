@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash"
@@ -10,8 +11,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/services/searcher/internal/disk"
+	"github.com/trawl-search/trawl/services/searcher/internal/ranged"
 )
 
 const (
@@ -29,25 +33,74 @@ func (s *Store) path(d searchwire.Digest) string {
 	return filepath.Join(s.cfg.Dir, d.String()+suffix)
 }
 
-// fetchAndOpen opens the shard from the cache, fetching it when it is not
-// there. A cached file is taken by its size: its digest was verified when it
-// came, and each of its blocks is when it is read.
+// fetchAndOpen opens the shard from the cache, fetching it when it is not there
+// and the budget has room for it; otherwise it is opened by ranges.
 func (s *Store) fetchAndOpen(ctx context.Context, ref Ref) (*opened, error) {
-	if info, err := os.Stat(s.path(ref.Digest)); err != nil || info.Size() != ref.Size {
-		if err := s.fetch(ctx, ref); err != nil {
+	o, err := s.fetchWhole(ctx, ref, 0)
+	if errors.Is(err, errNoRoom) || errors.Is(err, syscall.ENOSPC) {
+		return s.openRanged(ctx, ref)
+	}
+	return o, err
+}
+
+// fetchWhole gives a whole copy: the one that is left from before, or one in the
+// room that was taken for it, or, if that is 0, in room that it takes itself.
+func (s *Store) fetchWhole(ctx context.Context, ref Ref, room int64) (*opened, error) {
+	if left, there := s.takeLeft(ref); there {
+		s.giveWhole(room)
+		return s.openWhole(ref, left)
+	}
+	if room == 0 {
+		room = disk.Rounded(ref.Size)
+		if err := s.takeWhole(room); err != nil {
 			return nil, err
 		}
 	}
+	if err := s.fetch(ctx, ref); err != nil {
+		s.giveWhole(room)
+		return nil, err
+	}
+	return s.openWhole(ref, room)
+}
+
+// openWhole opens the file in the cache, which takes so many bytes. It is taken
+// by its size: its digest was verified when it came, and each of its blocks is
+// when it is read.
+func (s *Store) openWhole(ref Ref, taken int64) (*opened, error) {
 	sh, err := s.open(s.path(ref.Digest))
 	if err == nil {
-		return &opened{shard: sh, users: 1}, nil
+		return &opened{shard: sh, users: 1, whole: true, taken: taken}, nil
 	}
-	if isDamage(err) {
-		s.metrics.corrupt.Inc()
-		s.quarantine(ref.Digest, err)
-		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !isDamage(err) {
+		s.left[ref.Digest] = taken
+		return nil, err
 	}
-	return nil, err
+	s.metrics.corrupt.Inc()
+	s.keepAside(s.quarantine(ref.Digest, err), taken)
+	return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
+}
+
+// openRanged gives the shard by ranges, once its table of contents was read.
+func (s *Store) openRanged(ctx context.Context, ref Ref) (*opened, error) {
+	sh, err := s.ranges.Open(s.object(ref))
+	if err != nil {
+		return nil, err
+	}
+	if err := sh.Check(ctx); err != nil {
+		err = errors.Join(err, sh.Close())
+		if isDamage(err) {
+			s.metrics.corrupt.Inc()
+			return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
+		}
+		return nil, err
+	}
+	return &opened{shard: sh, users: 1}, nil
+}
+
+func (s *Store) object(ref Ref) ranged.Object {
+	return ranged.Object{Name: ref.Digest.String() + suffix, Key: ref.Key, Size: ref.Size}
 }
 
 // fetch brings the object to the cache: under another name first, so that what
@@ -67,6 +120,9 @@ func (s *Store) fetch(ctx context.Context, ref Ref) (err error) {
 			err = errors.Join(err, ignoreMissing(os.Remove(tmp.Name())))
 		}
 	}()
+	if err := disk.Allocate(tmp, ref.Size); err != nil {
+		return errors.Join(fmt.Errorf("make room for shard: %w", err), tmp.Close())
+	}
 	if err := errors.Join(copyVerified(tmp, body, ref), tmp.Sync(), tmp.Close()); err != nil {
 		return err
 	}
@@ -78,12 +134,17 @@ func (s *Store) fetch(ctx context.Context, ref Ref) (err error) {
 
 func copyVerified(to io.Writer, body io.Reader, ref Ref) error {
 	h := sha256.New()
-	// One byte more than announced is enough to see that it is too long.
-	n, err := io.Copy(io.MultiWriter(to, h), io.LimitReader(body, ref.Size+1))
+	n, err := io.Copy(io.MultiWriter(to, h), io.LimitReader(body, ref.Size))
 	if err != nil {
 		return fmt.Errorf("fetch shard: %w", err)
 	}
-	return verify(ref, n, h)
+	// One byte more than announced is enough to see that it is too long; there is
+	// no room to write it.
+	more, err := io.Copy(io.Discard, io.LimitReader(body, 1))
+	if err != nil {
+		return fmt.Errorf("fetch shard: %w", err)
+	}
+	return verify(ref, n+more, h)
 }
 
 func verify(ref Ref, n int64, h hash.Hash) error {
@@ -96,59 +157,112 @@ func verify(ref Ref, n int64, h hash.Hash) error {
 	return nil
 }
 
-// quarantine moves the shard's file aside. If that fails it removes the file:
-// it must not be opened again.
-func (s *Store) quarantine(d searchwire.Digest, damage error) {
+// quarantine moves the shard's file aside and returns its name there. If that
+// fails it removes the file: it must not be opened again.
+func (s *Store) quarantine(d searchwire.Digest, damage error) (name string) {
 	dir := filepath.Join(s.cfg.Dir, quarantineDir)
 	s.log.Error("shard is damaged; its file is put aside and fetched anew", "shard", d.String(), "folder", dir, "error", damage)
 	kept, err := os.ReadDir(dir)
 	if err == nil && len(kept) < maxQuarantined {
-		err = os.Rename(s.path(d), filepath.Join(dir, d.String()+suffix))
+		name = d.String() + suffix
+		err = os.Rename(s.path(d), filepath.Join(dir, name))
 	}
 	if err != nil || len(kept) >= maxQuarantined {
-		err = ignoreMissing(os.Remove(s.path(d)))
+		name, err = "", ignoreMissing(os.Remove(s.path(d)))
 	}
 	if err != nil {
 		s.log.Error("put damaged shard aside", "shard", d.String(), "error", err)
 	}
+	return name
 }
 
-// sweep removes what an earlier process did not finish writing.
+// sweep removes what an earlier process did not finish writing, parts of shards
+// included, and accounts for what it left complete as far as the budget reaches.
 func (s *Store) sweep() error {
+	aside, err := os.ReadDir(filepath.Join(s.cfg.Dir, quarantineDir))
+	if err != nil {
+		return fmt.Errorf("read the shard cache: %w", err)
+	}
+	for _, f := range aside {
+		if err := s.sweepFile(filepath.Join(quarantineDir, f.Name()), func(n int64) { s.aside[f.Name()] = n }); err != nil {
+			return err
+		}
+	}
 	files, err := os.ReadDir(s.cfg.Dir)
 	if err != nil {
 		return fmt.Errorf("read the shard cache: %w", err)
 	}
 	for _, f := range files {
-		if strings.HasPrefix(f.Name(), partial) {
-			if err := os.Remove(filepath.Join(s.cfg.Dir, f.Name())); err != nil {
-				return fmt.Errorf("clean the shard cache: %w", err)
-			}
+		var keep func(int64)
+		if d, ok := digestOf(f.Name()); ok {
+			keep = func(n int64) { s.left[d] = n }
+		} else if !strings.HasPrefix(f.Name(), partial) && !strings.HasPrefix(f.Name(), ranged.Prefix) {
+			continue
+		}
+		if err := s.sweepFile(f.Name(), keep); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
+// sweepFile keeps a file of an earlier process if it may be kept and has room in
+// the budget, and removes it otherwise.
+func (s *Store) sweepFile(name string, keep func(taken int64)) error {
+	path := filepath.Join(s.cfg.Dir, name)
+	info, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("clean the shard cache: %w", err)
+	}
+	if taken := disk.Rounded(info.Size()); keep != nil && s.budget.Take(taken) {
+		s.whole += taken
+		keep(taken)
+		return nil
+	}
+	if err := os.Remove(path); err != nil {
+		return fmt.Errorf("clean the shard cache: %w", err)
+	}
+	return nil
+}
+
+// digestOf reads the digest of a shard from the name of its file.
+func digestOf(name string) (searchwire.Digest, bool) {
+	text, ok := strings.CutSuffix(name, suffix)
+	raw, err := hex.DecodeString(text)
+	if !ok || err != nil {
+		return searchwire.Digest{}, false
+	}
+	d, err := searchwire.ParseDigest(raw)
+	return d, err == nil
+}
+
 // Prune removes the cached files of shards that are neither wanted nor held:
 // those an earlier process left. It is meant for after the first Want.
 func (s *Store) Prune() error {
-	files, err := os.ReadDir(s.cfg.Dir)
-	if err != nil {
-		return fmt.Errorf("read the shard cache: %w", err)
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	known := make(map[string]bool, len(s.entries))
-	for d := range s.entries {
-		known[d.String()+suffix] = true
-	}
 	var errs []error
-	for _, f := range files {
-		if strings.HasSuffix(f.Name(), suffix) && !known[f.Name()] {
-			errs = append(errs, ignoreMissing(os.Remove(filepath.Join(s.cfg.Dir, f.Name()))))
+	for d := range s.left {
+		if s.entries[d] == nil {
+			errs = append(errs, s.removeLeft(d))
 		}
 	}
+	s.notify()
 	return errors.Join(errs...)
+}
+
+// removeLeft removes a file of an earlier process; callers hold mu.
+func (s *Store) removeLeft(d searchwire.Digest) error {
+	taken, ok := s.left[d]
+	if !ok {
+		return nil
+	}
+	delete(s.left, d)
+	if err := ignoreMissing(os.Remove(s.path(d))); err != nil {
+		return err // it stays taken
+	}
+	s.give(taken)
+	return nil
 }
 
 func ignoreMissing(err error) error {

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"os"
 	"sync"
 	"time"
 
@@ -21,11 +20,11 @@ func (s *Store) Run(ctx context.Context) {
 	var loads sync.WaitGroup
 	slots := make(chan struct{}, s.cfg.Loads)
 	for ctx.Err() == nil {
-		next, pause := s.next(time.Now(), len(slots) < cap(slots))
-		if next != nil {
+		work, pause := s.next(time.Now(), len(slots) < cap(slots))
+		if work != nil {
 			slots <- struct{}{}
 			loads.Go(func() {
-				s.load(ctx, next)
+				work(ctx)
 				<-slots
 				s.wake()
 			})
@@ -41,6 +40,7 @@ func (s *Store) Run(ctx context.Context) {
 	}
 	loads.Wait()
 	s.closeAll()
+	s.ranges.Close()
 }
 
 func (s *Store) wake() {
@@ -50,22 +50,23 @@ func (s *Store) wake() {
 	}
 }
 
-// next is the entry to load now, marked as loading, or how long to wait. It
+// next is what to do now, of an entry that is marked so, or how long to wait. It
 // also removes what nobody wants or uses any more.
-func (s *Store) next(now time.Time, free bool) (*entry, time.Duration) {
+func (s *Store) next(now time.Time, free bool) (work func(context.Context), pause time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	pause := longestRetry
+	pause = longestRetry
+	s.shrink()
 	for d, e := range s.entries {
 		if !e.unwanted.IsZero() {
 			if left := e.unwanted.Add(s.cfg.Grace).Sub(now); left > 0 {
 				pause = min(pause, left)
-			} else if e.state != loading {
+			} else if e.state != loading && !e.growing {
 				s.remove(d, e)
 			}
 			continue
 		}
-		if e.state != waiting || !free {
+		if e.state != waiting || e.growing || !free {
 			continue
 		}
 		if left := e.retryAt.Sub(now); left > 0 {
@@ -73,20 +74,29 @@ func (s *Store) next(now time.Time, free bool) (*entry, time.Duration) {
 			continue
 		}
 		e.state = loading
-		return e, 0
+		return func(ctx context.Context) { s.load(ctx, e) }, 0
 	}
-	return nil, pause
+	if s.budget.Limit() == 0 {
+		return nil, pause
+	}
+	if free {
+		if e := s.growable(now); e != nil {
+			e.growing = true
+			return func(ctx context.Context) { s.grow(ctx, e) }, 0
+		}
+	}
+	return nil, min(pause, growPause)
 }
 
 // remove forgets the entry and its file. Those who use the shard keep their
 // mapping of it. Callers hold mu.
 func (s *Store) remove(d searchwire.Digest, e *entry) {
 	delete(s.entries, d)
-	if err := os.Remove(s.path(d)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		s.log.Warn("remove shard that is no longer wanted", "shard", d.String(), "error", err)
-	}
+	s.resize()
+	s.unlink(d, e.current)
 	if e.current != nil && e.current.leave() {
 		s.close(e.current, d)
+		s.giveBack(e.current)
 	}
 	s.metrics.ready.Set(float64(s.readyCount()))
 }
@@ -109,8 +119,13 @@ func (s *Store) load(ctx context.Context, e *entry) {
 	if ctx.Err() != nil {
 		return
 	}
-	e.tries++
 	e.failure = err
+	s.failed(ctx, e, err)
+}
+
+// failed says that a load did, and when the next one is due. It needs mu.
+func (s *Store) failed(ctx context.Context, e *entry, err error) {
+	e.tries++
 	e.retryAt = time.Now().Add(min(s.cfg.Retry<<min(e.tries-1, 16), longestRetry))
 	s.log.WarnContext(ctx, "load shard", "shard", e.ref.Digest.String(), "key", e.ref.Key, "try", e.tries, "error", err)
 }

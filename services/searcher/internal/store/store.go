@@ -1,12 +1,16 @@
 // Package store keeps the shards that are placed on a searcher: on local disk,
 // verified when they arrive, open for as long as somebody searches them, and
-// fetched anew when one turns out to be damaged.
+// fetched anew when one turns out to be damaged. What the disk budget has no room
+// for is served by ranged reads of the bucket (package ranged).
 //
 //	             want             fetched, verified, opened
 //	(unknown) ─────────▶ loading ────────────────────────▶ ready
 //	                      ▲   │ failed: again after a pause   │
 //	                      │   ▼                               │ damage found
 //	                     waiting ◀──────────────────────────────┘
+//
+// A shard is ready as a whole copy or by ranges. Which ones are whole is decided
+// by how often each is asked for, and its size: see room.go.
 //
 // A shard that is no longer wanted stays for a grace time, since queries planned
 // before may still ask for it, and is removed once nobody uses it.
@@ -22,10 +26,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/index/docset"
 	"github.com/trawl-search/trawl/index/shard"
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/services/searcher/internal/disk"
+	"github.com/trawl-search/trawl/services/searcher/internal/ranged"
 )
 
 // Errors of Acquire, for errors.Is.
@@ -40,9 +46,9 @@ var (
 
 // Shard is what is done with an open shard; *shard.Shard does it.
 type Shard interface {
-	Search(ctx context.Context, q query.Q, opts shard.Options) (*shard.Result, error)
-	List(ctx context.Context, q query.Q, opts shard.ListOptions) (*shard.ListResult, error)
-	File(ctx context.Context, repo string, path []byte, branch string) (*shard.File, error)
+	Search(ctx context.Context, q *shard.Query, opts shard.Options) (*shard.Result, error)
+	List(ctx context.Context, q *shard.Query, opts shard.ListOptions) (*shard.ListResult, error)
+	File(ctx context.Context, repo string, path []byte, branch string, hidden docset.Set) (*shard.File, error)
 	Close() error
 }
 
@@ -57,6 +63,8 @@ type Ref struct {
 type Config struct {
 	// Dir is the cache folder. One store at a time.
 	Dir string
+	// Budget is the most that the store may have on disk, in bytes; 0 is no bound.
+	Budget int64
 	// Loads is how many shards are fetched at once.
 	Loads int
 	// Grace is how long a shard stays that is no longer wanted.
@@ -72,9 +80,21 @@ type Store struct {
 	open    func(path string) (Shard, error)
 	log     *slog.Logger
 	metrics *Metrics
+	budget  *disk.Budget
+	ranges  *ranged.Cache
 
 	mu      sync.Mutex
 	entries map[searchwire.Digest]*entry
+	// whole is what whole files take of the budget, in bytes: those that are
+	// open or being written, left ones of an earlier process, by digest, and
+	// those in quarantine, by name.
+	whole int64
+	// wholeLimit is what they may take.
+	wholeLimit int64
+	left       map[searchwire.Digest]int64
+	aside      map[string]int64
+	// asked is how often shards were asked for since the counts were halved.
+	asked int
 	// changed is closed, and replaced, whenever an entry changes.
 	changed chan struct{}
 	// poke wakes Run; it holds at most one wake-up.
@@ -92,9 +112,19 @@ func New(cfg Config, b bucket.Bucket, open func(path string) (Shard, error), log
 	}
 	s := &Store{
 		cfg: cfg, bucket: b, open: open, log: log, metrics: m,
+		budget: disk.NewBudget(cfg.Budget), left: make(map[searchwire.Digest]int64), aside: make(map[string]int64),
 		entries: make(map[searchwire.Digest]*entry), changed: make(chan struct{}), poke: make(chan struct{}, 1),
 	}
-	return s, s.sweep()
+	s.resize()
+	s.ranges = ranged.New(cfg.Dir, b, s.budget, s.relieve, log, m.ranges)
+	m.budget.Store(s.budget)
+	if err := s.sweep(); err != nil {
+		return nil, err
+	}
+	if err := disk.Holes(cfg.Dir); err != nil && cfg.Budget > 0 {
+		log.Warn("the cache folder's file system frees no parts of files: shards that do not fit will soon have no room", "error", err)
+	}
+	return s, nil
 }
 
 // Want replaces the set of shards to hold.
@@ -117,6 +147,7 @@ func (s *Store) Want(refs []Ref) {
 			e.unwanted = now
 		}
 	}
+	s.resize()
 	s.notify()
 }
 

@@ -18,8 +18,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 
+	"github.com/trawl-search/trawl/index/docset"
 	"github.com/trawl-search/trawl/index/format"
-	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/shard"
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/searchwire"
@@ -34,15 +34,15 @@ type opened struct {
 	closed  atomic.Bool
 }
 
-func (o *opened) Search(context.Context, query.Q, shard.Options) (*shard.Result, error) {
+func (o *opened) Search(context.Context, *shard.Query, shard.Options) (*shard.Result, error) {
 	return &shard.Result{}, nil
 }
 
-func (o *opened) List(context.Context, query.Q, shard.ListOptions) (*shard.ListResult, error) {
+func (o *opened) List(context.Context, *shard.Query, shard.ListOptions) (*shard.ListResult, error) {
 	return &shard.ListResult{}, nil
 }
 
-func (o *opened) File(context.Context, string, []byte, string) (*shard.File, error) {
+func (o *opened) File(context.Context, string, []byte, string, docset.Set) (*shard.File, error) {
 	return nil, shard.ErrNoFile
 }
 

@@ -1,0 +1,214 @@
+package run
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// PushConfig says what to push.
+type PushConfig struct {
+	// Repo is a Git repository, of which a copy is pushed to.
+	Repo string
+	// Trawl is the program: it is run with all roles in one process.
+	Trawl string
+	// Commits of one file each are pushed one after the other.
+	Commits int
+	// Seed chooses the files.
+	Seed uint64
+	// Results is the folder of the dated results.
+	Results string
+	Log     io.Writer
+}
+
+// push is one push: what it took, and what it cost.
+type push struct {
+	published, searchable time.Duration
+	// fileBytes is the size of the changed file, wroteBytes what was added to it.
+	fileBytes, wroteBytes int64
+	built                 string
+}
+
+// pusher measures pushes.
+type pusher struct {
+	cfg    PushConfig
+	dir    string
+	repo   *pushedRepo
+	server *exec.Cmd
+	conn   *grpc.ClientConn
+	ingest ingestv1.IngestServiceClient
+	search searchv1.SearchServiceClient
+	http   string
+	// first is how long it took until the whole repo could be searched.
+	first  time.Duration
+	pushes []push
+	before counters
+	after  counters
+}
+
+// Push measures how long it takes until what is pushed can be searched, and what
+// is indexed for it, and writes the results.
+func Push(ctx context.Context, cfg PushConfig) (err error) {
+	p := &pusher{cfg: cfg}
+	if p.dir, err = os.MkdirTemp("", "trawl-push-"); err != nil {
+		return fmt.Errorf("making a folder: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(p.dir)) }()
+	started := time.Now()
+	if p.repo, err = copyRepo(ctx, cfg.Repo, filepath.Join(p.dir, "repo.git"), cfg.Seed); err != nil {
+		return err
+	}
+	if err := p.start(ctx); err != nil {
+		return err
+	}
+	err = p.measure(ctx)
+	if stopped := p.stop(); err != nil || stopped != nil {
+		return errors.Join(err, stopped)
+	}
+	return p.write(ctx, started)
+}
+
+// start runs `trawl up` until it is ready.
+func (p *pusher) start(ctx context.Context) error {
+	p.server = exec.CommandContext(ctx, p.cfg.Trawl, "up", "--data-dir", filepath.Join(p.dir, "data"),
+		"--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0")
+	p.server.Cancel = func() error { return p.server.Process.Signal(syscall.SIGTERM) }
+	p.server.Stderr = os.Stderr
+	out, err := p.server.StdoutPipe()
+	if err == nil {
+		err = p.server.Start()
+	}
+	if err != nil {
+		return fmt.Errorf("starting %s: %w", p.cfg.Trawl, err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	_, at, ok := strings.Cut(line, "gRPC ")
+	address, at, ok2 := strings.Cut(at, ", HTTP ")
+	if err != nil || !ok || !ok2 {
+		return errors.Join(fmt.Errorf("%s did not get ready: %q", p.cfg.Trawl, line), err, p.stop())
+	}
+	p.http, _, _ = strings.Cut(strings.TrimSpace(at), ",")
+	if p.conn, err = grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials())); err != nil {
+		return errors.Join(fmt.Errorf("connecting to %s: %w", address, err), p.stop())
+	}
+	p.ingest, p.search = ingestv1.NewIngestServiceClient(p.conn), searchv1.NewSearchServiceClient(p.conn)
+	return nil
+}
+
+func (p *pusher) stop() error {
+	var err error
+	if p.conn != nil {
+		err = p.conn.Close()
+	}
+	_ = p.server.Process.Signal(syscall.SIGTERM) // it may have ended
+	if ended := p.server.Wait(); ended != nil && err == nil {
+		err = fmt.Errorf("%s: %w", p.cfg.Trawl, ended)
+	}
+	return err
+}
+
+// repoName is the name that is pushed to.
+const repoName = "bench.example/push/repo"
+
+func (p *pusher) measure(ctx context.Context) error {
+	fmt.Fprintf(p.cfg.Log, "indexing %s the first time\n", p.cfg.Repo)
+	var bar *progress
+	for i := range p.cfg.Commits + 1 {
+		token := fmt.Sprintf("trawlpush%dx%d", p.cfg.Seed, i)
+		one, err := p.repo.commit(ctx, token)
+		if err != nil {
+			return err
+		}
+		if err := p.one(ctx, token, &one); err != nil {
+			return fmt.Errorf("push %d: %w", i, err)
+		}
+		if i == 0 { // the repo itself
+			p.first = one.searchable
+			if p.before, err = readCounters(ctx, p.http); err != nil {
+				return err
+			}
+			bar = newProgress(p.cfg.Log, "push", p.cfg.Commits)
+			continue
+		}
+		p.pushes = append(p.pushes, one)
+		bar.step(one.searchable.Round(time.Millisecond).String())
+	}
+	var err error
+	p.after, err = readCounters(ctx, p.http)
+	return err
+}
+
+// one asks for the repo to be indexed and waits until a search finds the token.
+func (p *pusher) one(ctx context.Context, token string, to *push) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
+	defer cancel()
+	began := time.Now()
+	put, err := p.ingest.PutRepo(ctx, &ingestv1.PutRepoRequest{Name: repoName, Url: p.repo.dir})
+	if err != nil {
+		return err
+	}
+	watch, err := p.ingest.WatchRepo(ctx, &ingestv1.WatchRepoRequest{Name: repoName})
+	if err != nil {
+		return err
+	}
+	for {
+		update, err := watch.Recv()
+		if err != nil {
+			return err
+		}
+		s := update.GetStatus()
+		if s.GetState() == ingestv1.State_STATE_FAILED {
+			return fmt.Errorf("indexing failed: %s", s.GetReason())
+		}
+		if s.GetPublishedEpoch() >= put.GetEpoch() {
+			to.published, to.built = time.Since(began), s.GetBuilt()
+			break
+		}
+	}
+	for {
+		found, err := p.search.Search(ctx, &searchv1.SearchRequest{Query: token + " case:yes", Options: &searchv1.SearchOptions{MaxFiles: 1}})
+		if err != nil {
+			return err
+		}
+		if len(found.GetFiles()) > 0 {
+			to.searchable = time.Since(began)
+			return nil
+		}
+	}
+}
+
+// pushedRepo is a bare copy that shares its objects with the original.
+type pushedRepo struct {
+	dir   string
+	files []string
+	next  func(n int) int
+}
+
+func (r *pushedRepo) git(ctx context.Context, stdin string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "git", args...)
+	cmd.Dir, cmd.Stdin = r.dir, strings.NewReader(stdin)
+	cmd.Env = append(os.Environ(), "GIT_DIR="+r.dir, "GIT_INDEX_FILE="+r.dir+"/index", "GIT_AUTHOR_NAME=bench", "GIT_AUTHOR_EMAIL=b@example",
+		"GIT_COMMITTER_NAME=bench", "GIT_COMMITTER_EMAIL=b@example")
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("git %s: %w: %s", args[0], err, said.String())
+	}
+	return string(out), nil
+}

@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
+	"github.com/trawl-search/trawl/internal/bucket"
+	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/config"
+	"github.com/trawl-search/trawl/internal/gc"
+)
+
+type gcSettings struct {
+	gc.Config
+	logging
+	DryRun   bool          `config:"dry-run" doc:"change nothing: say what would be deleted and condemned"`
+	Audit    bool          `config:"audit" doc:"change nothing: list garbage, and objects in use that are missing or of the wrong size"`
+	Contents bool          `config:"contents" doc:"with --audit: read all objects in use and compare their digests too"`
+	JSON     bool          `config:"json" doc:"print JSON"`
+	Etcd     etcdConfig    `config:"etcd"`
+	Bucket   bucket.Config `config:"bucket"`
+}
+
+// SetDefaults implements config.Settings.
+func (s *gcSettings) SetDefaults() {
+	s.Config.SetDefaults()
+	s.logging.SetDefaults()
+	s.LogLevel, s.LogFormat = "warn", "text"
+	s.Etcd.SetDefaults()
+	s.Bucket.SetDefaults()
+}
+
+// Validate implements config.Settings.
+func (s *gcSettings) Validate() error {
+	var check config.Check
+	check.Nested("", &s.Config)
+	check.Nested("", &s.logging)
+	check.That(s.Audit || !s.Contents, "contents", s.Contents, "nothing without --audit")
+	check.That(!s.Audit || !s.DryRun, "dry-run", s.DryRun, "nothing with --audit, which never changes anything")
+	check.Nested("etcd", &s.Etcd)
+	check.Nested("bucket", &s.Bucket)
+	return check.Err()
+}
+
+func newGC(p Process) *cobra.Command {
+	var s gcSettings
+	cmd := &cobra.Command{
+		Use:   "gc",
+		Short: "Collect the garbage of the bucket once, or audit the bucket",
+		Long: `Collect the garbage of the bucket once: delete what earlier passes have condemned and what has waited for --hold,
+and condemn what nobody can reach any more. The indexers do so by themselves, every --gc-every of theirs; running it
+beside them does no harm.
+
+--audit lists every object with a problem instead, and exits with status 1 if an object in use is missing or damaged.`,
+	}
+	return configured(p, cmd, &s, func(cmd *cobra.Command) error { return runGC(cmd.Context(), p, s) })
+}
+
+func runGC(ctx context.Context, p Process, s gcSettings) (err error) {
+	var sh shared
+	defer func() { err = errors.Join(err, sh.close()) }()
+	if err := sh.startTelemetry(ctx, p, s.logging.Config, "gc"); err != nil {
+		return err
+	}
+	if err := errors.Join(sh.connectEtcd(s.Etcd), sh.openBucket(ctx, s.Bucket)); err != nil {
+		return err
+	}
+	c := gc.Collector{
+		Store: catalog.New(sh.etcd, ""), Bucket: sh.bucket, Config: s.Config, DryRun: s.DryRun, Log: sh.telemetry.Logger(),
+	}
+	if s.Audit {
+		return audit(ctx, p.Out, &c, s)
+	}
+	report, err := c.Pass(ctx)
+	if err != nil {
+		return err
+	}
+	if s.JSON {
+		return json.NewEncoder(p.Out).Encode(report)
+	}
+	return printReport(p.Out, report, s.DryRun)
+}
+
+func printReport(out io.Writer, r gc.Report, dry bool) error {
+	deleted, condemned := "deleted", "condemned"
+	if dry {
+		deleted, condemned = "would delete", "would condemn"
+	}
+	tw := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, row := range []struct {
+		what string
+		n    gc.Count
+	}{{deleted, r.Deleted}, {condemned, r.Condemned}, {"waiting", r.Waiting}, {"above the limit", r.Excess}, {"in use", r.Kept}} {
+		fmt.Fprintf(tw, "%s\t%d objects\t%s\n", row.what, row.n.Objects, render.Bytes(row.n.Bytes))
+	}
+	if err := tw.Flush(); err != nil {
+		return fmt.Errorf("printing the report: %w", err)
+	}
+	return nil
+}
+
+// audit prints every finding as it comes. Objects in use with a problem are an
+// error.
+func audit(ctx context.Context, out io.Writer, c *gc.Collector, s gcSettings) error {
+	found := map[gc.Problem]*gc.Count{}
+	show := printFinding
+	if s.JSON {
+		show = func(out io.Writer, f gc.Finding) error { return json.NewEncoder(out).Encode(f) }
+	}
+	well, err := c.Audit(ctx, s.Contents, func(f gc.Finding) error {
+		if found[f.Problem] == nil {
+			found[f.Problem] = &gc.Count{}
+		}
+		found[f.Problem].Objects++
+		found[f.Problem].Bytes += f.Bytes
+		return show(out, f)
+	})
+	if err != nil {
+		return err
+	}
+	if !s.JSON {
+		fmt.Fprintf(out, "in use and well: %d objects, %s\n", well.Objects, render.Bytes(well.Bytes))
+		for _, p := range []gc.Problem{gc.Orphan, gc.Condemned, gc.Unknown, gc.Missing, gc.WrongSize, gc.WrongDigest} {
+			if n := found[p]; n != nil {
+				fmt.Fprintf(out, "%s: %d objects, %s\n", p, n.Objects, render.Bytes(n.Bytes))
+			}
+		}
+	}
+	if found[gc.Missing] != nil || found[gc.WrongSize] != nil || found[gc.WrongDigest] != nil {
+		return errors.New("objects in use are missing or damaged: index their repositories anew by `trawl index`, after a `trawl delete` where only the digest is wrong")
+	}
+	return nil
+}
+
+func printFinding(out io.Writer, f gc.Finding) error {
+	age := "-"
+	if !f.Put.IsZero() {
+		age = time.Since(f.Put).Round(time.Second).String()
+	}
+	_, err := fmt.Fprintf(out, "%-12s %12s %10s  %s  %s\n", f.Problem, age, render.Bytes(f.Bytes), render.Safe([]byte(f.Key)), render.Safe([]byte(f.Repo)))
+	return err
+}

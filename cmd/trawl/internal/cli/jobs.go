@@ -1,0 +1,188 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
+)
+
+func newJobs(p Process) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "jobs",
+		Short: "List and retry indexing jobs that were given up",
+		Args:  usageArgs(cobra.NoArgs),
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newJobsList(p), newJobsShow(p), newJobsRetry(p))
+	return cmd
+}
+
+func newJobsList(p Process) *cobra.Command {
+	var (
+		addr   routerAt
+		asJSON bool
+	)
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the jobs that were given up, the oldest first",
+		Args:  usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
+				letters, err := deadLetters(ctx, c)
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return printLettersJSON(p.Out, letters)
+				}
+				return printLetters(p.Out, letters)
+			})
+		},
+	}
+	addressFlag(cmd.Flags(), p, &addr)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
+	return cmd
+}
+
+func newJobsShow(p Process) *cobra.Command {
+	var addr routerAt
+	cmd := &cobra.Command{
+		Use:   "show REPO",
+		Short: "Show why the job of a repository was given up",
+		Args:  usageArgs(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
+				resp, err := c.ingest.GetDeadLetter(ctx, &ingestv1.GetDeadLetterRequest{Name: args[0]})
+				if err != nil {
+					return err
+				}
+				l := resp.GetLetter()
+				_, err = fmt.Fprintf(p.Out, "%s: request %d was given up %s ago, at %s, after %d attempts:\n%s\n",
+					render.Safe([]byte(l.GetName())), l.GetEpoch(), age(l), l.GetGivenUpAt().AsTime().Format(time.RFC3339), l.GetAttempts(),
+					render.Safe([]byte(l.GetReason())))
+				return err
+			})
+		},
+	}
+	addressFlag(cmd.Flags(), p, &addr)
+	return cmd
+}
+
+func newJobsRetry(p Process) *cobra.Command {
+	var (
+		addr routerAt
+		all  bool
+	)
+	cmd := &cobra.Command{
+		Use:   "retry {REPO... | --all}",
+		Short: "Try jobs again that were given up",
+		Args: usageArgs(func(_ *cobra.Command, args []string) error {
+			if all == (len(args) > 0) {
+				return errors.New("names of repositories, or --all for all of them")
+			}
+			return nil
+		}),
+		RunE: func(cmd *cobra.Command, names []string) error {
+			return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
+				if all {
+					letters, err := deadLetters(ctx, c)
+					if err != nil {
+						return err
+					}
+					for _, l := range letters {
+						names = append(names, l.GetName())
+					}
+				}
+				return retryAll(ctx, p.Out, c, names)
+			})
+		},
+	}
+	addressFlag(cmd.Flags(), p, &addr)
+	cmd.Flags().BoolVar(&all, "all", false, "retry every job that was given up")
+	return cmd
+}
+
+// retryAll goes on after a repo that fails, and returns the first failure.
+func retryAll(ctx context.Context, out io.Writer, c client, names []string) (first error) {
+	for _, name := range names {
+		resp, err := c.ingest.RetryDeadLetter(ctx, &ingestv1.RetryDeadLetterRequest{Name: name})
+		line := fmt.Sprintf("request %d is tried again", resp.GetEpoch())
+		if err != nil {
+			line = "not tried again: " + explain(err)
+			if first == nil {
+				first = err
+			}
+		}
+		if _, err := fmt.Fprintf(out, "%s: %s\n", render.Safe([]byte(name)), line); err != nil {
+			return err
+		}
+	}
+	return first
+}
+
+// deadLetters reads all pages.
+func deadLetters(ctx context.Context, c client) (letters []*ingestv1.DeadLetter, err error) {
+	for req := (&ingestv1.ListDeadLettersRequest{}); ; {
+		page, err := c.ingest.ListDeadLetters(ctx, req)
+		if err != nil {
+			return nil, err
+		}
+		letters = append(letters, page.GetLetters()...)
+		if req.After = page.GetNextAfter(); req.GetAfter() == 0 {
+			return letters, nil
+		}
+	}
+}
+
+// age is how long ago a job was given up, to the second.
+func age(l *ingestv1.DeadLetter) time.Duration {
+	return time.Since(l.GetGivenUpAt().AsTime()).Round(time.Second)
+}
+
+// maxReasonShown bounds a reason in a list, in bytes; show has all of it.
+const maxReasonShown = 100
+
+func printLetters(out io.Writer, letters []*ingestv1.DeadLetter) error {
+	tw := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "NAME\tREQUEST\tATTEMPTS\tAGE\tREASON")
+	for _, l := range letters {
+		reason, _, _ := strings.Cut(l.GetReason(), "\n")
+		if len(reason) > maxReasonShown {
+			reason = strings.ToValidUTF8(reason[:maxReasonShown], "") + "…"
+		}
+		fmt.Fprintf(tw, "%s\t%d\t%d\t%s\t%s\n", render.Safe([]byte(l.GetName())), l.GetEpoch(), l.GetAttempts(), age(l), render.Safe([]byte(reason)))
+	}
+	if err := tw.Flush(); err != nil {
+		return fmt.Errorf("printing the jobs: %w", err)
+	}
+	return nil
+}
+
+type letterJSON struct {
+	Name      string    `json:"name"`
+	Epoch     uint64    `json:"epoch"`
+	Attempts  uint32    `json:"attempts"`
+	GivenUpAt time.Time `json:"given_up_at"`
+	Reason    string    `json:"reason"`
+}
+
+func printLettersJSON(out io.Writer, letters []*ingestv1.DeadLetter) error {
+	enc := json.NewEncoder(out)
+	for _, l := range letters {
+		row := letterJSON{l.GetName(), l.GetEpoch(), l.GetAttempts(), l.GetGivenUpAt().AsTime(), l.GetReason()}
+		if err := enc.Encode(row); err != nil {
+			return fmt.Errorf("printing the jobs: %w", err)
+		}
+	}
+	return nil
+}

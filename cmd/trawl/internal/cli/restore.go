@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
+	"github.com/trawl-search/trawl/internal/bucket"
+	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/config"
+	"github.com/trawl-search/trawl/internal/restore"
+)
+
+type restoreSettings struct {
+	logging
+	DryRun   bool          `config:"dry-run" doc:"write nothing: say what would be restored"`
+	Contents bool          `config:"contents" doc:"read all shards and compare their digests too"`
+	Skip     []string      `config:"skip" doc:"repos that must not come back, such as those deleted lately"`
+	JSON     bool          `config:"json" doc:"print JSON, an object for each repo"`
+	Etcd     etcdConfig    `config:"etcd"`
+	Bucket   bucket.Config `config:"bucket"`
+}
+
+// SetDefaults implements config.Settings.
+func (s *restoreSettings) SetDefaults() {
+	s.logging.SetDefaults()
+	s.LogLevel, s.LogFormat = "warn", "text"
+	s.Etcd.SetDefaults()
+	s.Bucket.SetDefaults()
+}
+
+// Validate implements config.Settings.
+func (s *restoreSettings) Validate() error {
+	var check config.Check
+	check.Nested("", &s.logging)
+	check.Nested("etcd", &s.Etcd)
+	check.Nested("bucket", &s.Bucket)
+	return check.Err()
+}
+
+func newRestore(p Process) *cobra.Command {
+	var s restoreSettings
+	cmd := &cobra.Command{
+		Use:   "restore",
+		Short: "Fill an empty etcd from the manifests in the bucket",
+		Long: `Fill an etcd that lost everything from the manifests in the bucket: the newest generation of each repo whose shards
+are all there is served again, and the repo is desired again. An etcd with repos in it is refused.
+
+The bucket does not tell which repos were deleted: those whose garbage is not collected yet come back, unless --skip
+names them. Tokens of callers are lost; make new ones by trawl tokens.`,
+	}
+	return configured(p, cmd, &s, func(cmd *cobra.Command) error { return runRestore(cmd.Context(), p, s) })
+}
+
+func runRestore(ctx context.Context, p Process, s restoreSettings) (err error) {
+	var sh shared
+	defer func() { err = errors.Join(err, sh.close()) }()
+	if err := sh.startTelemetry(ctx, p, s.logging.Config, "restore"); err != nil {
+		return err
+	}
+	if err := errors.Join(sh.connectEtcd(s.Etcd), sh.openBucket(ctx, s.Bucket)); err != nil {
+		return err
+	}
+	r := restore.Restorer{
+		Store: catalog.New(sh.etcd, ""), Bucket: sh.bucket, Contents: s.Contents, DryRun: s.DryRun, Skip: s.Skip,
+	}
+	served, damaged := 0, 0
+	err = r.Run(ctx, func(repo restore.Repo) error {
+		if repo.Generation > 0 {
+			served++
+		}
+		if s.JSON {
+			return json.NewEncoder(p.Out).Encode(repo)
+		}
+		return printRestored(p, repo)
+	}, func(key string, err error) {
+		damaged++
+		fmt.Fprintf(p.Err, "%s: %v\n", render.Safe([]byte(key)), err)
+	})
+	if err == nil && !s.JSON {
+		fmt.Fprintf(p.Out, "%d repos can be searched; %d objects among the manifests are none\n", served, damaged)
+	}
+	return err
+}
+
+func printRestored(p Process, repo restore.Repo) error {
+	what := fmt.Sprintf("generation %d", repo.Generation)
+	switch {
+	case repo.Skipped:
+		what = "skipped"
+	case repo.Generation == 0:
+		what = "to be built anew"
+	case repo.Generation < repo.Newest:
+		what += fmt.Sprintf(" of %d, to be built anew", repo.Newest)
+	}
+	_, err := fmt.Fprintf(p.Out, "%s  %s\n", render.Safe([]byte(repo.Name)), what)
+	for _, problem := range repo.Problems {
+		_, err = fmt.Fprintf(p.Out, "  %s\n", render.Safe([]byte(problem)))
+	}
+	return err
+}

@@ -1,0 +1,157 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
+	"github.com/trawl-search/trawl/internal/sources"
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
+)
+
+func newSources(p Process) *cobra.Command {
+	var (
+		addr   routerAt
+		asJSON bool
+	)
+	cmd := &cobra.Command{
+		Use:   "sources",
+		Short: "List the sources that repositories are discovered in, and apply a file of them",
+		Args:  usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
+				resp, err := c.sources.ListSources(ctx, &ingestv1.ListSourcesRequest{})
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return printSourcesJSON(p.Out, resp.GetSources())
+				}
+				return printSources(p.Out, resp.GetSources())
+			})
+		},
+	}
+	addressFlag(cmd.Flags(), p, &addr)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
+	cmd.AddCommand(newSourcesApply(p), newSourcesStatus(p))
+	return cmd
+}
+
+func newSourcesApply(p Process) *cobra.Command {
+	var (
+		addr routerAt
+		path string
+		wait bool
+	)
+	cmd := &cobra.Command{
+		Use:   "apply -f FILE",
+		Short: "Make the sources of a file all that there are",
+		Long: `Make the sources of a YAML file all that there are. The repositories of a source that is no longer in it are deleted
+after its grace time. The file names credentials, by environment variable or file; it never holds them.`,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			list, err := readSources(path)
+			if err != nil {
+				return usageError{err}
+			}
+			return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
+				done, err := c.sources.ApplySources(ctx, &ingestv1.ApplySourcesRequest{Sources: list})
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintf(p.Out, "%d sources: %d added, %d changed, %d removed\n",
+					len(list), len(done.GetAdded()), len(done.GetChanged()), len(done.GetRemoved()))
+				if names := append(done.GetAdded(), done.GetChanged()...); err == nil && wait && len(names) > 0 {
+					return watchSources(ctx, c, p, names)
+				}
+				return err
+			})
+		},
+	}
+	addressFlag(cmd.Flags(), p, &addr)
+	cmd.Flags().StringVarP(&path, "file", "f", "", "YAML file of sources")
+	cmd.Flags().BoolVar(&wait, "wait", false, "wait until all repositories of what was added or changed can be searched, and show how far it is")
+	return cmd
+}
+
+func readSources(path string) ([]*ingestv1.Source, error) {
+	if path == "" {
+		return nil, errors.New("no file of sources: -f FILE names it")
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the sources: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, sources.MaxFileBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading the sources: %w", err)
+	}
+	list, err := sources.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return list, nil
+}
+
+func printSources(out io.Writer, list []*ingestv1.SourceStatus) error {
+	tw := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "NAME\tKIND\tSTATE\tREPOS\tLEAVING\tFOREIGN\tREFUSED\tLAST SUCCESS\tNEXT LOOK")
+	for _, s := range list {
+		r := s.GetReport()
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\n", s.GetSource().GetName(), s.GetSource().GetKind(), sourceState(s),
+			r.GetRepos(), r.GetLeaving(), r.GetForeign(), r.GetRefused(), moment(r.GetSucceededAt()), moment(r.GetNextAt()))
+	}
+	if err := tw.Flush(); err != nil {
+		return fmt.Errorf("printing the sources: %w", err)
+	}
+	for _, s := range list {
+		if reason := s.GetReport().GetReason(); reason != "" {
+			fmt.Fprintf(out, "%s: %s; failed %d times, next try at %s\n", s.GetSource().GetName(), render.Safe([]byte(reason)),
+				s.GetReport().GetFailures(), moment(s.GetReport().GetNextAt()))
+		}
+	}
+	return nil
+}
+
+// sourceState is one word for how a source is.
+func sourceState(s *ingestv1.SourceStatus) string {
+	switch {
+	case s.GetReport().GetFailures() > 0:
+		return "failing"
+	case s.GetRemoved():
+		return "removed"
+	case s.GetReport().GetLookedAt() == nil:
+		return "new"
+	}
+	return "ok"
+}
+
+func moment(t *timestamppb.Timestamp) string {
+	if t == nil {
+		return "-"
+	}
+	return t.AsTime().Format(time.RFC3339)
+}
+
+func printSourcesJSON(out io.Writer, list []*ingestv1.SourceStatus) error {
+	for _, s := range list {
+		text, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(s)
+		if err != nil {
+			return fmt.Errorf("printing the sources: %w", err)
+		}
+		if _, err := fmt.Fprintf(out, "%s\n", text); err != nil {
+			return fmt.Errorf("printing the sources: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/trawl-search/trawl/cmd/trawl/internal/progress"
+	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
+)
+
+// The wait between two looks at how far sources are: each of them reads all repos, so
+// that it grows with the time that one takes.
+const (
+	minSourceWait = time.Second
+	maxSourceWait = time.Minute
+)
+
+// errSource is a source whose host could not be asked.
+var errSource = errors.New("the source cannot be looked at")
+
+func newSourcesStatus(p Process) *cobra.Command {
+	var (
+		addr  routerAt
+		watch bool
+	)
+	cmd := &cobra.Command{
+		Use:   "status NAME",
+		Short: "Tell how far the repositories of a source are",
+		Args:  usageArgs(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
+				if watch {
+					return watchSources(ctx, c, p, args)
+				}
+				s, err := c.sources.GetSource(ctx, &ingestv1.GetSourceRequest{Name: args[0]})
+				if err != nil {
+					return err
+				}
+				if err := printSources(p.Out, []*ingestv1.SourceStatus{s.GetStatus()}); err != nil {
+					return err
+				}
+				return printSourceProgress(p, s.GetRepos(), s.GetPublished(), s.GetFailed())
+			})
+		},
+	}
+	addressFlag(cmd.Flags(), p, &addr)
+	cmd.Flags().BoolVar(&watch, "watch", false, "wait until all can be searched, and show how far it is")
+	return cmd
+}
+
+func printSourceProgress(p Process, repos, published, failed uint64) error {
+	_, err := fmt.Fprintf(p.Out, "%d repositories: %d searchable as they were last asked for, %d failed, %d under way\n",
+		repos, published, failed, repos-published-failed)
+	return err
+}
+
+// watchSources shows how far sources are until each was looked at and all of their
+// repositories are published or have failed. It ends with an error when a
+// host cannot be asked: that may last for an hour.
+func watchSources(ctx context.Context, c client, p Process, names []string) error {
+	tally := progress.NewTally(p.Err, isTerminal(p.Err), "repositories")
+	defer tally.Done()
+	for {
+		began := time.Now()
+		var repos, published, failed uint64
+		looked := true
+		for _, name := range names {
+			s, err := c.sources.GetSource(ctx, &ingestv1.GetSourceRequest{Name: name})
+			if err != nil {
+				return err
+			}
+			report := s.GetStatus().GetReport()
+			fresh := report.GetLookedAt() != nil && !report.GetLookedAt().AsTime().Before(s.GetStatus().GetAppliedAt().AsTime())
+			if fresh && report.GetFailures() > 0 {
+				return fmt.Errorf("%w: %s: %s", errSource, name, render.Safe([]byte(report.GetReason())))
+			}
+			looked = looked && fresh
+			repos, published, failed = repos+s.GetRepos(), published+s.GetPublished(), failed+s.GetFailed()
+		}
+		tally.Update(published+failed, repos)
+		if looked && published+failed == repos {
+			tally.Done()
+			return printSourceProgress(p, repos, published, failed)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(min(max(minSourceWait, 10*time.Since(began)), maxSourceWait)):
+		}
+	}
+}

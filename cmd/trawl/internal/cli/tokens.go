@@ -1,0 +1,221 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
+	"github.com/trawl-search/trawl/internal/access"
+	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/config"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+)
+
+// tokensRole names the environment variables of these commands.
+const tokensRole = "tokens"
+
+func newTokens(p Process) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "tokens",
+		Short: "Make, list and revoke the tokens of callers",
+		Long: `Make, list and revoke the tokens by which routers know their callers. They are kept in etcd, as digests only: these
+commands talk to etcd, not to a router.
+
+  trawl tokens create --name ci --allow 'github.com/org/*' --deny 'github.com/org/secret*' > token
+  trawl search --token-file token 'func main'
+  trawl tokens revoke ID`,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newTokensCreate(p), newTokensList(p), newTokensRevoke(p))
+	return cmd
+}
+
+type createSettings struct {
+	Name    string        `config:"name" doc:"whose token it is, or what for"`
+	Allow   []string      `config:"allow" doc:"patterns of the repos that its caller may see: * is anything but a slash, ** is anything"`
+	Deny    []string      `config:"deny" doc:"patterns of repos that its caller may not see, whatever is allowed"`
+	Scopes  []string      `config:"scopes" doc:"what its caller may do: search, ingest, or admin for everything"`
+	Expires time.Duration `config:"expires" doc:"how long it is good; 0: until it is revoked"`
+	Etcd    etcdConfig    `config:"etcd"`
+}
+
+// SetDefaults implements config.Settings.
+func (s *createSettings) SetDefaults() {
+	s.Scopes = []string{string(access.ScopeSearch)}
+	s.Etcd.SetDefaults()
+}
+
+// Validate implements config.Settings.
+func (s *createSettings) Validate() error {
+	var check config.Check
+	check.NotEmpty("name", s.Name)
+	check.Nested("etcd", &s.Etcd)
+	if err := check.Err(); err != nil {
+		return err
+	}
+	return s.spec().Check()
+}
+
+func (s *createSettings) spec() access.Spec {
+	spec := access.Spec{Name: s.Name, Allow: s.Allow, Deny: s.Deny, Lifetime: s.Expires}
+	for _, scope := range s.Scopes {
+		spec.Scopes = append(spec.Scopes, access.Scope(scope))
+	}
+	return spec
+}
+
+func newTokensCreate(p Process) *cobra.Command {
+	var s createSettings
+	cmd := &cobra.Command{
+		Use:   "create",
+		Short: "Make a token, and print it: this once only",
+		Long: `Make a token, and print it to standard output: this once only, since nothing keeps it. What was made is told on the
+error output.`,
+	}
+	return configuredAs(p, cmd, tokensRole, &s, func(cmd *cobra.Command) error {
+		return withTokens(s.Etcd, func(store *access.Store) error {
+			text, record, err := store.Create(cmd.Context(), s.spec())
+			if err != nil {
+				return err
+			}
+			if _, err := fmt.Fprintln(p.Out, string(text)); err != nil {
+				return errors.Join(fmt.Errorf("printing the token, which is revoked again: %w", err), store.Revoke(cmd.Context(), record.GetId()))
+			}
+			fmt.Fprintf(p.Err, "made token %s; it is shown this once only\n", record.GetId())
+			return nil
+		})
+	})
+}
+
+type listSettings struct {
+	JSON bool       `config:"json" doc:"print one JSON object a line"`
+	Etcd etcdConfig `config:"etcd"`
+}
+
+// SetDefaults implements config.Settings.
+func (s *listSettings) SetDefaults() { s.Etcd.SetDefaults() }
+
+// Validate implements config.Settings.
+func (s *listSettings) Validate() error {
+	var check config.Check
+	check.Nested("etcd", &s.Etcd)
+	return check.Err()
+}
+
+func newTokensList(p Process) *cobra.Command {
+	var s listSettings
+	cmd := &cobra.Command{Use: "list", Short: "List the tokens, the oldest first"}
+	return configuredAs(p, cmd, tokensRole, &s, func(cmd *cobra.Command) error {
+		return withTokens(s.Etcd, func(store *access.Store) error {
+			tokens, err := store.List(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if s.JSON {
+				return printTokensJSON(p.Out, tokens)
+			}
+			return printTokens(p.Out, tokens)
+		})
+	})
+}
+
+type revokeSettings struct {
+	Etcd etcdConfig `config:"etcd"`
+}
+
+// SetDefaults implements config.Settings.
+func (s *revokeSettings) SetDefaults() { s.Etcd.SetDefaults() }
+
+// Validate implements config.Settings.
+func (s *revokeSettings) Validate() error {
+	var check config.Check
+	check.Nested("etcd", &s.Etcd)
+	return check.Err()
+}
+
+func newTokensRevoke(p Process) *cobra.Command {
+	var s revokeSettings
+	cmd := &cobra.Command{Use: "revoke ID", Short: "End a token: no router accepts it any more"}
+	cmd = configuredAs(p, cmd, tokensRole, &s, func(cmd *cobra.Command) error {
+		return withTokens(s.Etcd, func(store *access.Store) error {
+			id := cmd.Flags().Arg(0)
+			if err := store.Revoke(cmd.Context(), id); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintf(p.Out, "%s is revoked; a router that loses sight of etcd accepts it until its --access-staleness is over\n", id)
+			return err
+		})
+	})
+	cmd.Args = usageArgs(cobra.ExactArgs(1))
+	return cmd
+}
+
+// withTokens runs f with the store of tokens.
+func withTokens(cfg etcdConfig, f func(*access.Store) error) error {
+	client, err := catalog.Connect(catalog.Options{Endpoints: cfg.Endpoints})
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(access.NewStore(client, "")), client.Close())
+}
+
+func printTokens(out io.Writer, tokens []*catalogv1.Token) error {
+	tw := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "ID\tNAME\tSCOPES\tALLOW\tDENY\tCREATED\tEXPIRES")
+	for _, t := range tokens {
+		expires := "never"
+		if end := t.GetExpiresAt(); end != nil {
+			expires = end.AsTime().Format(time.RFC3339)
+		}
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", t.GetId(), render.Safe([]byte(t.GetName())), strings.Join(t.GetScopes(), ","),
+			shown(t.GetAllow()), shown(t.GetDeny()), t.GetCreatedAt().AsTime().Format(time.RFC3339), expires)
+	}
+	if err := tw.Flush(); err != nil {
+		return fmt.Errorf("printing the tokens: %w", err)
+	}
+	return nil
+}
+
+func shown(patterns []string) string {
+	if len(patterns) == 0 {
+		return "-"
+	}
+	return render.Safe([]byte(strings.Join(patterns, ",")))
+}
+
+type tokenJSON struct {
+	ID        string     `json:"id"`
+	Name      string     `json:"name"`
+	Scopes    []string   `json:"scopes"`
+	Allow     []string   `json:"allow"`
+	Deny      []string   `json:"deny"`
+	CreatedAt time.Time  `json:"created_at"`
+	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+}
+
+func printTokensJSON(out io.Writer, tokens []*catalogv1.Token) error {
+	enc := json.NewEncoder(out)
+	for _, t := range tokens {
+		row := tokenJSON{
+			ID: t.GetId(), Name: t.GetName(), Scopes: t.GetScopes(), Allow: t.GetAllow(),
+			Deny: slices.Concat([]string{}, t.GetDeny()), CreatedAt: t.GetCreatedAt().AsTime(),
+		}
+		if end := t.GetExpiresAt(); end != nil {
+			at := end.AsTime()
+			row.ExpiresAt = &at
+		}
+		if err := enc.Encode(row); err != nil {
+			return fmt.Errorf("printing the tokens: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+func TestTokens(t *testing.T) {
+	s := newStore(t)
+	tokens := func(want int, args ...string) (out, errs string) {
+		t.Helper()
+		exit, out, errs := run(t, nil, slices.Concat([]string{"tokens"}, args, s.flags[1:3])...)
+		if exit != want {
+			t.Fatalf("tokens %v: exit %d: %s%s", args, exit, out, errs)
+		}
+		return out, errs
+	}
+	text, errs := tokens(0, "create", "--name", "ci", "--allow", "github.com/org/*,x", "--deny", "github.com/org/secret", "--scopes", "search,ingest", "--expires", "24h")
+	if strings.Count(text, "\n") != 1 || !strings.HasPrefix(text, "trawl_") || strings.Contains(errs, strings.TrimSpace(text)) {
+		t.Fatalf("created %q, and said %q", text, errs)
+	}
+	id := strings.Split(text, "_")[1]
+	for _, form := range [][]string{{"list"}, {"list", "--json"}} {
+		list, _ := tokens(0, form...)
+		for _, want := range []string{id, "ci", "github.com/org/*", "github.com/org/secret", "ingest"} {
+			if !strings.Contains(list, want) {
+				t.Errorf("%q is not in the %v:\n%s", want, form, list)
+			}
+		}
+		if strings.Contains(list, strings.TrimSpace(strings.Split(text, "_")[2])) {
+			t.Error("the secret is listed")
+		}
+	}
+	tokens(2, "create", "--name", "ci")                                         // for no repos
+	tokens(2, "create", "--name", "ci", "--allow", "**", "--scopes", "nothing") // for nothing
+	tokens(2, "create", "--allow", "**")                                        // for nobody
+	tokens(2, "revoke")
+	tokens(1, "revoke", "nobody")
+	tokens(0, "revoke", id)
+	if list, _ := tokens(0, "list", "--json"); list != "" {
+		t.Errorf("after it was revoked: %s", list)
+	}
+}
+
+// asked is a router that records how callers are known.
+type asked struct {
+	searchv1.UnimplementedSearchServiceServer
+	shown []string
+}
+
+func (a *asked) Search(ctx context.Context, _ *searchv1.SearchRequest) (*searchv1.SearchResponse, error) {
+	a.shown = metadata.ValueFromIncomingContext(ctx, "authorization")
+	return oneFile(), nil
+}
+
+// TestTokenIsShown: it comes from a file or else the environment, and from no flag.
+func TestTokenIsShown(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv, router := grpc.NewServer(), &asked{}
+	searchv1.RegisterSearchServiceServer(srv, router)
+	go func() { _ = srv.Serve(l) }()
+	defer srv.Stop()
+	file := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(file, []byte("trawl_a_file\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		env, args, want []string
+	}{
+		{nil, nil, nil},
+		{[]string{"TRAWL_TOKEN=trawl_an_environment"}, nil, []string{"Bearer trawl_an_environment"}},
+		{nil, []string{"--token-file", file}, []string{"Bearer trawl_a_file"}},
+		{[]string{"TRAWL_TOKEN=trawl_an_environment"}, []string{"--token-file", file}, []string{"Bearer trawl_a_file"}},
+	} {
+		exit, out, errs := run(t, append(tt.env, "TRAWL_ADDR="+l.Addr().String()), append([]string{"search", "x"}, tt.args...)...)
+		if exit != 0 || !slices.Equal(router.shown, tt.want) || strings.Contains(out+errs, "trawl_a") {
+			t.Errorf("%v %v: exit %d, shown %q\n%s%s", tt.env, tt.args, exit, router.shown, out, errs)
+		}
+	}
+	if exit, _, errs := run(t, nil, "search", "--token-file", file+"x", "x"); exit != 1 || !strings.Contains(errs, "reading the token") {
+		t.Errorf("a file that is not there: exit %d, %s", exit, errs)
+	}
+	if exit, _, help := run(t, []string{"TRAWL_TOKEN=hunter2"}, "search", "--help"); exit != 0 || strings.Contains(help, "hunter2") {
+		t.Errorf("help shows the token: %s", help)
+	}
+}

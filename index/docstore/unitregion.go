@@ -1,0 +1,49 @@
+package docstore
+
+import "sync"
+
+// unitRegion is units that share a dictionary, or where there are none, as
+// many: what is gathered before it is encoded, and what comes of it.
+type unitRegion struct {
+	text  [unitsPerDictionary * SuperblockSize]byte // the units, back to back
+	size  int                                       // of these together
+	sizes []uint16                                  // of each
+
+	dict    []byte
+	encoded []byte   // back to back
+	lengths []uint16 // of each
+}
+
+// unitRegions are handed on from dictionary to dictionary and from shard to shard. One
+// that is new takes only the memory that is written to.
+var unitRegions = sync.Pool{New: func() any { return new(unitRegion) }}
+
+func newUnitRegion() *unitRegion {
+	r, _ := unitRegions.Get().(*unitRegion)
+	r.size, r.sizes, r.dict, r.encoded, r.lengths = 0, r.sizes[:0], nil, r.encoded[:0], r.lengths[:0]
+	return r
+}
+
+func (r *unitRegion) add(unit []byte) {
+	r.size += copy(r.text[r.size:], unit)
+	r.sizes = append(r.sizes, uint16(len(unit)))
+}
+
+func (r *unitRegion) full() bool { return len(r.sizes) == unitsPerDictionary }
+
+// encode chooses the dictionary, if there is to be one, and encodes the units.
+func (r *unitRegion) encode(effort Effort, dictionary bool) {
+	text := r.text[:r.size]
+	if dictionary {
+		r.dict = appendDictionary(make([]byte, 0, dictionarySize(len(text))), text, effort)
+	}
+	enc, _ := encoders[effort].Get().(encoder)
+	defer encoders[effort].Put(enc)
+	enc.setDictionary(r.dict)
+	for _, n := range r.sizes {
+		encoded := enc.encode(text[:n])
+		text = text[n:]
+		r.encoded = append(r.encoded, encoded...)
+		r.lengths = append(r.lengths, uint16(len(encoded)))
+	}
+}

@@ -1,0 +1,137 @@
+package format_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/trawl-search/trawl/index/format"
+)
+
+// TestGoldenShardsAnnotated holds the committed shards of format version 1 to
+// their annotations, which are made by the tables of FORMAT.md. Neither may
+// change: what a released version wrote must be readable for good. The shards
+// are written, and searched, by the test of the same name in package shard.
+func TestGoldenShardsAnnotated(t *testing.T) {
+	paths, err := filepath.Glob("../testdata/v1/*.trawl")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no golden shards: %v", err)
+	}
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := annotator{spec: readSpec(t), t: t, data: data}
+		got, text := a.shard(), strings.TrimSuffix(path, "trawl")+"txt"
+		if os.Getenv("TRAWL_UPDATE_GOLDEN") != "" {
+			must(t, os.WriteFile(text, []byte(got), 0o600))
+		}
+		want, err := os.ReadFile(text)
+		must(t, err)
+		if got != string(want) {
+			t.Errorf("%s is not what FORMAT.md says of %s", text, path)
+		}
+	}
+}
+
+// annotator prints a shard byte by byte, with what each byte is.
+type annotator struct {
+	spec
+	t    *testing.T
+	data []byte
+	out  strings.Builder
+}
+
+func (a *annotator) shard() string {
+	f, err := format.NewFile("golden", a.data)
+	must(a.t, err)
+	a.title("header")
+	a.fields("Header", 0)
+	for _, info := range f.Sections() {
+		a.section(info)
+	}
+	footer := len(a.data) - format.FooterSize
+	body, contents := int(le.Uint64(a.data[footer+8:])), int(le.Uint64(a.data[footer+16:]))
+	a.title("checksums of the body")
+	a.bytes(body, contents)
+	for at, i := contents, 0; at < footer; at, i = at+format.EntrySize, i+1 {
+		a.title("entry of " + f.Sections()[i].Tag.String())
+		a.fields("Entry of the table of contents", at)
+	}
+	a.title("footer")
+	a.fields("Footer", footer)
+	return a.out.String()
+}
+
+func (a *annotator) title(what string) { fmt.Fprintf(&a.out, "\n%s\n", what) }
+
+// section prints fields where FORMAT.md has a table of them, and the numbers
+// of a list after its bytes.
+func (a *annotator) section(info format.SectionInfo) {
+	tag, at, end := info.Tag.String(), int(info.Offset), int(info.Offset+info.Length)
+	a.title(fmt.Sprintf("section %s: %s", tag, a.cell("3. Sections", tag, 1)))
+	switch {
+	case tag == "UNIT", tag == "NAME":
+		at = a.fields("Header of UNIT and NAME", at)
+	case tag == "CINF", tag == "DINF":
+		at = a.fields(tag, at)
+	case a.cell("Lists of content", tag, 0) != "", a.cell("Lists of documents", tag, 0) != "":
+		values, universe, _ := readList(a.t, a.data[at:end])
+		defer fmt.Fprintf(&a.out, "          %d below %d: %v\n", len(values), universe, values)
+	}
+	a.bytes(at, end)
+}
+
+// cell returns a cell of the row that begins with key, "" without one.
+func (a *annotator) cell(heading, key string, column int) string {
+	for _, row := range a.spec[heading] {
+		if row[0] == key {
+			return row[column]
+		}
+	}
+	return ""
+}
+
+// fields prints the fields of a table at fixed offsets, and returns where they end.
+func (a *annotator) fields(heading string, base int) (end int) {
+	rows := a.rows(a.t, heading)
+	last := rows[len(rows)-1]
+	end = base + atoi(a.t, last[0]) + width(last[1])
+	for _, row := range rows {
+		at := base + atoi(a.t, row[0])
+		field := a.data[at : at+width(row[1])]
+		number := ""
+		if strings.HasPrefix(row[1], "u") {
+			number = fmt.Sprintf(" = %d", le.Uint64(append(bytes.Clone(field), make([]byte, 8)...)))
+		}
+		fmt.Fprintf(&a.out, "%08x  %-23s  %s%s: %s\n", at, fmt.Sprintf("% x", field), row[2], number, row[3])
+	}
+	return end
+}
+
+// bytes prints sixteen bytes in a line, with the characters they are.
+func (a *annotator) bytes(at, end int) {
+	for ; at < end; at += 16 {
+		line := a.data[at:min(at+16, end)]
+		chars := strings.Map(func(r rune) rune {
+			if r < ' ' || r > '~' {
+				return '.'
+			}
+			return r
+		}, latin1(line))
+		fmt.Fprintf(&a.out, "%08x  %-47s  |%s|\n", at, fmt.Sprintf("% x", line), chars)
+	}
+}
+
+// latin1 makes one rune of each byte.
+func latin1(p []byte) string {
+	runes := make([]rune, len(p))
+	for i, b := range p {
+		runes[i] = rune(b)
+	}
+	return string(runes)
+}

@@ -1,0 +1,56 @@
+package format
+
+import "fmt"
+
+// Fill makes n bytes at off of a sparse shard readable: when it returns nil
+// they are what the shard has there, as far as Fill can tell; checksums tell
+// the rest. It is safe for concurrent use and may be asked for the same bytes
+// again. Its errors go, wrapped, to whoever wanted the bytes.
+type Fill func(off, n int64) error
+
+// NewSparse opens a shard whose bytes are brought when they are read: data has
+// the shard's whole length, and its bytes mean something only once fill was
+// asked for them. Opening brings the end of the shard and its header. The data
+// is the caller's, and stays so after Close. Errors are those of fill,
+// *CorruptError, and ErrVersion.
+func NewSparse(name string, data []byte, fill Fill) (*File, error) {
+	f := &File{name: name, data: data, fill: fill}
+	if err := f.Guard(f.openSparse); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// openSparse brings what open reads, the end in one piece where it is short.
+func (f *File) openSparse() error {
+	size := int64(len(f.data))
+	if size < HeaderSize+FooterSize {
+		return tooShort(f.name, size)
+	}
+	tail := min(size, TailSize)
+	if err := f.bring(size-tail, tail); err != nil {
+		return err
+	}
+	ft, err := parseFooter(f.name, size, f.data[size-FooterSize:])
+	if err != nil {
+		return err
+	}
+	if err := f.bring(ft.bodyLength, size-ft.bodyLength); err != nil {
+		return err
+	}
+	if err := f.bring(0, HeaderSize); err != nil {
+		return err
+	}
+	return f.open()
+}
+
+// bring makes bytes readable that may not be there yet.
+func (f *File) bring(off, n int64) error {
+	if f.fill == nil {
+		return nil
+	}
+	if err := f.fill(off, n); err != nil {
+		return fmt.Errorf("bring %d bytes at %d of shard %s: %w", n, off, f.name, err)
+	}
+	return nil
+}

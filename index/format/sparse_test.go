@@ -1,0 +1,133 @@
+package format
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// holes is a shard of which only what was asked for is there; the rest is
+// rubbish, so that reading it without asking is found.
+type holes struct {
+	whole, data []byte
+	filled      []bool
+	err         error // of every Fill, if not nil
+}
+
+func newHoles(whole []byte) *holes {
+	h := &holes{whole: whole, data: make([]byte, len(whole)), filled: make([]bool, len(whole))}
+	for i := range h.data {
+		h.data[i] = byte(rand.Uint32())
+	}
+	return h
+}
+
+func (h *holes) fill(off, n int64) error {
+	if h.err != nil {
+		return h.err
+	}
+	copy(h.data[off:off+n], h.whole[off:])
+	for i := range n {
+		h.filled[off+i] = true
+	}
+	return nil
+}
+
+// TestSparseReadsTheSame: whatever is read of a sparse shard, in whatever
+// order, is what the whole one has, and only blocks that were read are brought.
+func TestSparseReadsTheSame(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		body := bytes.Repeat([]byte("0123456789"), rapid.IntRange(0, 30_000).Draw(t, "size"))
+		whole := write(t, written{TagUnits, Required, body}, written{TagMasks, Required, []byte("masks")})
+		h := newHoles(whole)
+		f, err := NewSparse("test", h.data, h.fill)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, ok := f.Section(TagUnits)
+		if !ok || s.Len() != int64(len(body)) {
+			t.Fatalf("the section has %d bytes, not %d", s.Len(), len(body))
+		}
+		allowed := len(whole) - int(f.bodyLength()) + 2*ChecksumBlock + TailSize
+		for range rapid.IntRange(0, 5).Draw(t, "reads") {
+			off := rapid.IntRange(0, len(body)).Draw(t, "off")
+			n := rapid.IntRange(0, len(body)-off).Draw(t, "n")
+			got, err := s.Bytes(int64(off), int64(n))
+			if err != nil || !bytes.Equal(got, body[off:off+n]) {
+				t.Fatalf("%d bytes at %d: %v", n, off, err)
+			}
+			allowed += n + 2*ChecksumBlock
+		}
+		brought := 0
+		for _, ok := range h.filled {
+			if ok {
+				brought++
+			}
+		}
+		if brought > allowed {
+			t.Fatalf("%d bytes were brought where %d are enough", brought, allowed)
+		}
+		if err := f.Verify(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestSparseThatCannotBeFilled: the error of Fill comes out as it is, not as
+// damage, at every step, and the next try goes on.
+func TestSparseThatCannotBeFilled(t *testing.T) {
+	_, sections := sample(t)
+	whole := write(t, append(sections, written{TagPostings, Required, bytes.Repeat([]byte("x"), 200_000)})...)
+	h := newHoles(whole)
+	away := errors.New("the bucket is away")
+	h.err = away
+	if _, err := NewSparse("test", h.data, h.fill); !errors.Is(err, away) || errors.Is(err, ErrCorrupt) {
+		t.Fatalf("open: %v", err)
+	}
+	h.err = nil
+	f, err := NewSparse("test", h.data, h.fill)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := f.Need(TagUnits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.err = away
+	if _, err := s.All(); !errors.Is(err, away) || errors.Is(err, ErrCorrupt) {
+		t.Fatalf("read: %v", err)
+	}
+	if err := f.Verify(t.Context()); !errors.Is(err, away) || errors.Is(err, ErrCorrupt) {
+		t.Fatalf("verify: %v", err)
+	}
+	h.err = nil
+	if got, err := s.All(); err != nil || !bytes.Equal(got, sections[0].data) {
+		t.Fatalf("read again: %v", err)
+	}
+}
+
+// TestSparseFilledWrongly: what is brought is held against its checksum.
+func TestSparseFilledWrongly(t *testing.T) {
+	whole, _ := sample(t)
+	for i := 0; i < len(whole); i += 13 {
+		flipped := bytes.Clone(whole)
+		flipped[i] ^= 0x40
+		h := newHoles(flipped)
+		f, err := NewSparse("test", h.data, h.fill)
+		if err == nil {
+			err = f.Verify(t.Context())
+		}
+		if !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrVersion) {
+			t.Fatalf("byte %d flipped: %v", i, err)
+		}
+	}
+	for _, n := range []int{0, 1, HeaderSize + FooterSize - 1} {
+		h := newHoles(make([]byte, n))
+		_, err := NewSparse("test", h.data, h.fill)
+		checkCorrupt(t, "too short", err)
+	}
+}

@@ -1,0 +1,66 @@
+package literal
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// source is source code: the packages of the index.
+func source(b *testing.B) (text []byte) {
+	b.Helper()
+	_, file, _, _ := runtime.Caller(0)
+	files, err := filepath.Glob(filepath.Join(filepath.Dir(file), "..", "*", "*.go"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, name := range files {
+		more, err := os.ReadFile(filepath.Clean(name))
+		if err != nil {
+			b.Fatal(err)
+		}
+		text = append(text, more...)
+	}
+	return text
+}
+
+// BenchmarkFind looks for words of all kinds.
+func BenchmarkFind(b *testing.B) {
+	text := source(b)
+	for _, pattern := range []string{"return", "style", "file", "quota", "ts", "e", "string", "x40087468"} {
+		for name, caseful := range map[string]bool{"case": true, "fold": false} {
+			f := New(pattern, caseful)
+			b.Run(pattern+"/"+name, func(b *testing.B) { all(b, f, text) })
+		}
+	}
+}
+
+// BenchmarkSet looks for several words at once.
+func BenchmarkSet(b *testing.B) {
+	text := source(b)
+	for _, words := range [][]string{{"tested", "x40087468", "erremptycl"}, {"maybe", "allows"}, {"err", "nil", "net"}} {
+		var patterns []Pattern
+		for _, word := range words {
+			patterns = append(patterns, Pattern{word, false})
+		}
+		s := NewSet(patterns)
+		b.Run(strings.Join(words, "|"), func(b *testing.B) { all(b, s, text) })
+	}
+}
+
+func all(b *testing.B, f interface {
+	Find(text []byte, from int) (start, end int, ok bool)
+}, text []byte) {
+	b.Helper()
+	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
+	matches := 0
+	for b.Loop() {
+		for _, end, ok := f.Find(text, 0); ok; _, end, ok = f.Find(text, end) {
+			matches++
+		}
+	}
+	b.ReportMetric(float64(matches)/float64(b.N), "matches/op")
+}

@@ -1,0 +1,125 @@
+package merge
+
+import (
+	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/index/postings"
+)
+
+// source is where a blob of the new shard is read: of no input if it is empty.
+type source struct {
+	*input
+	blob uint32
+}
+
+// plan gives the documents that stay their order, and with it the blobs and their
+// superblocks: it reads all of the inputs but contents and postings.
+func (m *merger) plan() error {
+	repos, err := gather(m.inputs)
+	if err != nil {
+		return err
+	}
+	for i := range repos {
+		if err := m.docs.AddRepo(repos[i].record); err != nil {
+			return err
+		}
+		if err := repos[i].documents(m.add); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add adds the document at which a part stands.
+func (m *merger) add(p *part) (err error) {
+	if err := m.pace(len(p.path)); err != nil {
+		return err
+	}
+	d := docstore.Document{Path: p.path, Branches: p.branchesOfDoc, OID: p.oid}
+	if d.Language, err = p.docs.Language(p.doc); err != nil {
+		return err
+	}
+	if d.Skip, err = p.docs.Skip(p.doc); err != nil {
+		return err
+	}
+	if d.Skip == docstore.NotSkipped {
+		if d.Blob, err = m.blob(p); err != nil {
+			return err
+		}
+		if d.Language != "" {
+			m.langs[d.Language] = true
+		}
+	} else {
+		if d.Size, err = p.docs.Size(p.doc); err != nil {
+			return err
+		}
+		d.Blob = uint32(len(m.blobs))
+		m.blobs = append(m.blobs, source{})
+		m.result.Skipped++
+	}
+	m.result.Documents++
+	m.names = append(m.names, p.path...)
+	return m.docs.AddDocument(d)
+}
+
+// blob returns the blob of the document at which a part stands: a new one unless an earlier
+// document has its object id.
+func (m *merger) blob(p *part) (uint32, error) {
+	if blob, ok := m.oids[string(p.oid)]; ok {
+		return blob, nil
+	}
+	from, err := p.docs.Blob(p.doc)
+	if err != nil {
+		return 0, err
+	}
+	length, err := p.place(from, m.superblocks)
+	if err != nil {
+		return 0, err
+	}
+	blob := uint32(len(m.blobs))
+	m.blobs = append(m.blobs, source{p.input, from})
+	m.oids[string(p.oid)] = blob
+	m.superblocks += superblocksOf(length)
+	m.result.Blobs++
+	m.result.ContentBytes += uint64(length)
+	return blob, nil
+}
+
+// place notes that a blob's superblocks come to stand from place on, and returns its
+// length. Each superblock has one place at most.
+func (in *input) place(blob, place uint32) (length uint32, err error) {
+	first, length, err := in.content.Span(blob)
+	if err != nil {
+		return 0, err
+	}
+	if in.places == nil {
+		if err := in.makePlaces(); err != nil {
+			return 0, err
+		}
+	}
+	for i := range superblocksOf(length) {
+		to := &in.places[first+i]
+		if *to != postings.Gone {
+			return 0, in.corruptf("superblock %d has two blobs, or its blob two object ids", first+i)
+		}
+		*to = place + i
+	}
+	return length, nil
+}
+
+// makePlaces makes room for the places of all superblocks. Each has a unit, of a byte
+// at least.
+func (in *input) makePlaces() error {
+	n := in.content.Superblocks()
+	if int64(n) > in.File.Size() {
+		return in.corruptf("%d superblocks in %d bytes", n, in.File.Size())
+	}
+	in.places = make([]uint32, n)
+	for i := range in.places {
+		in.places[i] = postings.Gone
+	}
+	return nil
+}
+
+func superblocksOf(length uint32) uint32 {
+	return uint32((uint64(length) + docstore.SuperblockSize - 1) / docstore.SuperblockSize)
+}

@@ -1,0 +1,119 @@
+package regex
+
+import (
+	"regexp/syntax"
+	"slices"
+	"unicode/utf8"
+)
+
+// Bounds on what is taken for an alternation of literals.
+const (
+	maxLiterals  = 64
+	maxExpansion = 4 << 10 // bytes of all literals together
+)
+
+// LiteralsOf gives the literals that the expression chooses from, if it is an
+// alternation of literals: its matches are then those of the first literal in
+// the list that stands at the leftmost place where any does. Those that begin
+// or end alike may have been written, or parsed, as one: fo(o|x)(bar)?.
+func LiteralsOf(tree *syntax.Regexp, caseSensitive bool) ([]Literal, bool) {
+	list, ok := expand(tree, !caseSensitive)
+	return list, ok && len(list) > 0 && each(list, func(l Literal) bool { return l.Text != "" })
+}
+
+// expand lists what a part matches, the preferred first.
+func expand(tree *syntax.Regexp, fold bool) (list []Literal, ok bool) {
+	switch tree.Op {
+	case syntax.OpEmptyMatch:
+		return empty, true
+	case syntax.OpLiteral:
+		return expandLiteral(tree, fold)
+	case syntax.OpCharClass:
+		return expandClass(tree.Rune, fold)
+	case syntax.OpCapture:
+		return expand(tree.Sub[0], fold)
+	case syntax.OpConcat:
+		return expandConcat(tree.Sub, fold)
+	case syntax.OpAlternate:
+		return expandAlternate(tree.Sub, fold)
+	case syntax.OpQuest:
+		if list, ok = expand(tree.Sub[0], fold); !ok {
+			return nil, false
+		}
+		if tree.Flags&syntax.NonGreedy != 0 {
+			return slices.Concat(empty, list), true
+		}
+		return slices.Concat(list, empty), true
+	}
+	return nil, false
+}
+
+func expandLiteral(tree *syntax.Regexp, fold bool) ([]Literal, bool) {
+	pieces := split(tree, fold)
+	return pieces, len(pieces) == 1 && pieces[0].Text != ""
+}
+
+// expandClass lists the runes of a class, those that fold together once.
+func expandClass(ranges []rune, fold bool) (list []Literal, ok bool) {
+	runes, ok := enumerate(ranges, maxLiterals)
+	if !ok {
+		return nil, false
+	}
+	seen := map[rune]bool{}
+	for _, r := range runes {
+		if r == utf8.RuneError || !utf8.ValidRune(r) {
+			return nil, false
+		}
+		if fold {
+			r = representative(r)
+		}
+		if !seen[r] {
+			seen[r] = true
+			list = append(list, Literal{string(r), !fold || uncased(string(r))})
+		}
+	}
+	return list, true
+}
+
+func expandAlternate(subs []*syntax.Regexp, fold bool) (list []Literal, ok bool) {
+	for _, sub := range subs {
+		some, ok := expand(sub, fold)
+		if !ok || len(list)+len(some) > maxLiterals {
+			return nil, false
+		}
+		list = append(list, some...)
+	}
+	return list, true
+}
+
+// expandConcat prefers what the first part does, then what the second does.
+func expandConcat(subs []*syntax.Regexp, fold bool) (list []Literal, ok bool) {
+	list = empty
+	for _, sub := range subs {
+		some, ok := expand(sub, fold)
+		if !ok || len(list)*len(some) > maxLiterals {
+			return nil, false
+		}
+		var longer []Literal
+		size := 0
+		for _, begin := range list {
+			for _, end := range some {
+				l, ok := begin.exactlyThen(end)
+				if size += len(l.Text); !ok || size > maxExpansion {
+					return nil, false
+				}
+				longer = append(longer, l)
+			}
+		}
+		list = longer
+	}
+	return list, true
+}
+
+// exactlyThen is then, if case counts in both literals or in none.
+func (n Literal) exactlyThen(o Literal) (Literal, bool) {
+	if n.CaseSensitive != o.CaseSensitive && !uncased(n.Text) && !uncased(o.Text) {
+		return Literal{}, false
+	}
+	return n.then(o), true
+}

@@ -1,0 +1,99 @@
+package regex
+
+import "slices"
+
+// Extent tells how far matches can go on over the lines before and after a
+// place. It is used by one goroutine at a time.
+type Extent struct{ before, after inside }
+
+// NewExtent is not ok for matchers whose matches may go on anywhere.
+func NewExtent(m Matcher) (e *Extent, ok bool) {
+	a, ok := m.(*automata)
+	if !ok {
+		return nil, false
+	}
+	return &Extent{before: newInside(a.backward), after: newInside(a.forward)}, true
+}
+
+// Reset forgets the lines: the next ones are beside another place.
+func (e *Extent) Reset() { e.before.begun, e.after.begun = false, false }
+
+// Before tells whether a match can begin before a line, with its newline, and
+// end after all of the lines since Reset: from the last one backwards.
+func (e *Extent) Before(line []byte) bool {
+	c := e.before.program.classes
+	for end := len(line); end > 0; {
+		class, size := c.readLast(line[:end])
+		if !e.before.step(class) {
+			return false
+		}
+		end -= size
+	}
+	return true
+}
+
+// After tells whether a match can begin before all of the lines since Reset and
+// end after this one, which begins with its newline: from the first one forwards.
+func (e *Extent) After(line []byte) bool {
+	c := e.after.program.classes
+	for len(line) > 0 {
+		class, size := c.read(line)
+		if !e.after.step(class) {
+			return false
+		}
+		line = line[size:]
+	}
+	return true
+}
+
+// inside is the automaton of all parts of matches.
+type inside struct {
+	*dfa
+	begun bool
+	state uint32
+	lost  bool // it does not pay
+}
+
+func newInside(p *program) inside { return inside{dfa: newDFA(p.inside(), false)} }
+
+// step reads a rune; it is false if no part of a match has the runes read.
+func (i *inside) step(class uint8) bool {
+	if i.lost {
+		return true // it is not known, so it is possible
+	}
+	if !i.begun {
+		i.begun, i.state = true, i.start(other, false)
+	}
+	if i.state&dead != 0 {
+		return false
+	}
+	row := i.state & rowMask
+	i.state = i.rows[row+uint32(class)]
+	i.gained++
+	if i.state == unmade {
+		var ok bool
+		i.state, ok = i.next(row, class, 0)
+		i.lost = !ok
+	}
+	return i.lost || i.state&dead == 0
+}
+
+// inside is the program of all parts of what a program matches, but for the
+// empty-width operators, which hold anywhere.
+func (p *program) inside() *program {
+	q := &program{letters: p.letters, nodes: slices.Clone(p.nodes), reverse: true}
+	var all []uint16
+	for i := range q.nodes {
+		switch n := &q.nodes[i]; n.op {
+		case opRune:
+			all = append(all, uint16(i))
+		case opLook:
+			*n = node{outs: []uint16{n.out}}
+		case opMatch:
+			*n = node{}
+		}
+	}
+	q.start = uint16(len(q.nodes))
+	q.nodes = append(q.nodes, node{outs: all})
+	return q
+}

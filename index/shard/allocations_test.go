@@ -1,0 +1,46 @@
+//go:build !race
+
+// Under the race detector pools forget what they are given.
+
+package shard_test
+
+import (
+	"testing"
+
+	"github.com/trawl-search/trawl/index/shard"
+)
+
+// TestAllocationsAreOfTheResult searches twice as many candidates for the same
+// number of files.
+func TestAllocationsAreOfTheResult(t *testing.T) {
+	small, large := openShard(t, buildShard(t, manyFiles(1000))), openShard(t, buildShard(t, manyFiles(2000)))
+	for _, text := range []string{"common", "c:a", "co", "common word", `w\w+d`, "c:(common|rare)", "f:1 common", "lang:Go", "-x"} {
+		q := prepare(t, parse(t, text))
+		for _, mode := range []shard.Mode{shard.Exhaustive, shard.TopK} {
+			opts := shard.Options{Mode: mode, MaxFiles: 20, MaxMatchesPerFile: 10}
+			one, two := allocations(t, small, q, opts), allocations(t, large, q, opts)
+			if two > one+20 {
+				t.Errorf("%s, mode %d: %.0f allocations for 1000 candidates, %.0f for 2000", text, mode, one, two)
+			}
+		}
+	}
+}
+
+// allocations are the fewest of a few runs: pools are emptied now and then.
+func allocations(t *testing.T, s *shard.Shard, q *shard.Query, opts shard.Options) float64 {
+	t.Helper()
+	least := testing.AllocsPerRun(1, func() { search(t, s, q, opts) })
+	for range 4 {
+		least = min(least, testing.AllocsPerRun(1, func() { search(t, s, q, opts) }))
+	}
+	return least
+}
+
+// TestOtherReposCostNoMemory searches a shard of few repos and one of many.
+func TestOtherReposCostNoMemory(t *testing.T) {
+	few, many := openShard(t, buildShard(t, manyRepos(100))), openShard(t, buildShard(t, manyRepos(3000)))
+	q, opts := prepare(t, parse(t, "c:needle")), shard.Options{MaxFiles: 10}
+	if one, two := allocations(t, few, q, opts), allocations(t, many, q, opts); two > one+10 {
+		t.Errorf("%.0f allocations with 100 repos, %.0f with 3000", one, two)
+	}
+}

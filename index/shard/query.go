@@ -1,0 +1,121 @@
+package shard
+
+import (
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+
+	"github.com/trawl-search/trawl/index/literal"
+	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/index/regex"
+)
+
+// Query is a query made ready once for any number of shards: its expressions
+// are compiled. It is immutable and safe for concurrent use.
+type Query struct {
+	tree  query.Q
+	texts map[query.Q]*matching      // of each Substring and Regexp
+	repos map[query.Q]*regexp.Regexp // of each Repo and Meta
+	// inContent says that a document can have ranges in its content.
+	inContent bool
+}
+
+// Prepare makes a query ready. The error says why no shard can answer it:
+// query.ErrNoSymbols, query.ErrUnresolved for a type:repo, or an expression
+// that cannot be compiled.
+func Prepare(q query.Q) (*Query, error) {
+	p := &Query{tree: q, texts: map[query.Q]*matching{}, inContent: inContent(q)}
+	var failed error
+	query.Walk(q, func(q query.Q) bool {
+		if failed == nil {
+			failed = p.prepare(q)
+		}
+		return failed == nil
+	})
+	if failed != nil {
+		return nil, fmt.Errorf("prepare query: %w", failed)
+	}
+	return p, nil
+}
+
+// String is that of the tree.
+func (p *Query) String() string { return p.tree.String() }
+
+func (p *Query) prepare(q query.Q) (err error) {
+	switch q := q.(type) {
+	case *query.Substring, *query.Regexp:
+		p.texts[q], err = newMatching(q)
+	case *query.Repo:
+		err = p.prepareRepo(q, q.Tree)
+	case *query.Meta:
+		err = p.prepareRepo(q, q.Tree)
+	case *query.Symbol:
+		err = query.ErrNoSymbols
+	case *query.Type:
+		if q.Kind == query.KindRepo {
+			err = fmt.Errorf("%s: %w", q, query.ErrUnresolved)
+		}
+	}
+	return err
+}
+
+// prepareRepo compiles an expression that is matched with names or facts of repos.
+func (p *Query) prepareRepo(q query.Q, tree *syntax.Regexp) error {
+	re, err := regex.Compile(tree, true)
+	if p.repos == nil {
+		p.repos = map[query.Q]*regexp.Regexp{}
+	}
+	p.repos[q] = re
+	return err
+}
+
+// inContent reports whether a document that q matches can have ranges in its content.
+func inContent(q query.Q) (found bool) {
+	query.Walk(q, func(q query.Q) bool {
+		switch q := q.(type) {
+		case *query.Substring:
+			found = found || q.Scope != query.FileName
+		case *query.Regexp:
+			found = found || q.Scope != query.FileName
+		case *query.Not:
+			return false // its ranges are not shown
+		case *query.Type:
+			return q.Kind != query.KindFileName
+		}
+		return !found
+	})
+	return found
+}
+
+// matching is how the text of an atom is found.
+type matching struct {
+	scope   query.Scope
+	matcher regex.Matcher
+	needs   regex.Needs
+	reach   regex.Reach
+	// maybeEmpty says that the empty text can match.
+	maybeEmpty bool
+	// most bounds the bytes of a match, 0 if they may be more than a piece.
+	most int
+}
+
+func newMatching(q query.Q) (m *matching, err error) {
+	switch q := q.(type) {
+	case *query.Substring:
+		return literalMatching(q.Pattern, q.CaseSensitive, q.Scope), nil
+	case *query.Regexp:
+		m = &matching{scope: q.Scope, reach: regex.ReachOf(q.Tree, q.CaseSensitive), maybeEmpty: regex.MinLen(q.Tree, q.CaseSensitive) == 0}
+		if most, bounded := regex.MaxLen(q.Tree, q.CaseSensitive); bounded && most <= pieceBytes {
+			m.most = most
+		}
+		if m.needs, err = regex.Analyze(q.Tree, q.CaseSensitive); err != nil {
+			return nil, err
+		}
+		m.matcher, err = regex.NewMatcher(q.Tree, q.CaseSensitive)
+	}
+	return m, err
+}
+
+func literalMatching(text string, caseSensitive bool, scope query.Scope) *matching {
+	return &matching{scope: scope, matcher: literal.New(text, caseSensitive), needs: regex.Literal{Text: text, CaseSensitive: caseSensitive}}
+}

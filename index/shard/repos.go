@@ -1,0 +1,260 @@
+package shard
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/trawl-search/trawl/index/docset"
+	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/index/query"
+)
+
+// repoView is what a search knows of the repos of its shard. A shard can hold
+// thousands: whether one may be read is asked when a document of it is first
+// looked at. It is safe for concurrent use.
+type repoView struct {
+	docs    *docstore.Docs
+	allowed func(name string) bool // nil allows all
+
+	mu    sync.Mutex      // held while allowed is asked
+	known []atomic.Uint32 // by repo: unknownRepo, liveRepo or hiddenRepo
+	// replaced are the documents that are not their repo's any more, by repo; not
+	// changed while a search runs.
+	replaced map[int]replaced
+}
+
+// replaced are documents of a repo, by their numbers from its first one.
+type replaced struct {
+	first uint32
+	docs  docset.Set
+}
+
+const (
+	unknownRepo = iota
+	liveRepo
+	hiddenRepo
+)
+
+// reset makes the view ready for a search, in the memory of the last one.
+func (v *repoView) reset(docs *docstore.Docs, opts *Options) error {
+	v.docs, v.allowed = docs, opts.Repos
+	v.known = slices.Grow(v.known[:0], docs.Repos())[:docs.Repos()]
+	clear(v.known)
+	clear(v.replaced)
+	for name, set := range opts.Hidden {
+		if set.Len() == 0 {
+			continue
+		}
+		repo, ok, err := docs.FindRepo(name)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue
+		}
+		first, _, err := docs.RepoDocs(repo)
+		if err != nil {
+			return err
+		}
+		if v.replaced == nil {
+			v.replaced = make(map[int]replaced)
+		}
+		v.replaced[repo] = replaced{first, set}
+	}
+	return nil
+}
+
+// shows reports whether the document of the repo may be read.
+func (v *repoView) shows(doc uint32, repo int) (bool, error) {
+	if len(v.replaced) > 0 {
+		if r, some := v.replaced[repo]; some && r.docs.Has(doc-r.first) {
+			return false, nil
+		}
+	}
+	return v.live(repo)
+}
+
+// live reports whether the repo may be read.
+func (v *repoView) live(repo int) (bool, error) {
+	if known := v.known[repo].Load(); known != unknownRepo {
+		return known == liveRepo, nil
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.known[repo].Load() == unknownRepo {
+		known := uint32(liveRepo)
+		if v.allowed != nil {
+			name, err := v.docs.RepoName(repo)
+			if err != nil {
+				return false, err
+			}
+			if !v.allowed(name) {
+				known = hiddenRepo
+			}
+		}
+		v.known[repo].Store(known)
+	}
+	return v.known[repo].Load() == liveRepo, nil
+}
+
+// hide leaves out the documents of a repo from here on.
+func (v *repoView) hide(repo int) { v.known[repo].Store(hiddenRepo) }
+
+// repo returns the record of a repo; the last one is kept.
+func (s *search) repo(i int) (*docstore.Repo, error) {
+	if s.record == nil || s.recordOf != i {
+		r, err := s.docs.Repo(i)
+		if err != nil {
+			return nil, err
+		}
+		s.record, s.recordOf = &r, i
+	}
+	return s.record, nil
+}
+
+// repoAtom decides an atom about repos for each repo of the shard. It is a
+// constant when that is the same for all live ones.
+func (s *search) repoAtom(p *Query, q query.Q) (node, error) {
+	n := &repoNode{in: make([]bool, s.docs.Repos())}
+	if err := s.decideRepos(p, q, n.in); err != nil {
+		return nil, err
+	}
+	some, all := slices.Contains(n.in, true), !slices.Contains(n.in, false)
+	if !some || all {
+		return constNode(all), nil
+	}
+	var yes, no bool
+	for i, in := range n.in {
+		if in && yes || !in && no {
+			continue
+		}
+		live, err := s.repos.live(i)
+		if err != nil {
+			return nil, err
+		}
+		yes, no = yes || live && in, no || live && !in
+	}
+	if !yes || !no {
+		return constNode(yes), nil
+	}
+	return n, n.countDocs(s.docs)
+}
+
+// decideRepos sets in for the repos that match an atom.
+func (s *search) decideRepos(p *Query, q query.Q, in []bool) error {
+	if set, ok := q.(*query.RepoSet); ok && len(set.Names) < len(in) {
+		return s.findRepos(set, in)
+	}
+	for i := range in {
+		if err := s.tick(); err != nil {
+			return err
+		}
+		var err error
+		if in[i], err = s.decideRepo(p, q, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// findRepos looks few names up among many repos.
+func (s *search) findRepos(set *query.RepoSet, in []bool) error {
+	for name, wanted := range set.Names {
+		i, ok, err := s.docs.FindRepo(name)
+		if err != nil {
+			return err
+		}
+		if ok {
+			in[i] = wanted
+		}
+	}
+	return nil
+}
+
+func (s *search) decideRepo(p *Query, q query.Q, i int) (bool, error) {
+	switch q := q.(type) {
+	case *query.Repo:
+		name, err := s.docs.RepoName(i)
+		return err == nil && p.repos[q].MatchString(name), err
+	case *query.RepoSet:
+		name, err := s.docs.RepoName(i)
+		return q.Names[name], err
+	}
+	r, err := s.repo(i)
+	if err != nil {
+		return false, err
+	}
+	switch q := q.(type) {
+	case *query.Meta:
+		v, ok := r.Meta[q.Key]
+		return ok && p.repos[q].MatchString(v), nil
+	case *query.RepoFact:
+		return fact(r, q.Fact) == q.Value, nil
+	}
+	return false, fmt.Errorf("query node %T is not about repos", q)
+}
+
+func fact(r *docstore.Repo, f query.Fact) bool {
+	switch f {
+	case query.Archived:
+		return r.Archived
+	case query.Fork:
+		return r.Fork
+	}
+	return r.Public
+}
+
+// repoNode matches documents of the repos set in it.
+type repoNode struct {
+	in    []bool
+	docs  uint64 // in those repos
+	store *docstore.Docs
+}
+
+func (n *repoNode) matches(d *document) (bool, error)  { return n.in[d.repo], nil }
+func (n *repoNode) collect(*document, *gathered) error { return nil }
+func (n *repoNode) cost() uint64                       { return costConst }
+
+func (n *repoNode) countDocs(store *docstore.Docs) error {
+	n.store = store
+	for i, in := range n.in {
+		if !in {
+			continue
+		}
+		_, docs, err := store.RepoDocs(i)
+		if err != nil {
+			return err
+		}
+		n.docs += uint64(docs)
+	}
+	return nil
+}
+
+// plan enumerates the blobs of the repos' documents.
+func (n *repoNode) plan() (plan, error) {
+	return plan{estimate: n.docs, setup: n.docs, open: n.open}, nil
+}
+
+func (n *repoNode) open() (blobs, error) {
+	list := make([]uint32, 0, n.docs)
+	for i, in := range n.in {
+		if !in {
+			continue
+		}
+		first, docs, err := n.store.RepoDocs(i)
+		if err != nil {
+			return nil, err
+		}
+		for doc := first; doc < first+docs; doc++ {
+			blob, err := n.store.Blob(doc)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, blob)
+		}
+	}
+	slices.Sort(list)
+	return &blobList{rest: slices.Compact(list)}, nil
+}

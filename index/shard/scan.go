@@ -1,0 +1,180 @@
+package shard
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/trawl-search/trawl/index/rank"
+)
+
+// begin makes the query ready to be scanned for, from the first blob on.
+func (s *search) begin(q *Query) (err error) {
+	if err := s.ctx.Err(); err != nil {
+		return err
+	}
+	s.inContent, s.onlyNamed, s.nameAtoms = q.inContent, false, nil
+	if err := s.prepareFloor(); err != nil {
+		return err
+	}
+	if s.root, err = s.node(q, q.tree); err != nil {
+		return err
+	}
+	p, err := s.root.plan()
+	if err != nil {
+		return err
+	}
+	s.candidates = everyBlob(s.content.Blobs())
+	if p.narrow() {
+		s.candidates, err = p.iterator()
+	}
+	return err
+}
+
+// scan calls found for every document that matches and has one of the blobs
+// [from, to), blob by blob. It stops before a blob when enough says so, and
+// returns that one, or else to.
+func (s *search) scan(from, to uint32, enough func() bool, found func() error) (next uint32, err error) {
+	for {
+		blob, ok, err := s.candidates.seek(from)
+		if err != nil {
+			return from, err
+		}
+		if ok && s.opts.Mode == TopK {
+			blob, ok, err = s.worthwhile(blob)
+			if err != nil {
+				return from, err
+			}
+		}
+		if !ok || blob >= to {
+			return to, nil
+		}
+		if err := s.tick(); err != nil {
+			return blob, err
+		}
+		if enough() {
+			return blob, nil
+		}
+		if err := s.eachOf(blob, found); err != nil {
+			return blob, err
+		}
+		from = blob + 1
+	}
+}
+
+func never() bool { return false }
+
+// eachOf decides the documents of one blob.
+func (s *search) eachOf(blob uint32, found func() error) error {
+	for doc, err := range s.docs.DocsOf(blob) {
+		if err != nil {
+			return err
+		}
+		repo, err := s.docs.RepoOf(doc)
+		if err != nil {
+			return err
+		}
+		if shown, err := s.repos.shows(doc, repo); err != nil {
+			return err
+		} else if !shown {
+			continue
+		}
+		s.doc.reset(doc, blob, repo)
+		if err := s.decide(found); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// decide calls found if the document matches.
+func (s *search) decide(found func() error) error {
+	if s.opts.Mode == TopK {
+		if skip, err := s.hopeless(); err != nil || skip {
+			return err
+		}
+	}
+	s.stats.FilesConsidered++
+	ok, err := s.root.matches(&s.doc)
+	if err != nil || !ok {
+		return err
+	}
+	return found()
+}
+
+// hit counts the document and keeps it when it is among the best.
+func (s *search) hit() error {
+	g := &s.gathered
+	g.reset()
+	if err := s.root.collect(&s.doc, g); err != nil {
+		return err
+	}
+	shown := settle(g.content)
+	onPath := len(shown) == 0
+	if onPath {
+		shown = settle(g.name)
+	}
+	s.stats.FilesMatched++
+	matches := len(shown) + g.more
+	s.stats.Matches += uint64(matches)
+	if s.opts.MaxFiles == 0 {
+		return nil
+	}
+	h := hit{doc: s.doc.id, blob: s.doc.blob, repo: s.doc.repo, matches: matches, onPath: onPath}
+	h.features = g.features(matches)
+	// Its place on the path only makes a document without a match there worse.
+	if len(g.name) == 0 && !s.admits(h.features.Score(), h.doc) {
+		return nil
+	}
+	if err := s.rate(&h); err != nil {
+		return err
+	}
+	if skip, err := s.beforePage(&h); err != nil || skip || !s.admits(h.score, h.doc) {
+		return err
+	}
+	h.spans = shown[:min(len(shown), s.opts.MaxMatchesPerFile)]
+	s.best.add(h)
+	return nil
+}
+
+// features rate the gathered ranges, without what the path says.
+func (g *gathered) features(matches int) rank.Document {
+	return rank.Document{Matched: g.atomsMatched, Atoms: g.atoms, Matches: matches, Content: g.best}
+}
+
+// rate completes the features by those of the path, and scores the document.
+// The name counts even where the content is shown.
+func (s *search) rate(h *hit) error {
+	path, err := s.doc.loadPath()
+	if err != nil {
+		return err
+	}
+	h.features.LowPriority = rank.LowPriority(path)
+	for _, sp := range s.gathered.name {
+		h.features.Name = max(h.features.Name, rank.OfName(path, int(sp.start), int(sp.end)))
+	}
+	h.score = h.features.Score()
+	return nil
+}
+
+// beforePage reports whether the document was on an earlier page.
+func (s *search) beforePage(h *hit) (bool, error) {
+	after := s.opts.After
+	if after == nil || h.score < after.Score {
+		return false, nil
+	}
+	if h.score > after.Score {
+		return true, nil
+	}
+	repo, err := s.repo(h.repo)
+	if err != nil {
+		return false, err
+	}
+	if c := strings.Compare(repo.Name, after.Repo); c != 0 {
+		return c < 0, nil
+	}
+	if c := bytes.Compare(s.doc.path, after.Path); c != 0 {
+		return c < 0, nil
+	}
+	oid, err := s.docs.OID(h.doc)
+	return bytes.Compare(oid, after.Blob) <= 0, err
+}

@@ -1,0 +1,62 @@
+package shard_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/index/shard"
+)
+
+// openSparse opens a shard of which each byte is brought when it is read, but
+// nothing after so many pieces: then err comes.
+func openSparse(whole []byte, pieces int, err error) (*shard.Shard, error) {
+	data := make([]byte, len(whole))
+	f, openErr := format.NewSparse("sparse.trawl", data, func(off, n int64) error {
+		if pieces--; pieces < 0 {
+			return err
+		}
+		copy(data[off:off+n], whole[off:])
+		return nil
+	})
+	if openErr != nil {
+		return nil, openErr
+	}
+	return shard.OpenFile(f)
+}
+
+// TestSparseShard: a shard that is brought piece by piece answers as the whole
+// one does; wherever the pieces end, the answer is the same or that error.
+func TestSparseShard(t *testing.T) {
+	whole, queries := smallShard(t)
+	want, err := answers(openShard(t, whole), queries)
+	if err != nil {
+		t.Fatal(err)
+	}
+	away := errors.New("the bucket is away")
+	failed := 0
+	for pieces := 0; ; pieces++ {
+		s, err := openSparse(whole, pieces, away)
+		var got []string
+		if err == nil {
+			got, err = answers(s, queries)
+		}
+		switch {
+		case err == nil && fmt.Sprint(got) != fmt.Sprint(want):
+			t.Fatalf("%d pieces: got %s\nwant %s", pieces, got, want)
+		case err == nil:
+			if err := s.Verify(context.Background()); err != nil && !errors.Is(err, away) {
+				t.Fatal(err)
+			}
+			if failed < 3 {
+				t.Errorf("the whole shard came in %d pieces", pieces)
+			}
+			return
+		case !errors.Is(err, away) || errors.Is(err, format.ErrCorrupt):
+			t.Fatalf("%d pieces: %v", pieces, err)
+		}
+		failed++
+	}
+}

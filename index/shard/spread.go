@@ -1,0 +1,241 @@
+package shard
+
+import (
+	"errors"
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+const (
+	// spreadAfter is how much work one goroutine does alone, in bytes decoded: about
+	// a millisecond. Most searches end within it.
+	spreadAfter = 1 << 20
+	// documentWork is what looking at a document counts beside its bytes.
+	documentWork = 2 << 10
+	// pieceSuperblocks is the least that is worth handing to a helper.
+	pieceSuperblocks = 128
+	// piecesEach is in how many pieces the work of a goroutine is cut, so that
+	// none waits long for the last.
+	piecesEach = 16
+)
+
+// helping counts the goroutines of all searches in the process that help others.
+// There are never more than processors beside the one that every search has.
+var helping atomic.Int32
+
+// all finds the documents that the query matches: in one pass, or with a second
+// one for those of low priority that the first has left.
+func (s *search) all(q *Query) error {
+	if err := s.begin(q); err != nil {
+		return err
+	}
+	if err := s.from(q, 0); err != nil || !s.needsSecondPass() {
+		return err
+	}
+	s.pass = lowPriority
+	if err := s.begin(q); err != nil {
+		return err
+	}
+	return s.from(q, s.deferredFrom)
+}
+
+// from scans the blobs from the first on: alone at first, then, if there is more to do, with
+// the processors that are free.
+func (s *search) from(q *Query, first uint32) error {
+	next, err := s.scan(first, s.content.Blobs(), s.worked, s.hit)
+	if err != nil || next == s.content.Blobs() {
+		return err
+	}
+	n, release := s.helpers()
+	defer release()
+	if n == 0 {
+		_, err = s.scan(next, s.content.Blobs(), never, s.hit)
+		return err
+	}
+	return s.spread(q, next, n)
+}
+
+// worked reports whether the search has taken long enough to ask for help.
+// TopK often ends soon after, and helpers would work in vain.
+func (s *search) worked() bool {
+	enough := uint64(spreadAfter)
+	if s.opts.Mode == TopK {
+		enough *= 4
+	}
+	return s.opts.pieces > 0 || s.reader.BytesDecoded+s.stats.FilesConsidered*documentWork >= enough
+}
+
+// helpers takes the processors that are free, until release.
+func (s *search) helpers() (n int, release func()) {
+	if s.opts.pieces > 0 {
+		return s.opts.pieces, func() {}
+	}
+	most := int32(runtime.GOMAXPROCS(0) - 1)
+	for int32(n) < most {
+		if helping.Add(1) > most {
+			helping.Add(-1)
+			break
+		}
+		n++
+	}
+	return n, func() { helping.Add(-int32(n)) }
+}
+
+// crew are the goroutines of one search. They take pieces of the shard in
+// ascending order, and tell each other how good the best are.
+type crew struct {
+	bounds []uint32 // piece i has the blobs from bounds[i] to bounds[i+1]
+	taken  atomic.Int64
+	failed atomic.Bool
+	floor  atomic.Pointer[floor]
+}
+
+// floor is the last of as many documents as are wanted: what comes after is not
+// among the best.
+type floor struct {
+	score float64
+	doc   uint32
+}
+
+// errCrewFailed ends the others of a crew.
+var errCrewFailed = errors.New("another part of the search failed")
+
+// spread searches the blobs from next on together with n helpers.
+func (s *search) spread(q *Query, next uint32, n int) error {
+	bounds, err := s.pieces(next, n+1)
+	if err != nil {
+		return err
+	}
+	c := &crew{bounds: bounds}
+	s.crew = c
+	parts, errs := make([]*search, n), make([]error, n+1)
+	panics := make([]any, n)
+	var wg sync.WaitGroup
+	for i := range parts {
+		parts[i] = s.shard.begin(s.ctx, s.opts)
+		parts[i].repos, parts[i].crew, parts[i].pass = s.repos, c, s.pass
+		wg.Go(func() {
+			defer func() { panics[i] = recover() }()
+			errs[i] = parts[i].help(q)
+		})
+	}
+	errs[n] = s.work()
+	wg.Wait()
+	for i, part := range parts {
+		if panics[i] != nil {
+			panic(panics[i]) //nolint:forbidigo // a helper's panic is that of the search
+		}
+		s.join(part)
+		part.release()
+	}
+	s.crew = nil // what its floor kept out, the best do now
+	return firstFailure(errs)
+}
+
+// pieces cuts the blobs from next on into pieces of about as much content.
+func (s *search) pieces(next uint32, workers int) (bounds []uint32, err error) {
+	least := uint32(pieceSuperblocks)
+	if s.opts.pieces > 0 {
+		least = 1
+	}
+	first, err := s.content.FirstSuperblock(next)
+	if err != nil {
+		return nil, err
+	}
+	end := s.content.Superblocks()
+	step := max(least, (end-min(first, end))/uint32(workers*piecesEach))
+	bounds = append(bounds, next)
+	for at := uint64(first) + uint64(step); at < uint64(end); at += uint64(step) {
+		blob, err := s.content.BlobOf(uint32(at))
+		if err != nil {
+			return nil, err
+		}
+		bounds = append(bounds, max(blob, bounds[len(bounds)-1]))
+	}
+	return append(bounds, s.content.Blobs()), nil
+}
+
+// help is what a helper does.
+func (s *search) help(q *Query) error {
+	return s.shard.file.Guard(func() error {
+		err := s.begin(q)
+		if err == nil {
+			s.stats = Stats{} // the lists are those that the search has counted
+			err = s.work()
+		} else {
+			s.crew.failed.Store(true)
+		}
+		return err
+	})
+}
+
+// work searches pieces until none is left. An error ends the work of all.
+func (s *search) work() error {
+	for {
+		i := s.crew.taken.Add(1) - 1
+		if i >= int64(len(s.crew.bounds)-1) {
+			return nil
+		}
+		if _, err := s.scan(s.crew.bounds[i], s.crew.bounds[i+1], never, s.hit); err != nil {
+			s.crew.failed.Store(true)
+			return err
+		}
+	}
+}
+
+// join takes over what a helper found.
+func (s *search) join(part *search) {
+	part.countReads()
+	scanned := max(s.stats.ShardsScanned, part.stats.ShardsScanned)
+	s.stats.Add(part.stats)
+	s.stats.ShardsScanned = scanned
+	s.deferred = s.deferred || part.deferred
+	for _, h := range part.best.hits {
+		if s.best.admits(h.score, h.doc) {
+			s.best.add(h)
+		}
+	}
+}
+
+// tell lets the others know of the best so far; it fails when the search did.
+func (c *crew) tell(b *best) error {
+	if c.failed.Load() {
+		return errCrewFailed
+	}
+	if b.limit == 0 || !b.full() {
+		return nil
+	}
+	last := &b.hits[0]
+	for {
+		old := c.floor.Load()
+		if old != nil && compareScored(last.score, last.doc, old.score, old.doc) >= 0 {
+			return nil
+		}
+		if c.floor.CompareAndSwap(old, &floor{last.score, last.doc}) {
+			return nil
+		}
+	}
+}
+
+// admits reports whether a document may be among the best of all.
+func (c *crew) admits(score float64, doc uint32) bool {
+	f := c.floor.Load()
+	return f == nil || compareScored(score, doc, f.score, f.doc) <= 0
+}
+
+// firstFailure is why a crew failed, rather than that somebody did or that
+// the time is over.
+func firstFailure(errs []error) error {
+	var ended error
+	for _, err := range errs {
+		switch {
+		case err == nil || errors.Is(err, errCrewFailed):
+		case isContextError(err):
+			ended = err
+		default:
+			return err
+		}
+	}
+	return ended
+}

@@ -1,0 +1,135 @@
+package shard
+
+import (
+	"slices"
+
+	"github.com/trawl-search/trawl/index/rank"
+	"github.com/trawl-search/trawl/index/regex"
+)
+
+// A TopK search keeps MaxFiles documents and leaves out what cannot push one of
+// them out. What decides is the highest score that a document may still have.
+// Without a match in its path that is rank.Ceiling for its content, which common
+// words reach soon; among equals the document with the lower number wins, and
+// numbers ascend with blobs. Once such documents are of no use, only those with
+// a match in their path are looked at, which the n-grams of the names enumerate.
+
+//
+// Files of low priority have half the ceiling. Where there are many matches they
+// are left to a second pass, which is mostly not needed any more.
+
+// pass says which documents are looked at.
+type pass uint8
+
+const (
+	everyPriority pass = iota
+	usualPriority
+	lowPriority
+)
+
+// deferLow leaves documents of low priority, from this blob on, to the second
+// pass. It waits until as many documents match as are wanted: where fewer do, no
+// time is spent on finding candidates twice.
+func (s *search) deferLow(blob uint32) {
+	if s.pass == everyPriority && s.crew == nil && s.inContent && s.stats.FilesMatched >= uint64(s.opts.MaxFiles) {
+		s.pass, s.deferredFrom = usualPriority, blob
+	}
+}
+
+// needsSecondPass reports whether a document of low priority may be among the best.
+func (s *search) needsSecondPass() bool {
+	if !s.deferred || len(s.nameAtoms) > 0 || s.mayReach(s.ceiling(rank.NoName, true), 0) {
+		return s.deferred
+	}
+	s.stats.CountsInexact = true
+	return false
+}
+
+// prepareFloor finds out whether all repos of the shard come after the floor.
+func (s *search) prepareFloor() error {
+	if s.opts.Floor == nil || s.docs.Repos() == 0 {
+		return nil
+	}
+	first, err := s.docs.RepoName(0)
+	s.losesTies = first > s.opts.Floor.Repo
+	return err
+}
+
+func (s *search) ceiling(name rank.Name, low bool) float64 {
+	return rank.Ceiling(s.inContent, name, low)
+}
+
+// admits reports whether a document may be among the best.
+func (s *search) admits(score float64, doc uint32) bool {
+	if floor := s.opts.Floor; floor != nil && (score < floor.Score || score == floor.Score && s.losesTies) {
+		return false
+	}
+	return s.best.admits(score, doc) && (s.crew == nil || s.crew.admits(score, doc))
+}
+
+// mayReach is admits for a document whose score is not known, but at most ceiling.
+func (s *search) mayReach(ceiling float64, doc uint32) bool {
+	if after := s.opts.After; after != nil {
+		ceiling = min(ceiling, after.Score) // what is above was on an earlier page
+	}
+	return s.admits(ceiling, doc)
+}
+
+// worthwhile returns the first candidate, from this one on, that has documents
+// that may be among the best.
+func (s *search) worthwhile(blob uint32) (uint32, bool, error) {
+	s.deferLow(blob)
+	if s.onlyNamed {
+		return blob, true, nil
+	}
+	first, err := s.docs.FirstDoc(blob)
+	if err != nil || s.mayReach(s.ceiling(rank.NoName, s.pass == lowPriority), first) {
+		return blob, true, err
+	}
+	if slices.ContainsFunc(s.nameAtoms, func(a *nameAtom) bool { return !a.candidates.narrow }) {
+		return blob, true, nil // any path may match: hopeless looks at each
+	}
+	var named anyOf
+	for _, a := range s.nameAtoms {
+		it, err := a.open()
+		if err != nil {
+			return 0, false, err
+		}
+		named = append(named, it)
+	}
+	s.onlyNamed, s.stats.CountsInexact = true, true
+	s.candidates = allOf{named, s.candidates}
+	return s.candidates.seek(blob)
+}
+
+// hopeless reports whether the document is not to be looked at: it is for
+// another pass, or cannot be among the best by what its path says. The path is
+// read only if that can decide it.
+func (s *search) hopeless() (bool, error) {
+	if s.pass == everyPriority && s.mayReach(s.ceiling(rank.NoName, true), s.doc.id) {
+		return false, nil
+	}
+	path, err := s.doc.loadPath()
+	if err != nil {
+		return false, err
+	}
+	low := rank.LowPriority(path)
+	if s.pass != everyPriority && low != (s.pass == lowPriority) {
+		s.deferred = s.deferred || low
+		return true, nil
+	}
+	if s.mayReach(s.ceiling(rank.NoName, low), s.doc.id) {
+		return false, nil
+	}
+	name := rank.NoName
+	for _, a := range s.nameAtoms {
+		for start, end := range regex.Ranges(a.matcher, path) {
+			name = max(name, rank.OfName(path, start, end))
+		}
+	}
+	if name > rank.NoName && s.mayReach(s.ceiling(name, low), s.doc.id) {
+		return false, nil
+	}
+	s.stats.CountsInexact = true
+	return true, nil
+}

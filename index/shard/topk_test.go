@@ -1,0 +1,160 @@
+package shard_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/trawl-search/trawl/index/indextest"
+	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/index/shard"
+)
+
+// TestTopKIsTheBeginningOfTheWhole searches random corpora for the best few, in
+// pages and in pieces: files must be those of the exhaustive search, and counts
+// no more than they are.
+func TestTopKIsTheBeginningOfTheWhole(t *testing.T) {
+	ended := 0
+	for seed := range corpora(40) {
+		c := someTests(indextest.Random(seed))
+		s := openShard(t, buildShard(t, c))
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		for _, q := range indextest.Queries(c, seed+1000, 100) {
+			tree, err := query.Parse(q.Text, query.ParseOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ready, err := shard.Prepare(tree)
+			if err != nil {
+				continue // as the oracle's tests know
+			}
+			opts := shard.Options{MaxFiles: 1 + rnd.IntN(10), MaxMatchesPerFile: 5, After: somewhere(s, ready, rnd)}
+			whole := search(t, s, ready, opts)
+			for helpers := range 3 {
+				opts.Mode = shard.Exhaustive
+				if got := search(t, s, ready, shard.InPieces(opts, helpers)); !sameAnswer(got, whole) {
+					t.Fatalf("seed %d, %s, %d helpers: %+v\nwant %+v", seed, q.Text, helpers, got, whole)
+				}
+				opts.Mode = shard.TopK
+				got := search(t, s, ready, shard.InPieces(opts, helpers))
+				if fmt.Sprint(got.Files) != fmt.Sprint(whole.Files) {
+					t.Fatalf("seed %d, %s, best %d after %v, %d helpers:\n%v\nwant\n%v", seed, q.Text, opts.MaxFiles, opts.After, helpers, got.Files, whole.Files)
+				}
+				if less := got.Stats.FilesMatched < whole.Stats.FilesMatched; less && !got.Stats.CountsInexact ||
+					got.Stats.FilesMatched > whole.Stats.FilesMatched || got.Stats.Matches > whole.Stats.Matches {
+					t.Fatalf("seed %d, %s: counts %+v of %+v", seed, q.Text, got.Stats, whole.Stats)
+				} else if less {
+					ended++
+				}
+			}
+		}
+	}
+	if ended < int(corpora(40))*25/2 {
+		t.Errorf("only %d searches ended early", ended)
+	}
+}
+
+// TestFloorLeavesTheMergeAsItIs searches the repos of a corpus in two shards, the
+// second one with the first one's last file as the floor.
+func TestFloorLeavesTheMergeAsItIs(t *testing.T) {
+	fewer := 0
+	for seed := range corpora(40) {
+		c := someTests(indextest.Random(seed))
+		half := len(c.Repos) / 2
+		whole := openShard(t, buildShard(t, c))
+		low := openShard(t, buildShard(t, &indextest.Corpus{Repos: c.Repos[:half]}))
+		high := openShard(t, buildShard(t, &indextest.Corpus{Repos: c.Repos[half:]}))
+		for i, q := range indextest.Queries(c, seed+2000, 60) {
+			tree, err := query.Parse(q.Text, query.ParseOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ready, err := shard.Prepare(tree)
+			if err != nil {
+				continue // as the oracle's tests know
+			}
+			opts := shard.Options{MaxFiles: 1 + i%7, MaxMatchesPerFile: 5, Mode: shard.Mode(i % 2)}
+			want := search(t, whole, ready, opts)
+			first, second := low, high
+			if i%3 == 0 {
+				first, second = high, low
+			}
+			one := search(t, first, ready, opts)
+			all := len(search(t, second, ready, opts).Files)
+			opts.Floor = shard.Floor(opts.MaxFiles, one.Files)
+			two := search(t, second, ready, opts)
+			if got := shard.Merge(opts.MaxFiles, one.Files, two.Files); fmt.Sprint(got) != fmt.Sprint(want.Files) {
+				t.Fatalf("seed %d, %s, best %d: %v\nwant %v", seed, q.Text, opts.MaxFiles, got, want.Files)
+			}
+			if len(two.Files) < all {
+				fewer++
+			}
+		}
+	}
+	if fewer < int(corpora(40))*5/4 {
+		t.Errorf("the floor left files out of %d searches only", fewer)
+	}
+}
+
+// someTests moves a third of the documents to where tests are.
+func someTests(c *indextest.Corpus) *indextest.Corpus {
+	for _, r := range c.Repos {
+		for i := range r.Documents {
+			if i%3 == 0 {
+				r.Documents[i].Path = "tests/" + r.Documents[i].Path
+			}
+		}
+	}
+	return c
+}
+
+func search(t *testing.T, s *shard.Shard, q *shard.Query, opts shard.Options) *shard.Result {
+	t.Helper()
+	res, err := s.Search(context.Background(), q, opts)
+	if err != nil || res.Incomplete != nil {
+		t.Fatalf("search %s: %v, %v", q, err, res)
+	}
+	return res
+}
+
+func sameAnswer(a, b *shard.Result) bool {
+	return fmt.Sprint(a.Files) == fmt.Sprint(b.Files) && a.Stats.FilesMatched == b.Stats.FilesMatched &&
+		a.Stats.Matches == b.Stats.Matches && a.Stats.CountsInexact == b.Stats.CountsInexact
+}
+
+// somewhere is the place of a random result, or nil for the start.
+func somewhere(s *shard.Shard, q *shard.Query, rnd *rand.Rand) *shard.Key {
+	all, err := s.Search(context.Background(), q, shard.Options{MaxFiles: 1 << 20})
+	if err != nil || len(all.Files) == 0 || rnd.IntN(2) == 0 {
+		return nil
+	}
+	key := all.Files[rnd.IntN(len(all.Files))].Key()
+	return &key
+}
+
+// manyFiles is a corpus of n files that say the same.
+func manyFiles(n int) *indextest.Corpus {
+	c := &indextest.Corpus{Repos: []indextest.Repo{{Name: "r", Branches: []string{"main"}}}}
+	for i := range n {
+		c.Repos[0].Documents = append(c.Repos[0].Documents, indextest.Document{
+			Path: fmt.Sprintf("%06d.go", i), Branches: []string{"main"}, Language: "Go",
+			Content: fmt.Appendf(bytes.Repeat([]byte("a common word\n"), 10), "// %d\n", i),
+		})
+	}
+	return c
+}
+
+// TestTopKEndsEarly searches for what every document has: only about as many as
+// are wanted are looked at.
+func TestTopKEndsEarly(t *testing.T) {
+	s := openShard(t, buildShard(t, manyFiles(2000)))
+	for _, text := range []string{"common", "c:common", "c:a", "common word", "comm?on", "lang:Go", "c:(common|rare)", `c:w\w+d`} {
+		q := prepare(t, parse(t, text))
+		got := search(t, s, q, shard.Options{Mode: shard.TopK, MaxFiles: 10})
+		if got.Stats.FilesConsidered > 20 || len(got.Files) != 10 || !got.Stats.CountsInexact {
+			t.Errorf("%s: best 10 of 2000 equal files: %d found, %+v", text, len(got.Files), got.Stats)
+		}
+	}
+}

@@ -1,0 +1,220 @@
+package shard
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/index/rank"
+	"github.com/trawl-search/trawl/index/regex"
+)
+
+// stretch is [lo, hi) of a blob.
+type stretch struct{ lo, hi int64 }
+
+// windows are the stretches of one blob in which an atom can match. Memory is
+// reused from blob to blob.
+type windows struct {
+	s      *search
+	reach  regex.Reach
+	extent *regex.Extent // set if the reach is open
+	blob   uint32
+	size   int64
+
+	all  []stretch // of the blob, ascending by lo
+	rest []stretch // of all, those still to be read
+	text []byte    // what was decoded last
+	base int64     // where it begins
+}
+
+// collect lists what a match in the blob can cover that holds one of the literals.
+func (w *windows) collect(blob uint32, literals []*literalBlobs) error {
+	size, err := w.s.content.Len(blob)
+	if err != nil {
+		return err
+	}
+	first, err := w.s.content.FirstSuperblock(blob)
+	if err != nil {
+		return err
+	}
+	last := first + uint32((int64(size)+docstore.SuperblockSize-1)/docstore.SuperblockSize)
+	w.blob, w.size, w.rest = blob, int64(size), w.all[:0]
+	for _, l := range literals {
+		for ok := l.seekSuperblock(first); ok && l.at < last; ok = l.seekSuperblock(l.at + 1) {
+			w.add(l, int64(l.at-first)*docstore.SuperblockSize)
+		}
+		if err := l.cand.Err(); err != nil {
+			return err
+		}
+	}
+	if len(literals) > 1 {
+		slices.SortFunc(w.rest, func(a, b stretch) int { return int(a.lo - b.lo) })
+	}
+	w.all = w.rest
+	return nil
+}
+
+// add adds what a match can cover that holds the literal with its rarest n-gram
+// in one of the candidate blocks of the superblock where the cursor stands.
+func (w *windows) add(l *literalBlobs, superblock int64) {
+	nearest, farthest := l.cand.AnchorOffset()
+	before, after := int64(farthest+w.reach.Bytes), int64(l.maxLen-nearest+w.reach.Bytes)
+	for b, blocks := int64(0), l.blocks; blocks != 0; b, blocks = b+1, blocks>>1 {
+		start := superblock + b*docstore.BlockSize
+		if blocks&1 == 0 || start >= w.size {
+			continue
+		}
+		lo, hi := max(0, start-before), min(w.size, start+docstore.BlockSize+after)
+		if n := len(w.rest); n > 0 && w.rest[n-1].lo <= lo && lo <= w.rest[n-1].hi {
+			w.rest[n-1].hi = max(w.rest[n-1].hi, hi)
+		} else {
+			w.rest = append(w.rest, stretch{lo, hi})
+		}
+	}
+}
+
+// next decodes the next window into text; ok is false when there is none left.
+// What starts before limit and after the matches of earlier windows is decided
+// by the window; what starts later, by another one or not at all.
+func (w *windows) next() (here stretch, limit int64, ok bool, err error) {
+	if len(w.rest) == 0 {
+		return stretch{}, 0, false, nil
+	}
+	here = w.rest[0]
+	if w.reach.Lines {
+		here, err = w.lines(here)
+	} else {
+		here = w.take(here, here.hi)
+		err = w.decode(here)
+	}
+	limit = here.hi
+	if w.extent != nil && err == nil {
+		here, err = w.follow(here)
+	}
+	return here, limit, err == nil, err
+}
+
+// follow adds the lines before and after in which matches can go on.
+func (w *windows) follow(here stretch) (_ stretch, err error) {
+	w.extent.Reset()
+	for alive := true; alive && here.lo > 0; {
+		end := here.lo
+		if here.lo, err = w.lineStart(end - 1); err != nil {
+			return here, err
+		}
+		alive = w.extent.Before(w.text[here.lo-w.base : end-w.base])
+	}
+	for alive := true; alive && here.hi < w.size; {
+		begin := here.hi
+		if here.hi, err = w.lineEnd(begin + 1); err != nil {
+			return here, err
+		}
+		alive = w.extent.After(w.text[begin-w.base : here.hi-w.base])
+	}
+	return here, nil
+}
+
+// take joins to a stretch all that begin up to limit, and up to where it then ends.
+func (w *windows) take(here stretch, limit int64) stretch {
+	for len(w.rest) > 0 && w.rest[0].lo <= max(limit, here.hi) {
+		here.hi = max(here.hi, w.rest[0].hi)
+		w.rest = w.rest[1:]
+	}
+	return here
+}
+
+func (w *windows) decode(here stretch) (err error) {
+	w.base = here.lo
+	w.text, err = w.s.reader.Append(w.text[:0], w.blob, uint32(here.lo), uint32(here.hi-here.lo))
+	return err
+}
+
+// lines decodes a stretch, and those that share a superblock with it, with all
+// of the lines that they touch.
+func (w *windows) lines(here stretch) (stretch, error) {
+	for len(w.rest) > 0 && w.rest[0].lo <= w.roundUp(here.hi) {
+		here = w.take(here, w.roundUp(here.hi))
+	}
+	if err := w.decode(stretch{here.lo &^ (docstore.SuperblockSize - 1), w.roundUp(here.hi)}); err != nil {
+		return here, err
+	}
+	lo, err := w.lineStart(here.lo)
+	if err != nil {
+		return here, err
+	}
+	for {
+		hi, err := w.lineEnd(here.hi)
+		if err != nil {
+			return here, err
+		}
+		if len(w.rest) == 0 || w.rest[0].lo > hi {
+			return stretch{lo, hi}, nil
+		}
+		here = w.take(here, hi)
+	}
+}
+
+// roundUp is the end of the superblock that holds the byte before at.
+func (w *windows) roundUp(at int64) int64 {
+	return min(w.size, (at+docstore.SuperblockSize-1)&^(docstore.SuperblockSize-1))
+}
+
+// lineStart finds where the line of a decoded place starts, decoding what is before.
+func (w *windows) lineStart(at int64) (int64, error) {
+	for from := at; ; from = w.base {
+		if i := bytes.LastIndexByte(w.text[:from-w.base], '\n'); i >= 0 {
+			return w.base + int64(i) + 1, nil
+		}
+		if w.base == 0 {
+			return 0, nil
+		}
+		at := w.base - docstore.SuperblockSize // base is where a superblock begins
+		edge, err := w.s.reader.Append(w.s.edge[:0], w.blob, uint32(at), docstore.SuperblockSize)
+		if err != nil {
+			return 0, err
+		}
+		w.s.edge, w.base = edge, at
+		w.text = slices.Insert(w.text, 0, edge...)
+	}
+}
+
+// lineEnd finds where the line of a place ends, at its newline or the end of the
+// blob, decoding what follows.
+func (w *windows) lineEnd(at int64) (int64, error) {
+	for {
+		end := w.base + int64(len(w.text))
+		if at <= end {
+			if i := bytes.IndexByte(w.text[at-w.base:], '\n'); i >= 0 {
+				return at + int64(i), nil
+			}
+			at = end
+		}
+		if end == w.size {
+			return end, nil
+		}
+		n := w.roundUp(max(at, end+1)) - end
+		text, err := w.s.reader.Append(w.text, w.blob, uint32(end), uint32(n))
+		if err != nil {
+			return 0, err
+		}
+		w.text = text
+	}
+}
+
+// quality rates the match text[start:end] of a window, reading the bytes beside
+// it when the text ends there.
+func (w *windows) quality(here stretch, start, end int) (rank.Quality, error) {
+	text := w.text[here.lo-w.base : here.hi-w.base]
+	cutHead, cutTail := start == 0 && here.lo > 0, end == len(text) && here.hi < w.size
+	if w.reach.Lines || !cutHead && !cutTail {
+		return rank.Of(text, start, end), nil
+	}
+	lo, hi := here.lo+int64(start), here.lo+int64(end)
+	from := max(0, lo-1)
+	edge, err := w.s.reader.Append(w.s.edge[:0], w.blob, uint32(from), uint32(min(w.size, hi+1)-from))
+	if err != nil {
+		return 0, err
+	}
+	w.s.edge = edge
+	return rank.Of(edge, int(lo-from), int(hi-from)), nil
+}

@@ -1,0 +1,61 @@
+package access
+
+import (
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/trawl-search/trawl/internal/config"
+)
+
+// The modes of access control.
+const (
+	// Off asks nobody, on addresses that only this machine reaches.
+	Off = "off"
+	// Tokens asks every caller of a router for a token, and every router for a
+	// seal.
+	Tokens = "tokens"
+	// Insecure asks nobody, wherever the callers are.
+	Insecure = "insecure"
+)
+
+// Config says who may call a role.
+type Config struct {
+	Mode      string        `config:"mode" doc:"who may call: off (anybody on this machine, on loopback addresses only), tokens (who has a token of trawl tokens create), insecure (anybody who reaches the address)"`
+	Staleness time.Duration `config:"staleness" doc:"how long tokens are accepted while etcd does not answer, and so the longest that a revoked one works"`
+}
+
+// SetDefaults implements config.Settings.
+func (c *Config) SetDefaults() { *c = Config{Mode: Off, Staleness: 10 * time.Second} }
+
+// Validate implements config.Settings.
+func (c *Config) Validate() error {
+	var check config.Check
+	check.OneOf("mode", c.Mode, Off, Tokens, Insecure)
+	config.Between(&check, "staleness", c.Staleness, time.Second, 10*time.Minute)
+	return check.Err()
+}
+
+// Asked reports whether callers are asked who they are.
+func (c *Config) Asked() bool { return c.Mode == Tokens }
+
+// CheckReach complains about a role that listens where others than this machine
+// reach it while nobody is asked who they are, unless that is wanted.
+func (c *Config) CheckReach(check *config.Check, addresses ...string) {
+	for _, address := range addresses {
+		check.That(c.Mode != Off || loopback(address), "access.mode", c.Mode,
+			"tokens, since others than this machine reach "+address+
+				" (make the first token by `trawl tokens create`); or insecure, to let in whoever reaches it; or loopback addresses")
+	}
+}
+
+// loopback reports whether only this machine reaches the address. A name that is
+// not localhost could be anything.
+func loopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
+}

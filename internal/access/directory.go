@@ -1,0 +1,173 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/trawl-search/trawl/internal/catalog/follow"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+)
+
+// ErrStale means that the tokens that are known may have been revoked since.
+var ErrStale = errors.New("tokens cannot be checked: etcd does not answer")
+
+// proofs is how many times within the staleness it is proved that nothing was
+// missed, so that one lost answer does no harm.
+const proofs = 4
+
+// Directory holds all tokens in memory, following etcd while it runs. It is safe
+// for concurrent use.
+type Directory struct {
+	store     *Store
+	staleness time.Duration
+	log       *slog.Logger
+
+	mu       sync.Mutex
+	tokens   map[string]*token // replaced, never changed
+	revision int64             // up to which tokens are current; 0 before the first listing
+	changed  chan struct{}     // closed when revision changes
+	// currentAt is the newest moment at which tokens are known to have been current.
+	currentAt time.Time
+}
+
+// NewDirectory makes a directory that knows nothing until it runs. A lookup
+// answers from tokens that were current at most staleness ago, and is refused
+// while there are none such: that bounds how long a revoked token works, whatever
+// happens to the watch.
+func NewDirectory(store *Store, staleness time.Duration, log *slog.Logger) *Directory {
+	return &Directory{store: store, staleness: staleness, log: log, changed: make(chan struct{})}
+}
+
+// Run follows etcd until ctx ends.
+func (d *Directory) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	running.Go(func() { follow.Run(ctx, d.store.client, d.store.tokenRange(), d.log, d.apply) })
+	d.prove(ctx)
+	running.Wait()
+}
+
+// Authenticate implements Authenticator. Its errors are ErrMalformed, ErrUnknown,
+// ErrExpired and ErrStale.
+func (d *Directory) Authenticate(_ context.Context, text Text) (Principal, error) {
+	id, digest, err := text.split()
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	d.mu.Lock()
+	t, age := d.tokens[id], now.Sub(d.currentAt)
+	d.mu.Unlock()
+	if age > d.staleness {
+		return nil, ErrStale
+	}
+	if t == nil {
+		return nil, ErrUnknown
+	}
+	if err := t.prove(digest, now); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// WaitCurrent waits until lookups are answered, or ctx ends.
+func (d *Directory) WaitCurrent(ctx context.Context) error {
+	for {
+		d.mu.Lock()
+		current, changed := time.Since(d.currentAt) <= d.staleness, d.changed
+		d.mu.Unlock()
+		if current {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for tokens: %w", context.Cause(ctx))
+		}
+	}
+}
+
+// prove shows again and again that what is known is current: the change that a
+// linearizable read tells of has come.
+func (d *Directory) prove(ctx context.Context) {
+	pause := time.NewTicker(d.staleness / proofs)
+	defer pause.Stop()
+	for ctx.Err() == nil {
+		if err := d.proveOnce(ctx); err != nil && ctx.Err() == nil {
+			d.log.WarnContext(ctx, "tokens are not known to be current", "error", err)
+		}
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (d *Directory) proveOnce(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, d.staleness)
+	defer cancel()
+	began := time.Now()
+	revision, err := d.store.changed(ctx)
+	if err != nil {
+		return fmt.Errorf("read when tokens changed: %w", err)
+	}
+	for {
+		d.mu.Lock()
+		if d.revision >= max(revision, 1) {
+			d.currentAt = began
+			d.signal()
+			d.mu.Unlock()
+			return nil
+		}
+		changed := d.changed
+		d.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for revision %d: %w", revision, context.Cause(ctx))
+		}
+	}
+}
+
+// signal wakes those who wait; the caller holds mu.
+func (d *Directory) signal() {
+	close(d.changed)
+	d.changed = make(chan struct{})
+}
+
+// apply takes over a change. Only the following goroutine calls it.
+func (d *Directory) apply(u follow.Update) {
+	d.mu.Lock()
+	next := maps.Clone(d.tokens)
+	if u.Reset || next == nil {
+		next = make(map[string]*token)
+	}
+	d.mu.Unlock()
+	for _, key := range u.Deletes {
+		delete(next, strings.TrimPrefix(key, d.store.tokenKey("")))
+	}
+	for _, kv := range u.Puts {
+		id, ok := strings.CutPrefix(string(kv.Key), d.store.tokenKey(""))
+		if !ok {
+			continue // the clock
+		}
+		record := &catalogv1.Token{}
+		if err := proto.Unmarshal(kv.Value, record); err != nil {
+			delete(next, id) // what cannot be read lets nobody in
+			d.log.Error("token cannot be read", "id", id, "error", err)
+			continue
+		}
+		next[id] = newToken(record)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.tokens, d.revision = next, u.Revision
+	d.signal()
+}

@@ -1,0 +1,98 @@
+package access
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/trawl-search/trawl/internal/catalog/follow"
+)
+
+// keyBytes is the size of the key that plans are sealed with.
+const keyBytes = 32
+
+// Key follows the key of plans in etcd while it runs. It is safe for concurrent
+// use.
+type Key struct {
+	store *Store
+	log   *slog.Logger
+
+	mu      sync.Mutex
+	secret  []byte        // nil while there is none
+	changed chan struct{} // closed when secret changes
+}
+
+// NewKey makes a key that is not known until it runs.
+func NewKey(store *Store, log *slog.Logger) *Key {
+	return &Key{store: store, log: log, changed: make(chan struct{})}
+}
+
+// Run follows etcd until ctx ends. Whoever comes when there is no key makes it.
+func (k *Key) Run(ctx context.Context) {
+	at := follow.Range{From: k.store.planKey(), To: k.store.planKey() + "\x00"}
+	follow.Run(ctx, k.store.client, at, k.log, func(u follow.Update) {
+		if k.apply(u) {
+			return
+		}
+		if err := k.store.makeKey(ctx); err != nil && ctx.Err() == nil {
+			k.log.ErrorContext(ctx, "no key for plans: queries fail until there is one", "error", err)
+		}
+	})
+}
+
+// Wait waits until there is a key, or ctx ends.
+func (k *Key) Wait(ctx context.Context) error {
+	for {
+		k.mu.Lock()
+		known, changed := k.secret != nil, k.changed
+		k.mu.Unlock()
+		if known {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the key of plans: %w", context.Cause(ctx))
+		}
+	}
+}
+
+func (k *Key) get() []byte {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.secret
+}
+
+// apply takes over a change and reports whether there is a key.
+func (k *Key) apply(u follow.Update) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if u.Reset || len(u.Deletes) > 0 {
+		k.secret = nil
+	}
+	for _, kv := range u.Puts {
+		k.secret = nil
+		if len(kv.Value) >= keyBytes {
+			k.secret = kv.Value
+		}
+	}
+	close(k.changed)
+	k.changed = make(chan struct{})
+	return k.secret != nil
+}
+
+// makeKey makes the key unless somebody has.
+func (s *Store) makeKey(ctx context.Context) error {
+	secret := make([]byte, keyBytes)
+	_, _ = rand.Read(secret) // it never fails, see mint
+	_, err := s.client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(s.planKey()), "=", 0)).
+		Then(clientv3.OpPut(s.planKey(), string(secret))).Commit()
+	if err != nil {
+		return fmt.Errorf("make the key of plans: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,54 @@
+package access
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/trawl-search/trawl/internal/glob"
+)
+
+// Limits of the patterns of one token.
+const (
+	maxPatterns     = 256
+	maxPatternBytes = 1024
+)
+
+// patterns are the repos that a token is for. In a pattern * stands for any
+// bytes but a slash, ** for any bytes at all; everything else stands for itself.
+type patterns struct{ allow, deny []string }
+
+// match reports whether some pattern allows the repo and none denies it.
+func (p patterns) match(repo string) bool {
+	return glob.MatchAny(p.allow, repo) && !glob.MatchAny(p.deny, repo)
+}
+
+// all reports whether every repo matches, whatever its name.
+func (p patterns) all() bool {
+	return len(p.deny) == 0 && slices.Contains(p.allow, "**")
+}
+
+func checkPatterns(kind string, list []string) error {
+	if len(list) > maxPatterns {
+		return fmt.Errorf("%d patterns to %s, at most %d: use * and ** for what they have in common", len(list), kind, maxPatterns)
+	}
+	for _, p := range list {
+		switch {
+		case p == "":
+			return fmt.Errorf("an empty pattern to %s: ** stands for all repos", kind)
+		case len(p) > maxPatternBytes:
+			return fmt.Errorf("a pattern to %s of %d bytes, at most %d", kind, len(p), maxPatternBytes)
+		case strings.Contains(p, "***"):
+			return fmt.Errorf("pattern %q: * stands for anything up to a slash, ** for anything, *** for nothing", p)
+		}
+	}
+	return nil
+}
+
+func (p patterns) check() error {
+	if len(p.allow) == 0 {
+		return errors.New("no pattern of repos that are allowed: ** stands for all")
+	}
+	return errors.Join(checkPatterns("allow", p.allow), checkPatterns("deny", p.deny))
+}

@@ -1,0 +1,67 @@
+package access
+
+import (
+	"context"
+	"errors"
+)
+
+// Scope is a kind of thing that a caller may do, in the repos it may see.
+type Scope string
+
+// Scopes. A caller with ScopeAdmin may do what every other scope permits, and
+// whatever none of them is for.
+const (
+	ScopeSearch Scope = "search"
+	ScopeIngest Scope = "ingest"
+	ScopeAdmin  Scope = "admin"
+)
+
+// Principal is a caller that is known. Implementations are safe for concurrent
+// use and never change.
+type Principal interface {
+	// Name is for logs and messages. It holds no secret.
+	Name() string
+	// May reports whether the caller may do what the scope is for.
+	May(scope Scope) bool
+	// Sees reports whether the caller may know that the repo exists.
+	Sees(repo string) bool
+	// Sight names the set of repos that Sees holds for: principals of the same
+	// sight see the same. It is empty for those who see all.
+	Sight() string
+}
+
+// Anyone is the principal where nobody is asked who they are. It may do
+// everything.
+var Anyone Principal = anyone{}
+
+type anyone struct{}
+
+func (anyone) Name() string     { return "anyone" }
+func (anyone) May(Scope) bool   { return true }
+func (anyone) Sees(string) bool { return true }
+func (anyone) Sight() string    { return "" }
+
+// ErrNobody means that a call came past every check of who makes it: nothing is
+// shown to nobody.
+var ErrNobody = errors.New("it is not known who calls")
+
+type principalKey struct{}
+
+// With returns a context that carries the principal.
+func With(ctx context.Context, p Principal) context.Context {
+	return context.WithValue(ctx, principalKey{}, p)
+}
+
+// From returns the principal of a call; ErrNobody if there is none.
+func From(ctx context.Context) (Principal, error) {
+	if p, ok := ctx.Value(principalKey{}).(Principal); ok {
+		return p, nil
+	}
+	return nil, ErrNobody
+}
+
+// Sees reports whether the caller may know that the repo exists: nobody may.
+func Sees(ctx context.Context, repo string) bool {
+	p, err := From(ctx)
+	return err == nil && p.Sees(repo)
+}

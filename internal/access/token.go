@@ -1,0 +1,162 @@
+package access
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+)
+
+const (
+	tokenPrefix = "trawl_"
+	idBytes     = 8
+	// secretBytes is enough that nobody ever guesses one.
+	secretBytes = 32
+	// maxTokenText bounds what is looked at as a token.
+	maxTokenText = 256
+	// maxTokenName bounds Spec.Name in bytes.
+	maxTokenName = 256
+)
+
+// letters has no characters that are mistaken for each other or need quoting.
+var letters = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
+
+// Errors of Parse and of looking a token up. They never hold any of its text.
+var (
+	// ErrMalformed means that a text is no token.
+	ErrMalformed = errors.New("it has not the form of a token, trawl_ID_SECRET")
+	// ErrUnknown means that there is no such token, or no more.
+	ErrUnknown = errors.New("it is not known: never made, or revoked")
+	// ErrExpired means that the token had its time.
+	ErrExpired = errors.New("it has expired")
+)
+
+// Text is a token as its caller shows it. However it is formatted or marshalled
+// it reads "[redacted]": only a conversion to string shows it. It is
+// credentials.PerRPCCredentials of a connection, which does not hide it: between
+// machines something else must.
+type Text string
+
+const redacted = "[redacted]"
+
+// Format implements fmt.Formatter.
+func (Text) Format(f fmt.State, _ rune) { fmt.Fprint(f, redacted) }
+
+// String implements fmt.Stringer.
+func (Text) String() string { return redacted }
+
+// MarshalText implements encoding.TextMarshaler.
+func (Text) MarshalText() ([]byte, error) { return []byte(redacted), nil }
+
+// GetRequestMetadata implements credentials.PerRPCCredentials.
+func (t Text) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	return map[string]string{authorization: "Bearer " + string(t)}, nil
+}
+
+// RequireTransportSecurity implements credentials.PerRPCCredentials.
+func (Text) RequireTransportSecurity() bool { return false }
+
+// split returns a token's id and the digest of its secret.
+func (t Text) split() (id string, digest [sha256.Size]byte, err error) {
+	if len(t) > maxTokenText {
+		return "", digest, ErrMalformed
+	}
+	rest, ok := strings.CutPrefix(string(t), tokenPrefix)
+	id, secret, both := strings.Cut(rest, "_")
+	if !ok || !both || len(id) != letters.EncodedLen(idBytes) || len(secret) != letters.EncodedLen(secretBytes) {
+		return "", digest, ErrMalformed
+	}
+	return id, sha256.Sum256([]byte(secret)), nil
+}
+
+// Spec is what a token is made for.
+type Spec struct {
+	// Name tells people whose it is.
+	Name string
+	// Allow and Deny are patterns of repos: * stands for anything but a slash, **
+	// for anything. A repo that any of Deny matches is denied.
+	Allow, Deny []string
+	// Scopes are what its caller may do; at least one.
+	Scopes []Scope
+	// Lifetime after which it is refused; 0: none.
+	Lifetime time.Duration
+}
+
+// Check says what is wrong with a spec, in words for people.
+func (s Spec) Check() error {
+	if len(s.Name) > maxTokenName {
+		return fmt.Errorf("a name of %d bytes, at most %d", len(s.Name), maxTokenName)
+	}
+	if s.Lifetime < 0 {
+		return fmt.Errorf("a lifetime of %v: it has passed already", s.Lifetime)
+	}
+	if len(s.Scopes) == 0 {
+		return errors.New("no scope: search, ingest and admin are")
+	}
+	for _, scope := range s.Scopes {
+		if !slices.Contains([]Scope{ScopeSearch, ScopeIngest, ScopeAdmin}, scope) {
+			return fmt.Errorf("%q is no scope: search, ingest and admin are", scope)
+		}
+	}
+	return patterns{s.Allow, s.Deny}.check()
+}
+
+// mint makes a token's text, and its id and digest.
+func mint() (text Text, id string, digest [sha256.Size]byte) {
+	// crypto/rand never fails: it ends the process where there is no randomness.
+	var raw [idBytes + secretBytes]byte
+	_, _ = rand.Read(raw[:])
+	id = letters.EncodeToString(raw[:idBytes])
+	secret := letters.EncodeToString(raw[idBytes:])
+	return Text(tokenPrefix + id + "_" + secret), id, sha256.Sum256([]byte(secret))
+}
+
+// token is a stored token made ready. It is a Principal.
+type token struct {
+	record *catalogv1.Token
+	sees   patterns
+	sight  string
+}
+
+func newToken(record *catalogv1.Token) *token {
+	t := &token{record: record, sees: patterns{record.Allow, record.Deny}}
+	if !t.sees.all() {
+		h := sha256.New()
+		fmt.Fprintf(h, "%q %q", record.Allow, record.Deny)
+		t.sight = string(h.Sum(nil))
+	}
+	return t
+}
+
+// prove holds a secret against the token, in a time that tells nothing of it.
+func (t *token) prove(digest [sha256.Size]byte, now time.Time) error {
+	if subtle.ConstantTimeCompare(digest[:], t.record.SecretSha256) != 1 {
+		return ErrUnknown
+	}
+	if end := t.record.ExpiresAt; end != nil && !now.Before(end.AsTime()) {
+		return fmt.Errorf("%w at %s", ErrExpired, end.AsTime().Format(time.RFC3339))
+	}
+	return nil
+}
+
+// Name implements Principal.
+func (t *token) Name() string { return fmt.Sprintf("token %s (%s)", t.record.Id, t.record.Name) }
+
+// May implements Principal.
+func (t *token) May(scope Scope) bool {
+	return slices.Contains(t.record.Scopes, string(scope)) || slices.Contains(t.record.Scopes, string(ScopeAdmin))
+}
+
+// Sees implements Principal.
+func (t *token) Sees(repo string) bool { return t.sees.match(repo) }
+
+// Sight implements Principal.
+func (t *token) Sight() string { return t.sight }

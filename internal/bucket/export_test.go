@@ -1,0 +1,7 @@
+package bucket
+
+import "time"
+
+// Impatient makes a bucket of S3 give up connections that bring nothing for so
+// long.
+func Impatient(b Bucket, stall time.Duration) { b.(*S3).stall = stall }

@@ -1,0 +1,188 @@
+package catalog
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+)
+
+// maxCompactionError bounds the reason that is kept of a failure, in bytes.
+const maxCompactionError = 500
+
+// Compaction is a planned compaction as it was read.
+type Compaction struct {
+	Entry[*catalogv1.Compaction]
+
+	// ID names it; it follows from its inputs.
+	ID string
+	// Claimed says that an indexer works on it.
+	Claimed bool
+}
+
+func compactionID(c *catalogv1.Compaction) (string, error) {
+	raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(&catalogv1.Compaction{Inputs: c.GetInputs()})
+	if err != nil {
+		return "", fmt.Errorf("encode compaction: %w", err)
+	}
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:16]), nil
+}
+
+// PlanCompaction adds a compaction for any indexer to claim. One with the same
+// inputs that is there already stays as it is.
+func (s *Store) PlanCompaction(ctx context.Context, c *catalogv1.Compaction) error {
+	op, err := s.putCompaction(c)
+	if err != nil {
+		return fmt.Errorf("plan compaction: %w", err)
+	}
+	key := string(op.KeyBytes())
+	_, err = s.client.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(key), "=", 0)).Then(op).Commit()
+	if err != nil {
+		return fmt.Errorf("plan compaction: %w", err)
+	}
+	return nil
+}
+
+func (s *Store) putCompaction(c *catalogv1.Compaction) (clientv3.Op, error) {
+	id, err := compactionID(c)
+	if err != nil {
+		return clientv3.Op{}, err
+	}
+	value, err := encode(c)
+	return clientv3.OpPut(s.key(compactionKind, id), value), err
+}
+
+// ListCompactions reads what is planned, in no particular order, as of one
+// revision that is not older than the call.
+func (s *Store) ListCompactions(ctx context.Context) ([]Compaction, error) {
+	claims, err := s.client.Get(ctx, s.key(claimKind, ""), clientv3.WithRange(s.end(claimKind)), clientv3.WithKeysOnly())
+	if err != nil {
+		return nil, fmt.Errorf("list claims: %w", err)
+	}
+	claimed := map[string]bool{}
+	for _, kv := range claims.Kvs {
+		claimed[s.name(claimKind, kv.Key)] = true
+	}
+	var all []Compaction
+	empty := func() *catalogv1.Compaction { return &catalogv1.Compaction{} }
+	for entry, err := range listNamed(ctx, s, compactionKind, claims.Header.Revision, empty) {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, Compaction{Entry: entry.Entry, ID: entry.name, Claimed: claimed[entry.name]})
+	}
+	return all, nil
+}
+
+// ReplaceCompaction takes a compaction away, unless it was claimed or changed
+// since it was read, and plans the parts in its place.
+func (s *Store) ReplaceCompaction(ctx context.Context, c Compaction, parts ...*catalogv1.Compaction) error {
+	ops := []clientv3.Op{clientv3.OpDelete(s.key(compactionKind, c.ID))}
+	for _, part := range parts {
+		op, err := s.putCompaction(part)
+		if err != nil {
+			return fmt.Errorf("replace compaction: %w", err)
+		}
+		ops = append(ops, op)
+	}
+	_, err := s.client.Txn(ctx).If(
+		s.unchanged(compactionKind, c.ID, c.Revision),
+		clientv3.Compare(clientv3.CreateRevision(s.key(claimKind, c.ID)), "=", 0),
+	).Then(ops...).Commit()
+	if err != nil {
+		return fmt.Errorf("replace compaction: %w", err)
+	}
+	return nil
+}
+
+// Claim is the right to do one compaction. What it uploads is named by its
+// fencing token, and garbage collection leaves that alone as long as the claim is
+// kept alive: until Release, or until the context that made it ends. It is safe
+// for concurrent use.
+type Claim struct {
+	holding
+
+	id   string
+	work Compaction
+}
+
+// Claim takes a compaction for as long as it is kept alive; ttl is as that of
+// AcquireLease. It counts the attempt, and should nothing come of it the next one
+// is not before a time. ErrLeased when another has it, ErrStale when it is done, or
+// changed since it was read. The caller must call Release.
+func (s *Store) Claim(ctx context.Context, c Compaction, ttl time.Duration, again time.Time) (*Claim, error) {
+	l := &Claim{holding: holding{store: s, what: "claim of a compaction", key: s.key(claimKind, c.ID)}, id: c.ID, work: c}
+	l.work.Record = proto.CloneOf(c.Record)
+	l.work.Record.Attempts++
+	l.work.Record.NotBefore = timestamppb.New(again)
+	if err := l.grant(ctx, ttl); err != nil {
+		return nil, fmt.Errorf("claim compaction: %w", err)
+	}
+	if err := l.take(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("claim compaction: %w", err), l.revoke(ctx))
+	}
+	if err := l.keep(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("keep claim of a compaction: %w", err), l.revoke(ctx))
+	}
+	return l, nil
+}
+
+func (c *Claim) take(ctx context.Context) error {
+	value, err := encode(c.work.Record)
+	if err != nil {
+		return err
+	}
+	record := c.store.key(compactionKind, c.id)
+	resp, err := c.store.client.Txn(ctx).If(
+		c.free(), c.store.unchanged(compactionKind, c.id, c.work.Revision),
+	).Then(c.holding.take(), clientv3.OpPut(record, value)).Else(clientv3.OpGet(c.key, clientv3.WithCountOnly())).Commit()
+	switch {
+	case err != nil:
+		return err
+	case resp.Succeeded:
+		c.fence, c.work.Revision = resp.Header.Revision, resp.Header.Revision
+		return nil
+	case resp.Responses[0].GetResponseRange().GetCount() > 0:
+		return ErrLeased
+	}
+	return ErrStale
+}
+
+// Work is what is to be done, this attempt counted. It must only be read.
+func (c *Claim) Work() *catalogv1.Compaction { return c.work.Record }
+
+// Done takes the compaction away: nothing of it is left to do.
+func (c *Claim) Done(ctx context.Context) error {
+	return c.settle(ctx, clientv3.OpDelete(c.store.key(compactionKind, c.id)))
+}
+
+// Failed notes why the attempt failed, for people who look.
+func (c *Claim) Failed(ctx context.Context, cause error) error {
+	record := proto.CloneOf(c.work.Record)
+	record.Error = clipText(cause.Error(), maxCompactionError)
+	value, err := encode(record)
+	if err != nil {
+		return fmt.Errorf("settle compaction: %w", err)
+	}
+	return c.settle(ctx, clientv3.OpPut(c.store.key(compactionKind, c.id), value))
+}
+
+func (c *Claim) settle(ctx context.Context, op clientv3.Op) error {
+	resp, err := c.store.client.Txn(ctx).If(c.held()).Then(op).Commit()
+	if err == nil && !resp.Succeeded {
+		err = ErrLeaseLost
+	}
+	if err != nil {
+		return fmt.Errorf("settle compaction: %w", err)
+	}
+	return nil
+}

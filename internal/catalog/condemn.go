@@ -1,0 +1,125 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+)
+
+// condemnedBatch is how many objects one record has: keys are below 200 bytes,
+// so that it stays far below MaxRecordBytes.
+const condemnedBatch = 1000
+
+// Condemned is a batch of garbage that waits for its deletion.
+type Condemned struct {
+	Entry[*catalogv1.Condemned]
+
+	id string
+	// Held says that it must go on waiting.
+	Held bool
+}
+
+// Condemn notes garbage that reach has found, to be deleted when hold has passed.
+// The time is etcd's: it is longer when etcd changes its leader, and no clock of
+// another machine counts. Each call is for another Reach, or has other objects.
+func (s *Store) Condemn(ctx context.Context, reach *Reach, garbage []*catalogv1.CondemnedObject, hold time.Duration) error {
+	if len(garbage) == 0 {
+		return nil
+	}
+	lease, err := s.client.Grant(ctx, max(int64((hold+time.Second-1)/time.Second), 1))
+	if err != nil {
+		return fmt.Errorf("hold condemned objects: %w", err)
+	}
+	// The lease is part of the name: two processes may have the same revision.
+	for batch := range slices.Chunk(garbage, condemnedBatch) {
+		value, err := encode(&catalogv1.Condemned{Objects: batch})
+		if err != nil {
+			return fmt.Errorf("condemn objects: %w", err)
+		}
+		id := fmt.Sprintf("%020d-%016x-%s", reach.Revision, uint64(lease.ID), shortName(batch[0].GetKey()))
+		_, err = s.client.Txn(ctx).Then(
+			clientv3.OpPut(s.key(condemnedKind, id), value),
+			clientv3.OpPut(s.key(holdKind, id), "", clientv3.WithLease(lease.ID)),
+		).Commit()
+		if err != nil {
+			return fmt.Errorf("condemn objects: %w", err)
+		}
+	}
+	return nil
+}
+
+func shortName(key string) string {
+	hash := shortHash(key)
+	return fmt.Sprintf("%x", hash[:4])
+}
+
+// ListCondemned yields the batches, the oldest first, all as of one revision. It
+// ends after the first error.
+func (s *Store) ListCondemned(ctx context.Context) iter.Seq2[Condemned, error] {
+	return func(yield func(Condemned, error) bool) {
+		holds, err := s.client.Get(ctx, s.key(holdKind, ""), clientv3.WithRange(s.end(holdKind)), clientv3.WithKeysOnly())
+		if err != nil {
+			yield(Condemned{}, fmt.Errorf("list holds: %w", err))
+			return
+		}
+		held := map[string]bool{}
+		for _, kv := range holds.Kvs {
+			held[s.name(holdKind, kv.Key)] = true
+		}
+		empty := func() *catalogv1.Condemned { return &catalogv1.Condemned{} }
+		for entry, err := range listNamed(ctx, s, condemnedKind, holds.Header.Revision, empty) {
+			if !yield(Condemned{Entry: entry.Entry, id: entry.name, Held: held[entry.name]}, err) {
+				return
+			}
+		}
+	}
+}
+
+// Settle notes that of a batch only the rest is still to be deleted. Another
+// process may have been faster: what it noted stays.
+func (s *Store) Settle(ctx context.Context, batch Condemned, rest []*catalogv1.CondemnedObject) error {
+	op := clientv3.OpDelete(s.key(condemnedKind, batch.id))
+	if len(rest) > 0 {
+		value, err := encode(&catalogv1.Condemned{Objects: rest})
+		if err != nil {
+			return fmt.Errorf("settle condemned objects: %w", err)
+		}
+		op = clientv3.OpPut(s.key(condemnedKind, batch.id), value)
+	}
+	if _, err := s.client.Txn(ctx).If(s.unchanged(condemnedKind, batch.id, batch.Revision)).Then(op).Commit(); err != nil {
+		return fmt.Errorf("settle condemned objects: %w", err)
+	}
+	return nil
+}
+
+// DropMemories removes what is remembered of repos that were deleted before a
+// time and are not desired again, and returns of how many. A repo that is put
+// after that begins with epoch and generation 1. It does no harm if clocks
+// differ: whoever worked for the earlier life of the repo is fenced by revisions.
+func (s *Store) DropMemories(ctx context.Context, before time.Time) (dropped int, err error) {
+	for entry, err := range listNamed(ctx, s, deletedKind, 0, newRoot) {
+		if err != nil {
+			return dropped, err
+		}
+		if !entry.Record.GetPublishedAt().AsTime().Before(before) {
+			continue
+		}
+		resp, err := s.client.Txn(ctx).If(
+			s.unchanged(deletedKind, entry.name, entry.Revision),
+			s.unchanged(desiredKind, entry.name, 0),
+		).Then(clientv3.OpDelete(s.key(deletedKind, entry.name))).Commit()
+		if err != nil {
+			return dropped, fmt.Errorf("drop memory of %q: %w", entry.name, err)
+		}
+		if resp.Succeeded {
+			dropped++
+		}
+	}
+	return dropped, nil
+}

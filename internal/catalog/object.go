@@ -1,0 +1,85 @@
+package catalog
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+)
+
+// ObjectPrefixes are what the keys of all objects in the bucket begin with.
+var ObjectPrefixes = []string{shardPrefix, manifestPrefix}
+
+const (
+	shardPrefix    = "shards/"
+	manifestPrefix = "manifests/"
+	// fenceDigits is how a fencing token stands in a key: 64 bits, hexadecimal.
+	fenceDigits = 16
+)
+
+// ShardKey is the bucket's key of a shard that is made under a lease: its digest
+// and the lease's fencing token. Two jobs therefore never share an object, and
+// of every object it is known which job alone could still publish it.
+func ShardKey(fence int64, digest [32]byte) string {
+	return shardPrefix + hex.EncodeToString(digest[:]) + fenceSuffix(fence) + ".trawl"
+}
+
+// ManifestKey is the bucket's key of a generation's manifest. Names of repos
+// hold characters that keys cannot, so a hash groups the manifests of each.
+func ManifestKey(fence int64, repo string, generation uint64, digest [32]byte) string {
+	sum := sha256.Sum256([]byte(repo))
+	return fmt.Sprintf("%s%x/%020d-%x%s.pb", manifestPrefix, sum[:16], generation, digest[:16], fenceSuffix(fence))
+}
+
+func fenceSuffix(fence int64) string { return fmt.Sprintf("-%0*x", fenceDigits, uint64(fence)) }
+
+// keyFence is the fencing token in an object's key; ok is false for a key that
+// neither ShardKey nor ManifestKey made.
+func keyFence(key string) (fence int64, ok bool) {
+	if !strings.HasPrefix(key, shardPrefix) && !strings.HasPrefix(key, manifestPrefix) {
+		return 0, false
+	}
+	name := strings.TrimSuffix(key, path.Ext(key))
+	at := len(name) - fenceDigits
+	if at < 1 || name[at-1] != '-' {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(name[at:], 16, 64)
+	return n, err == nil && n > 0
+}
+
+// objects are the keys of everything in the bucket that a root needs.
+func objects(root *catalogv1.Root) []string {
+	var keys []string
+	if key := root.GetManifestKey(); key != "" {
+		keys = append(keys, key)
+	}
+	for _, s := range root.GetShards() {
+		if s.GetKey() != "" {
+			keys = append(keys, s.GetKey())
+		}
+	}
+	return keys
+}
+
+// checkObjects refuses a root with objects that might be collected as garbage
+// before it is published: only those of the fencing token made, that of its own lease, are safe, and
+// those of the root that it replaces.
+func checkObjects(made int64, old *Root, next *catalogv1.Root) error {
+	kept := map[string]bool{}
+	if old != nil {
+		for _, key := range objects(old.Record) {
+			kept[key] = true
+		}
+	}
+	for _, key := range objects(next) {
+		if fence, ok := keyFence(key); (!ok || fence != made) && !kept[key] {
+			return fmt.Errorf("%w: %s", ErrForeignObject, key)
+		}
+	}
+	return nil
+}

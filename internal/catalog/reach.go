@@ -1,0 +1,84 @@
+package catalog
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// Reach says which objects of the bucket may be needed, as of one revision. It
+// takes about 40 bytes of memory for each object that a root names. It is
+// read-only and safe for concurrent use.
+type Reach struct {
+	// Revision is the newest revision that it reflects.
+	Revision int64
+	// New says that nothing was ever asked for, published or deleted here.
+	New bool
+	// named has the truncated SHA-256 of every key that a root names: a
+	// collision would keep garbage, never lose an object.
+	named map[[16]byte]struct{}
+	// running has the fencing tokens of the leases and claims that are held.
+	running map[int64]struct{}
+}
+
+// Reach reads the roots, the leases and the claims, as of one revision that is not older
+// than the call (linearizable).
+func (s *Store) Reach(ctx context.Context) (*Reach, error) {
+	// The clock's key need not exist: what counts is the answer's revision.
+	now, err := s.client.Get(ctx, s.clockKey(), clientv3.WithCountOnly())
+	if err != nil {
+		return nil, fmt.Errorf("read revision: %w", err)
+	}
+	r := &Reach{Revision: now.Header.Revision, New: now.Count == 0, named: map[[16]byte]struct{}{}, running: map[int64]struct{}{}}
+	for root, err := range listAt(ctx, s, rootKind, r.Revision, newRoot) {
+		if err != nil {
+			return nil, err
+		}
+		for _, key := range objects(root.Record) {
+			r.named[shortHash(key)] = struct{}{}
+		}
+	}
+	for _, k := range []kind{leaseKind, claimKind} {
+		leases, err := s.client.Get(ctx, s.key(k, ""), clientv3.WithRange(s.end(k)),
+			clientv3.WithRev(r.Revision), clientv3.WithKeysOnly())
+		if err != nil {
+			return nil, fmt.Errorf("list %s: %w", k, err)
+		}
+		for _, kv := range leases.Kvs {
+			r.running[kv.CreateRevision] = struct{}{}
+		}
+	}
+	return r, nil
+}
+
+func shortHash(key string) [16]byte {
+	sum := sha256.Sum256([]byte(key))
+	return [16]byte(sum[:16])
+}
+
+// Named says whether a root names the object.
+func (r *Reach) Named(key string) bool {
+	_, ok := r.named[shortHash(key)]
+	return ok
+}
+
+// Pending says that the object was made under a lease that is held: a root may
+// name it soon.
+func (r *Reach) Pending(key string) bool {
+	fence, ok := keyFence(key)
+	_, running := r.running[fence]
+	return ok && running
+}
+
+// Garbage says that no root names the object, nor ever will again: a root names
+// only what was made under its own lease or what the root before it named, and
+// the lease of this object has ended. What the key does not tell for certain is
+// no garbage. A fencing token of the future means that the lease is younger than
+// r, or that etcd was set up anew beside a bucket that was in use: nothing is
+// known of such objects.
+func (r *Reach) Garbage(key string) bool {
+	fence, ok := keyFence(key)
+	return ok && fence <= r.Revision && !r.Pending(key) && !r.Named(key)
+}

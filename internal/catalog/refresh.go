@@ -1,0 +1,124 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
+)
+
+// Refresh asks for the newest commits of a repo that is desired, after something
+// was pushed to it. It asks for nothing (epoch 0) when a request is waiting that
+// nobody has begun to work on: whoever does will see what was pushed before this
+// call. Requests begin at least that time apart: one that is too early waits, as its
+// NotBefore says. So however many pushes come, each is indexed, and few requests
+// are made. What was seen, which may be nil, is noted in any case. ErrNotFound if the
+// repo is not desired.
+func (s *Store) Refresh(ctx context.Context, name string, seen *catalogv1.Seen, now time.Time, apart time.Duration) (epoch uint64, notBefore time.Time, err error) {
+	for {
+		epoch, notBefore, err = s.tryRefresh(ctx, name, seen, now, apart)
+		if !errors.Is(err, ErrStale) {
+			return epoch, notBefore, err
+		}
+		if err := pause(ctx, rand.N(maxContention)); err != nil {
+			return 0, time.Time{}, fmt.Errorf("refresh %q: %w", name, err)
+		}
+	}
+}
+
+func (s *Store) tryRefresh(ctx context.Context, name string, seen *catalogv1.Seen, now time.Time, apart time.Duration) (uint64, time.Time, error) {
+	resp, err := s.client.Txn(ctx).Then(append(s.repoReads(name), clientv3.OpGet(s.key(leaseKind, name)))...).Commit()
+	if err != nil {
+		return 0, time.Time{}, fmt.Errorf("refresh %q: %w", name, err)
+	}
+	old, err := decodeRepo(name, resp.Responses)
+	if err != nil {
+		return 0, time.Time{}, err
+	}
+	if old.desired.Record == nil {
+		return 0, time.Time{}, fmt.Errorf("refresh %q: %w", name, ErrNotFound)
+	}
+	begun := int64(0)
+	if lease := resp.Responses[len(resp.Responses)-1].GetResponseRange().GetKvs(); len(lease) > 0 {
+		begun = lease[0].ModRevision
+	}
+	if old.waiting(begun) {
+		return 0, time.Time{}, s.PutSeen(ctx, name, seen)
+	}
+	next := proto.CloneOf(old.desired.Record)
+	next.Epoch, next.RequestedAt, next.NotBefore = old.lastEpoch()+1, timestamppb.New(now), nil
+	next.Pending = old.pendingWith(next.Epoch, next.RequestedAt)
+	start := earliest(old.desired.Record, now, apart)
+	if start.After(now) {
+		next.NotBefore = timestamppb.New(start)
+	}
+	return next.Epoch, start, s.replaceDesired(ctx, old, next, seen)
+}
+
+// waiting says whether the newest request will be worked on and nobody has begun:
+// the lease that was taken at the revision begun (0: there is none) is of an
+// earlier request.
+func (r *repoState) waiting(begun int64) bool {
+	d, status := r.desired.Record, r.status.Record
+	failed := status.GetState() == ingestv1.State_STATE_FAILED && status.GetEpoch() == d.GetEpoch()
+	return d.GetEpoch() > r.root.Record.GetEpoch() && !failed && r.desired.Revision > begun
+}
+
+// earliest is when the request after d may be worked on, not later than apart from
+// now, whatever other clocks say. One that waits still is replaced in its place.
+func earliest(d *catalogv1.Desired, now time.Time, apart time.Duration) time.Time {
+	start := d.GetRequestedAt().AsTime().Add(apart)
+	if turn := d.GetNotBefore(); turn != nil {
+		if start = turn.AsTime(); !start.After(now) {
+			start = start.Add(apart)
+		}
+	}
+	switch latest := now.Add(apart); {
+	case start.Before(now):
+		return now
+	case start.After(latest):
+		return latest
+	}
+	return start
+}
+
+// replaceDesired writes the next record of a repo in place of the one read, and
+// what was seen, if anything.
+func (s *Store) replaceDesired(ctx context.Context, old *repoState, next *catalogv1.Desired, seen *catalogv1.Seen) error {
+	value, err := encode(next)
+	if err != nil {
+		return fmt.Errorf("put desired of %q: %w", next.Name, err)
+	}
+	puts := []clientv3.Op{clientv3.OpPut(s.key(desiredKind, next.Name), value), s.tick()}
+	if seen != nil {
+		sight, err := encode(seen)
+		if err != nil {
+			return fmt.Errorf("put seen of %q: %w", next.Name, err)
+		}
+		puts = append(puts, clientv3.OpPut(s.key(seenKind, next.Name), sight))
+	}
+	resp, err := s.client.Txn(ctx).If(s.unchanged(desiredKind, next.Name, old.desired.Revision)).Then(puts...).Commit()
+	if err != nil {
+		return fmt.Errorf("put desired of %q: %w", next.Name, err)
+	}
+	if !resp.Succeeded {
+		return fmt.Errorf("put desired of %q: %w", next.Name, ErrStale)
+	}
+	return nil
+}
+
+// MarkLeft notes when a repo was seen to have left its source. It asks for nothing
+// to be indexed. ErrStale when the record is no longer the one given.
+func (s *Store) MarkLeft(ctx context.Context, d Desired, at time.Time) error {
+	next := proto.CloneOf(d.Record)
+	next.LeftAt = timestamppb.New(at)
+	return s.replaceDesired(ctx, &repoState{desired: d}, next, nil)
+}

@@ -1,0 +1,78 @@
+package catalog
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+)
+
+// ErrInUse means that a catalog is not empty.
+var ErrInUse = errors.New("the catalog is not empty")
+
+// ManifestPrefix is what the keys of all manifests begin with.
+const ManifestPrefix = manifestPrefix
+
+// IsManifest says whether an object with the digest can be the manifest that the
+// key names, and gives the fencing token that it was made under.
+func IsManifest(key string, digest [32]byte) (fence int64, ok bool) {
+	fence, ok = keyFence(key)
+	return fence, ok && strings.HasPrefix(key, manifestPrefix) &&
+		strings.HasSuffix(key, "-"+hex.EncodeToString(digest[:16])+fenceSuffix(fence)+".pb")
+}
+
+// CheckEmpty returns ErrInUse if any repo is desired, served or remembered.
+func (s *Store) CheckEmpty(ctx context.Context) error {
+	for _, k := range []kind{desiredKind, rootKind, deletedKind} {
+		resp, err := s.client.Get(ctx, s.key(k, ""), clientv3.WithRange(s.end(k)), clientv3.WithCountOnly())
+		if err != nil {
+			return fmt.Errorf("look for %s: %w", k, err)
+		}
+		if resp.Count > 0 {
+			return fmt.Errorf("%w: it has %d records of %s", ErrInUse, resp.Count, k)
+		}
+	}
+	return nil
+}
+
+// Restore writes what is desired and served of a repo into a catalog that knows
+// nothing of it; else ErrInUse. A nil root makes it desired only. Generations and
+// epochs go on above those given.
+func (s *Store) Restore(ctx context.Context, desired *catalogv1.Desired, root *catalogv1.Root, generation, epoch uint64) error {
+	name := desired.GetName()
+	if err := checkName(name); err != nil {
+		return fmt.Errorf("restore: %w", err)
+	}
+	d, err := encode(desired)
+	if err != nil {
+		return fmt.Errorf("restore %q: %w", name, err)
+	}
+	memory, err := encode(&catalogv1.Root{Repo: name, Generation: generation, Epoch: epoch, PublishedAt: timestamppb.Now()})
+	if err != nil {
+		return fmt.Errorf("restore %q: %w", name, err)
+	}
+	puts := []clientv3.Op{clientv3.OpPut(s.key(desiredKind, name), d), clientv3.OpPut(s.key(deletedKind, name), memory), s.tick()}
+	if root != nil {
+		r, err := encode(root)
+		if err != nil {
+			return fmt.Errorf("restore %q: %w", name, err)
+		}
+		puts = append(puts, clientv3.OpPut(s.key(rootKind, name), r))
+	}
+	resp, err := s.client.Txn(ctx).If(
+		s.unchanged(desiredKind, name, 0), s.unchanged(rootKind, name, 0), s.unchanged(deletedKind, name, 0),
+	).Then(puts...).Commit()
+	if err != nil {
+		return fmt.Errorf("restore %q: %w", name, err)
+	}
+	if !resp.Succeeded {
+		return fmt.Errorf("restore %q: %w", name, ErrInUse)
+	}
+	return nil
+}

@@ -1,0 +1,50 @@
+package forge
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
+)
+
+// bitbucket is Bitbucket Cloud. It archives nothing.
+var bitbucket = dialect{
+	first: func(s *ingestv1.Source, base string, _ bool) string {
+		return base + "/2.0/repositories/" + url.PathEscape(s.GetOwner()) + "?pagelen=100&sort=created_on"
+	},
+	read: readBitbucket, authorize: bearer,
+	hook: hook{verify: hubSignature("X-Hub-Signature", "sha256="), event: "X-Event-Key", push: "repo:push", read: readBitbucketPush},
+}
+
+// bitbucketRepo is a repo in lists and in webhooks.
+type bitbucketRepo struct {
+	UUID     string          `json:"uuid"`
+	FullName string          `json:"full_name"`
+	Private  bool            `json:"is_private"`
+	Parent   json.RawMessage `json:"parent"`
+	Links    struct {
+		// HTML is also the URL to clone from; the one named clone has a user in it.
+		HTML struct {
+			Href string `json:"href"`
+		} `json:"html"`
+	} `json:"links"`
+}
+
+func readBitbucket(body []byte, _ *url.URL, _ http.Header) (page, error) {
+	var list struct {
+		Values []bitbucketRepo `json:"values"`
+		Next   string          `json:"next"`
+	}
+	if err := json.Unmarshal(body, &list); err != nil {
+		return page{}, err
+	}
+	answer := page{next: list.Next}
+	for _, r := range list.Values {
+		answer.repos = append(answer.repos, Repo{
+			ID: r.UUID, Path: r.FullName, CloneURL: r.Links.HTML.Href, Public: !r.Private,
+			Fork: len(r.Parent) > 0 && string(r.Parent) != "null",
+		})
+	}
+	return answer, nil
+}

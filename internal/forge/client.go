@@ -1,0 +1,171 @@
+package forge
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"time"
+
+	"github.com/trawl-search/trawl/internal/config"
+	"github.com/trawl-search/trawl/internal/source/origin"
+	"github.com/trawl-search/trawl/internal/sources"
+)
+
+// pageTimeout bounds one page.
+const pageTimeout = time.Minute
+
+// Client lists repos. It keeps the pages it has read, to ask only whether they
+// have changed. It is for one source and one goroutine.
+type Client struct {
+	policy  origin.Policy
+	secrets sources.Secrets
+	http    *http.Client
+	cache   map[string]cached
+}
+
+// cached is a page and the tag that the host gave it.
+type cached struct {
+	page
+
+	tag string
+}
+
+// NewClient makes a client that connects to what the policy allows. The file has
+// authorities for https; empty means the system's. The caller closes it.
+func NewClient(policy origin.Policy, caFile string, secrets sources.Secrets) (*Client, error) {
+	c := &Client{policy: policy, secrets: secrets, cache: map[string]cached{}}
+	trusted := &tls.Config{MinVersion: tls.VersionTLS12}
+	if caFile != "" {
+		pem, err := os.ReadFile(caFile)
+		if err != nil {
+			return nil, fmt.Errorf("read certificate authorities: %w", err)
+		}
+		trusted.RootCAs = x509.NewCertPool()
+		if !trusted.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("read certificate authorities: there is none in %s", caFile)
+		}
+	}
+	c.http = &http.Client{
+		Timeout: pageTimeout,
+		Transport: &http.Transport{
+			DialContext: c.dial, TLSClientConfig: trusted, MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Minute, ForceAttemptHTTP2: true,
+		},
+		CheckRedirect: sameHost,
+	}
+	return c, nil
+}
+
+// Close ends the connections that are kept.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// dial connects to the address that was checked: a name may stand for another one
+// a moment later.
+func (c *Client) dial(ctx context.Context, network, hostport string) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(hostport)
+	if err != nil {
+		return nil, fmt.Errorf("connect to a Git host: %w", err)
+	}
+	addr, err := c.policy.AllowedAddress(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	return (&net.Dialer{Timeout: 30 * time.Second}).DialContext(ctx, network, net.JoinHostPort(addr.String(), port))
+}
+
+// errElsewhere is the cause of a page that is at another host than the first.
+var errElsewhere = errors.New("the host leads to another one, which would get the credentials")
+
+// sameHost follows an owner who was renamed, and nobody elsewhere.
+func sameHost(r *http.Request, via []*http.Request) error {
+	if first := via[0].URL; r.URL.Host != first.Host || r.URL.Scheme != first.Scheme {
+		return errElsewhere
+	}
+	if len(via) > 5 {
+		return errors.New("the host leads in a circle")
+	}
+	return nil
+}
+
+// asking is one listing.
+type asking struct {
+	*Client
+
+	host     dialect
+	base     string
+	username string
+	token    config.Secret
+}
+
+// page asks for one page, and whether it has changed if it is known.
+func (a *asking) page(ctx context.Context, at string) (cached, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
+	if err != nil {
+		return cached{}, trouble("the host's next page has no address")
+	}
+	if base, err := url.Parse(a.base); err != nil || base.Host != r.URL.Host || base.Scheme != r.URL.Scheme {
+		return cached{}, trouble("%v", errElsewhere)
+	}
+	r.Header.Set("Accept", "application/json")
+	r.Header.Set("User-Agent", "trawl")
+	if a.token != "" {
+		a.host.authorize(r, a.username, a.token)
+	}
+	known, again := a.cache[at]
+	if again && known.tag != "" {
+		r.Header.Set("If-None-Match", known.tag)
+	}
+	resp, err := a.http.Do(r)
+	if err != nil {
+		return cached{}, unreachable(ctx, err)
+	}
+	defer resp.Body.Close()
+	switch {
+	case resp.StatusCode == http.StatusNotModified && again:
+		return known, nil
+	case resp.StatusCode != http.StatusOK:
+		return cached{}, refusal(resp, time.Now())
+	}
+	answer, err := a.read(resp)
+	if err != nil {
+		return cached{}, err
+	}
+	a.cache[at] = answer
+	return answer, nothingLeft(answer, resp.Header, time.Now())
+}
+
+func (a *asking) read(resp *http.Response) (cached, error) {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxPage+1))
+	if err != nil {
+		return cached{}, unreachable(resp.Request.Context(), err)
+	}
+	if len(body) > maxPage {
+		return cached{}, trouble("a page of the host has more than %d bytes", maxPage)
+	}
+	answer, err := a.host.read(body, resp.Request.URL, resp.Header)
+	if err != nil {
+		return cached{}, trouble("the host's answer cannot be understood: is this the address of its API?")
+	}
+	return cached{page: answer, tag: resp.Header.Get("ETag")}, nil
+}
+
+// unreachable gives a failed connection its words. Those of net/http have the
+// address in them, which is no secret: credentials are never in it.
+func unreachable(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if rule, ok := errors.AsType[*origin.RuleError](err); ok {
+		return trouble("%v", rule)
+	}
+	if inner, ok := errors.AsType[*url.Error](err); ok {
+		err = inner.Err
+	}
+	return trouble("the host cannot be reached: %v", err)
+}

@@ -1,0 +1,237 @@
+package forge
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/trawl-search/trawl/internal/source/origin"
+	"github.com/trawl-search/trawl/internal/sources"
+)
+
+// eachHost runs a test with a fake host of every kind that has n repos.
+func eachHost(t *testing.T, n int, test func(t *testing.T, f *fake)) {
+	for kind := range fakes {
+		t.Run(kind, func(t *testing.T) { test(t, start(t, kind, n)) })
+	}
+}
+
+func paths(repos []Repo) []string {
+	var all []string
+	for _, r := range repos {
+		all = append(all, r.Path)
+	}
+	slices.Sort(all)
+	return all
+}
+
+func (f *fake) paths() []string {
+	var all []string
+	for _, r := range f.repos {
+		all = append(all, r.path)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// TestFiveThousandRepos pages through many repos; a second look reads no page again.
+func TestFiveThousandRepos(t *testing.T) {
+	eachHost(t, 5000, func(t *testing.T, f *fake) {
+		c := f.client(t)
+		repos, err := c.List(t.Context(), f.source())
+		if err != nil || !slices.Equal(paths(repos), f.paths()) {
+			t.Fatalf("%d repos, %v", len(repos), err)
+		}
+		if first := repos[0]; first.CloneURL != f.cloneURL(first.Path) || first.Public || first.Archived || first.Fork {
+			t.Errorf("first %+v", first)
+		}
+		pages := 5000 / f.pageSize
+		if len(f.seen) != pages || f.unsent != 0 {
+			t.Errorf("%d requests, %d of them unchanged, want %d", len(f.seen), f.unsent, pages)
+		}
+		again, err := c.List(t.Context(), f.source())
+		if err != nil || !slices.Equal(again, repos) || f.unsent != pages {
+			t.Errorf("again: %d repos, %d pages not sent, %v", len(again), f.unsent, err)
+		}
+	})
+}
+
+// TestFactsOfRepos: what hosts say of a repo is understood.
+func TestFactsOfRepos(t *testing.T) {
+	eachHost(t, 1, func(t *testing.T, f *fake) {
+		f.repos = append(f.repos, fakeRepo{id: 8, path: "acme/old", archived: true}, fakeRepo{id: 9, path: "acme/theirs", fork: true})
+		repos, err := f.client(t).List(t.Context(), f.source())
+		if err != nil || len(repos) != 3 {
+			t.Fatalf("%+v, %v", repos, err)
+		}
+		for _, r := range repos {
+			if want := r.Path == "acme/old" && f.kind != sources.Bitbucket; r.Archived != want {
+				t.Errorf("%+v: archived", r)
+			}
+			if want := r.Path == "acme/theirs" && f.kind != sources.Gerrit; r.Fork != want {
+				t.Errorf("%+v: fork", r)
+			}
+			if _, err := origin.RepoName(r.CloneURL); err != nil {
+				t.Errorf("%+v: %v", r, err)
+			}
+		}
+	})
+}
+
+// TestRenames: a repo keeps its id, and an owner who was renamed is followed.
+func TestRenames(t *testing.T) {
+	eachHost(t, 3, func(t *testing.T, f *fake) {
+		c := f.client(t)
+		before, err := c.List(t.Context(), f.source())
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.repos[1].path = "acme/renamed"
+		moved := strings.TrimSuffix(f.list, "/") + "/moved"
+		f.redirect = map[string]string{f.list: moved}
+		f.list = moved
+		after, err := c.List(t.Context(), f.source())
+		if err != nil || !slices.Equal(paths(after), f.paths()) {
+			t.Fatalf("%+v, %v", after, err)
+		}
+		for _, r := range after {
+			i := slices.IndexFunc(before, func(b Repo) bool { return b.ID == r.ID })
+			if f.kind != sources.Gerrit && (r.ID == "" || i < 0) {
+				t.Errorf("%+v is not one of %+v", r, before)
+			}
+		}
+	})
+}
+
+// TestTroubles: what hosts refuse is told so that people can help, and never with
+// the token.
+func TestTroubles(t *testing.T) {
+	header := func(code int, pairs ...string) func(http.ResponseWriter, int) bool {
+		return func(w http.ResponseWriter, page int) bool {
+			if page == 0 {
+				return false // the first page is as ever
+			}
+			for i := 0; i < len(pairs); i += 2 {
+				w.Header().Set(pairs[i], pairs[i+1])
+			}
+			http.Error(w, secret, code)
+			return true
+		}
+	}
+	reset := strconv.FormatInt(time.Now().Add(30*time.Minute).Unix(), 10)
+	for _, c := range []struct {
+		name   string
+		answer func(http.ResponseWriter, int) bool
+		want   string
+		least  time.Duration
+	}{
+		{"retry after", header(429, "Retry-After", "120"), "limits how often", 2 * time.Minute},
+		{"retry at", header(429, "Retry-After", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)), "limits how often", 50 * time.Minute},
+		{"primary limit", header(403, "X-Ratelimit-Remaining", "0", "X-Ratelimit-Reset", reset), "limits how often", 25 * time.Minute},
+		{"other counter", header(429, "Ratelimit-Remaining", "0", "Ratelimit-Reset", reset), "limits how often", 25 * time.Minute},
+		{"expired", header(401), "expired or revoked", 0},
+		{"forbidden", header(403), "may not list", 0},
+		{"gone", header(404), "no such owner", 0},
+		{"broken", header(500), "HTTP 500", 0},
+		{"no answer", func(w http.ResponseWriter, page int) bool { return page > 0 && len(w.Header()) == 0 }, "understood", 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			eachHost(t, 1000, func(t *testing.T, f *fake) {
+				f.answer = c.answer
+				repos, err := f.client(t).List(t.Context(), f.source())
+				told, ok := errors.AsType[*Trouble](err)
+				if !ok || !strings.Contains(told.Reason, c.want) || told.RetryAfter < c.least || len(repos) > 0 {
+					t.Errorf("%d repos, %v", len(repos), err)
+				}
+				if strings.Contains(fmt.Sprintf("%+v", err), secret) {
+					t.Errorf("the secret is told: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// TestCountersAreKept: a host that says that nothing is left is asked no more, and
+// what it has told by then is not asked for again.
+func TestCountersAreKept(t *testing.T) {
+	eachHost(t, 1000, func(t *testing.T, f *fake) {
+		f.answer = func(w http.ResponseWriter, page int) bool {
+			if page == 1 && f.unsent == 0 {
+				w.Header().Set("X-Ratelimit-Remaining", "0")
+			}
+			return false
+		}
+		c := f.client(t)
+		if f.kind == sources.Gerrit {
+			f.pageSize = 100 // what it was asked for is more
+		}
+		_, err := c.List(t.Context(), f.source())
+		if told, ok := errors.AsType[*Trouble](err); !ok || told.RetryAfter == 0 || len(f.seen) != 2 {
+			t.Fatalf("%d requests, %v", len(f.seen), err)
+		}
+		repos, err := c.List(t.Context(), f.source())
+		if err != nil || len(repos) != 1000 || f.unsent != 2 {
+			t.Errorf("%d repos, %d pages not sent again, %v", len(repos), f.unsent, err)
+		}
+	})
+}
+
+// TestCredentialsGoNowhereElse: neither a redirect nor a next page leads them away,
+// and no address that the policy forbids is connected to.
+func TestCredentialsGoNowhereElse(t *testing.T) {
+	eachHost(t, 1, func(t *testing.T, f *fake) {
+		other := start(t, f.kind, 1)
+		f.redirect = map[string]string{f.list: other.URL + other.list}
+		if _, err := f.client(t).List(t.Context(), f.source()); err == nil || len(other.seen) > 0 {
+			t.Errorf("redirected: %v, the other saw %v", err, other.seen)
+		}
+		c, err := NewClient(origin.Policy{Schemes: []string{"http"}}, "", sources.Secrets{Env: func(string) (string, bool) { return secret, true }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.seen = nil
+		if _, err := c.List(t.Context(), f.source()); err == nil || len(f.seen) > 0 {
+			t.Errorf("private: %v, it saw %v", err, f.seen)
+		}
+	})
+	f := start(t, sources.Bitbucket, 1)
+	other := start(t, sources.Bitbucket, 1)
+	f.encode = func(*fake, []fakeRepo, string) any { return object{"next": other.URL + other.list} }
+	if _, err := f.client(t).List(t.Context(), f.source()); err == nil || len(other.seen) > 0 {
+		t.Errorf("next page: %v, the other saw %v", err, other.seen)
+	}
+	f.encode = func(*fake, []fakeRepo, string) any { return object{"next": f.URL + f.list} }
+	if _, err := f.client(t).List(t.Context(), f.source()); err == nil || !strings.Contains(err.Error(), "does not end") {
+		t.Errorf("a circle: %v", err)
+	}
+}
+
+// TestUsers: the repos of a user are elsewhere than those of an organisation.
+func TestUsers(t *testing.T) {
+	for kind, list := range map[string]string{
+		sources.GitHub: "/users/acme/repos", sources.Gitea: "/api/v1/users/acme/repos", sources.GitLab: "/api/v4/users/acme/projects",
+	} {
+		f := start(t, kind, 2)
+		f.list = list
+		s := f.source()
+		s.User = true
+		if repos, err := f.client(t).List(t.Context(), s); err != nil || len(repos) != 2 {
+			t.Errorf("%s: %v, %v", kind, repos, err)
+		}
+	}
+}
+
+func TestSingleURL(t *testing.T) {
+	f := start(t, sources.GitHub, 0)
+	s := f.source()
+	s.Kind, s.Url = sources.Git, "https://git.example.com/a/b.git"
+	repos, err := f.client(t).List(t.Context(), s)
+	if err != nil || len(repos) != 1 || repos[0].Path != "a/b" || repos[0].CloneURL != s.Url {
+		t.Errorf("%+v, %v", repos, err)
+	}
+}

@@ -1,0 +1,91 @@
+package forge
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/trawl-search/trawl/internal/config"
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
+)
+
+// gerritPage is how many projects are asked for at once.
+const gerritPage = 500
+
+// gerritOwn are projects that hold Gerrit's own settings.
+var gerritOwn = []string{"All-Projects", "All-Users"}
+
+var gerrit = dialect{
+	first: func(s *ingestv1.Source, base string, known bool) string {
+		if known {
+			base += "/a"
+		}
+		query := url.Values{"n": {strconv.Itoa(gerritPage)}, "S": {"0"}}
+		if s.GetOwner() != "" {
+			query.Set("p", s.GetOwner())
+		}
+		return base + "/projects/?" + query.Encode()
+	},
+	read: readGerrit,
+	authorize: func(r *http.Request, username string, token config.Secret) {
+		r.SetBasicAuth(username, string(token))
+	},
+	hook: hook{verify: gerritToken, read: readGerritPush},
+}
+
+// gerritToken takes the secret in a header or as a password, which is how a URL
+// that Gerrit is given can hold it.
+func gerritToken(h http.Header, body []byte, secret config.Secret) bool {
+	_, password, basic := (&http.Request{Header: h}).BasicAuth()
+	if basic {
+		h = http.Header{tokenHeader: {password}}
+	}
+	return sharedToken(tokenHeader)(h, body, secret)
+}
+
+// tokenHeader holds the secret of webhooks of hosts that have no header for it.
+const tokenHeader = "X-Trawl-Token"
+
+// readGerrit reads a page of projects, which begins with what keeps browsers from
+// running it. Gerrit knows projects by their names only.
+func readGerrit(body []byte, at *url.URL, _ http.Header) (page, error) {
+	var projects map[string]struct {
+		State string `json:"state"`
+		More  bool   `json:"_more_projects"`
+	}
+	if err := json.Unmarshal(bytes.TrimPrefix(body, []byte(")]}'")), &projects); err != nil {
+		return page{}, err
+	}
+	var answer page
+	base, _, _ := strings.Cut(at.Path, "/projects/")
+	root := url.URL{Scheme: at.Scheme, Host: at.Host, Path: strings.TrimSuffix(base, "/a")}
+	for _, name := range slices.Sorted(maps.Keys(projects)) {
+		p := projects[name]
+		if p.More {
+			answer.next = gerritNext(at, len(projects))
+		}
+		if p.State != "HIDDEN" && !slices.Contains(gerritOwn, name) {
+			answer.repos = append(answer.repos, Repo{Path: name, CloneURL: root.JoinPath(name).String(), Archived: p.State == "READ_ONLY"})
+		}
+	}
+	return answer, nil
+}
+
+// gerritNext is the page after one with n projects.
+func gerritNext(at *url.URL, n int) string {
+	query := at.Query()
+	start, err := strconv.Atoi(query.Get("S"))
+	if err != nil {
+		return ""
+	}
+	query.Set("S", fmt.Sprint(start+n))
+	next := *at
+	next.RawQuery = query.Encode()
+	return next.String()
+}

@@ -1,0 +1,79 @@
+package forge
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+
+	"github.com/trawl-search/trawl/internal/config"
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
+)
+
+var github = dialect{
+	first: func(s *ingestv1.Source, base string, _ bool) string {
+		return base + ownerPath(s, "/users/", "/orgs/") + "/repos?per_page=100&sort=full_name"
+	},
+	read: readGitHub, authorize: bearer,
+	hook: hook{verify: hubSignature("X-Hub-Signature-256", "sha256="), event: "X-Github-Event", push: "push", read: readPush},
+}
+
+// ownerPath is where the repos of a user or of an organisation are.
+func ownerPath(s *ingestv1.Source, user, org string) string {
+	if s.GetUser() {
+		return user + url.PathEscape(s.GetOwner())
+	}
+	return org + url.PathEscape(s.GetOwner())
+}
+
+func bearer(r *http.Request, username string, token config.Secret) {
+	if username != "" {
+		r.SetBasicAuth(username, string(token))
+		return
+	}
+	r.Header.Set("Authorization", "Bearer "+string(token))
+}
+
+// githubRepo is a repo as GitHub, Gitea and Forgejo tell of it.
+type githubRepo struct {
+	ID       int64  `json:"id"`
+	FullName string `json:"full_name"`
+	CloneURL string `json:"clone_url"`
+	Archived bool   `json:"archived"`
+	Fork     bool   `json:"fork"`
+	Private  bool   `json:"private"`
+	// Empty is told by Gitea: there is nothing to index yet.
+	Empty bool `json:"empty"`
+}
+
+func readGitHub(body []byte, at *url.URL, header http.Header) (page, error) {
+	var list []githubRepo
+	if err := json.Unmarshal(body, &list); err != nil {
+		return page{}, err
+	}
+	answer := page{next: nextLink(header, at)}
+	for _, r := range list {
+		if r.Empty {
+			continue
+		}
+		answer.repos = append(answer.repos, Repo{
+			ID: strconv.FormatInt(r.ID, 10), Path: r.FullName, CloneURL: r.CloneURL, Archived: r.Archived, Fork: r.Fork, Public: !r.Private,
+		})
+	}
+	return answer, nil
+}
+
+var link = regexp.MustCompile(`<([^<>]*)>\s*;[^<]*\brel="?next"?`)
+
+// nextLink finds the next page in the header Link (RFC 8288).
+func nextLink(header http.Header, at *url.URL) string {
+	for _, value := range header.Values("Link") {
+		if m := link.FindStringSubmatch(value); m != nil {
+			if next, err := at.Parse(m[1]); err == nil {
+				return next.String()
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,163 @@
+package forge
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/trawl-search/trawl/internal/config"
+	"github.com/trawl-search/trawl/internal/sources"
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
+)
+
+// Push is what a host says was pushed.
+type Push struct {
+	// CloneURL is the repo's, as in its list.
+	CloneURL string
+	// Branches and the commits they are at now; empty: the host did not say.
+	Branches map[string]string
+}
+
+// hook is how a host signs its webhooks and what it says in them.
+type hook struct {
+	verify func(h http.Header, body []byte, secret config.Secret) bool
+	// event is the header that says what happened, push what it says of pushes.
+	event, push string
+	read        func(body []byte, s *ingestv1.Source) (Push, error)
+}
+
+// ErrForged means that a webhook does not come from the source's host.
+var ErrForged = errors.New("the webhook is not signed with the source's secret")
+
+// ErrNoPush means that a webhook tells of something else.
+var ErrNoPush = errors.New("the webhook tells of no push to a branch")
+
+// ReadHook understands a webhook of a source. It looks at nothing of it before its
+// signature is found good; without a secret every one is forged.
+func ReadHook(s *ingestv1.Source, h http.Header, body []byte, secret config.Secret) (Push, error) {
+	host, ok := dialects[s.GetKind()]
+	if !ok || secret == "" || !host.hook.verify(h, body, secret) {
+		return Push{}, ErrForged
+	}
+	if host.hook.event != "" && h.Get(host.hook.event) != host.hook.push {
+		return Push{}, ErrNoPush
+	}
+	push, err := host.hook.read(body, s)
+	if err != nil {
+		return Push{}, errors.Join(ErrNoPush, err)
+	}
+	return push, nil
+}
+
+// hubSignature is an HMAC-SHA256 of the body in a header.
+func hubSignature(header, prefix string) func(http.Header, []byte, config.Secret) bool {
+	return func(h http.Header, body []byte, secret config.Secret) bool {
+		text, ok := strings.CutPrefix(h.Get(header), prefix)
+		shown, err := hex.DecodeString(text)
+		if !ok || err != nil {
+			return false
+		}
+		mac := hmac.New(sha256.New, []byte(secret))
+		mac.Write(body)
+		return hmac.Equal(shown, mac.Sum(nil))
+	}
+}
+
+// sharedToken is the secret itself in a header.
+func sharedToken(header string) func(http.Header, []byte, config.Secret) bool {
+	return func(h http.Header, _ []byte, secret config.Secret) bool {
+		shown, want := sha256.Sum256([]byte(h.Get(header))), sha256.Sum256([]byte(secret))
+		return subtle.ConstantTimeCompare(shown[:], want[:]) == 1
+	}
+}
+
+// readPush reads the push of GitHub, Gitea and GitLab, which differ in where the
+// repo's URL is.
+func readPush(body []byte, _ *ingestv1.Source) (Push, error) {
+	var event struct {
+		Ref        string `json:"ref"`
+		After      string `json:"after"`
+		Repository struct {
+			CloneURL string `json:"clone_url"`
+		} `json:"repository"`
+		Project struct {
+			URL string `json:"git_http_url"`
+		} `json:"project"`
+	}
+	if err := json.Unmarshal(body, &event); err != nil {
+		return Push{}, err
+	}
+	branch, ok := strings.CutPrefix(event.Ref, "refs/heads/")
+	if !ok {
+		return Push{}, errors.New("what was pushed is no branch")
+	}
+	push := Push{CloneURL: event.Repository.CloneURL, Branches: map[string]string{branch: event.After}}
+	if push.CloneURL == "" {
+		push.CloneURL = event.Project.URL
+	}
+	return push, nil
+}
+
+func readBitbucketPush(body []byte, _ *ingestv1.Source) (Push, error) {
+	var event struct {
+		Repository bitbucketRepo `json:"repository"`
+		Push       struct {
+			Changes []struct {
+				New *struct {
+					Type   string `json:"type"`
+					Name   string `json:"name"`
+					Target struct {
+						Hash string `json:"hash"`
+					} `json:"target"`
+				} `json:"new"`
+			} `json:"changes"`
+		} `json:"push"`
+	}
+	if err := json.Unmarshal(body, &event); err != nil {
+		return Push{}, err
+	}
+	push := Push{CloneURL: event.Repository.Links.HTML.Href, Branches: map[string]string{}}
+	for _, change := range event.Push.Changes {
+		switch {
+		case change.New == nil: // a branch was deleted; which one is not worth knowing
+			push.Branches = nil
+			return push, nil
+		case change.New.Type == "branch":
+			push.Branches[change.New.Name] = change.New.Target.Hash
+		}
+	}
+	if len(push.Branches) == 0 {
+		return Push{}, errors.New("what was pushed is no branch")
+	}
+	return push, nil
+}
+
+// readGerritPush reads the event ref-updated of Gerrit's webhooks plugin.
+func readGerritPush(body []byte, s *ingestv1.Source) (Push, error) {
+	var event struct {
+		Type   string `json:"type"`
+		Update struct {
+			Project string `json:"project"`
+			Ref     string `json:"refName"`
+			New     string `json:"newRev"`
+		} `json:"refUpdate"`
+	}
+	if err := json.Unmarshal(body, &event); err != nil {
+		return Push{}, err
+	}
+	base, err := url.Parse(sources.BaseURL(s))
+	branch, ok := strings.CutPrefix(event.Update.Ref, "refs/heads/")
+	if !ok {
+		branch = event.Update.Ref // older versions leave refs/heads/ out
+	}
+	if event.Type != "ref-updated" || event.Update.Project == "" || err != nil || strings.HasPrefix(branch, "refs/") {
+		return Push{}, errors.New("it tells of no branch")
+	}
+	return Push{CloneURL: base.JoinPath(event.Update.Project).String(), Branches: map[string]string{branch: event.Update.New}}, nil
+}

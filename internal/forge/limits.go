@@ -1,0 +1,65 @@
+package forge
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// Wait is how long a host wants to be left alone.
+type Wait = time.Duration
+
+// maxWait bounds what a host can ask for.
+const maxWait = 2 * time.Hour
+
+// refusal says why a host gave no page.
+func refusal(resp *http.Response, now time.Time) error {
+	wait, said := limited(resp.Header, now)
+	switch code := resp.StatusCode; {
+	case code == http.StatusTooManyRequests, code == http.StatusForbidden && said:
+		return &Trouble{Reason: fmt.Sprintf("the host limits how often it is asked (HTTP %d)", code), RetryAfter: wait}
+	case code == http.StatusUnauthorized:
+		return trouble("the host refuses the token: it is wrong, expired or revoked (HTTP 401)")
+	case code == http.StatusForbidden:
+		return trouble("the token may not list these repos (HTTP 403)")
+	case code == http.StatusNotFound:
+		return trouble("there is no such owner, or it is not visible with this token (HTTP 404)")
+	default:
+		return &Trouble{Reason: fmt.Sprintf("the host answered HTTP %d", code), RetryAfter: wait}
+	}
+}
+
+// nothingLeft stops before a request that the host has said it will refuse.
+func nothingLeft(answer cached, h http.Header, now time.Time) error {
+	if wait, said := limited(h, now); said && answer.next != "" {
+		return &Trouble{Reason: "the host allows no more requests for now", RetryAfter: wait}
+	}
+	return nil
+}
+
+// limited reads how long a host wants to be left alone, in the headers of all
+// hosts: a time to wait, or a counter that has come to its end and when it is reset.
+func limited(h http.Header, now time.Time) (Wait, bool) {
+	if after := h.Get("Retry-After"); after != "" {
+		if seconds, err := strconv.Atoi(after); err == nil {
+			return bound(time.Duration(seconds) * time.Second), true
+		}
+		if at, err := http.ParseTime(after); err == nil {
+			return bound(at.Sub(now)), true
+		}
+	}
+	for _, prefix := range []string{"X-Ratelimit-", "Ratelimit-"} {
+		if h.Get(prefix+"Remaining") != "0" {
+			continue
+		}
+		reset, err := strconv.ParseInt(h.Get(prefix+"Reset"), 10, 64)
+		if err != nil {
+			return time.Minute, true
+		}
+		return bound(time.Unix(reset, 0).Sub(now)), true
+	}
+	return 0, false
+}
+
+func bound(wait time.Duration) Wait { return min(max(wait, time.Second), maxWait) }

@@ -1,0 +1,189 @@
+package gc
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/trawl-search/trawl/internal/bucket"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+)
+
+// Problem is what an audit found about an object.
+type Problem string
+
+// Problems. The first three cost space; the others break searches of a repo, and
+// indexing it anew mends them.
+const (
+	// Orphan: garbage that the next pass will condemn.
+	Orphan Problem = "orphan"
+	// Condemned: garbage that waits for its deletion.
+	Condemned Problem = "condemned"
+	// Unknown: nothing that Trawl has made, or of an etcd that is no more. It is
+	// never deleted.
+	Unknown Problem = "unknown"
+	// Missing: a root names it, and it is not there.
+	Missing Problem = "missing"
+	// WrongSize: it has another size than its root says.
+	WrongSize Problem = "wrong size"
+	// WrongDigest: its content is not what its root says.
+	WrongDigest Problem = "wrong digest"
+)
+
+// Finding is one object with a problem.
+type Finding struct {
+	Problem Problem `json:"problem"`
+	Key     string  `json:"key"`
+	// Repo is whose root names it, empty for garbage.
+	Repo string `json:"repo,omitempty"`
+	// Bytes is its size in the bucket, 0 if it is missing.
+	Bytes uint64 `json:"bytes"`
+	// Put is when it was put, by the bucket's clock.
+	Put time.Time `json:"put,omitzero"`
+}
+
+// Audit compares the bucket with the roots and calls found with every object
+// that has a problem; an error of found ends it. With contents it also reads all
+// that roots name, to compare digests: that is the whole index. It returns how
+// many objects are well. It takes about 50 bytes of memory for each object.
+func (c *Collector) Audit(ctx context.Context, contents bool, found func(Finding) error) (well Count, err error) {
+	a := &audit{Collector: c, contents: contents, found: found, sizes: map[[16]byte]int64{}}
+	if err := a.garbage(ctx); err != nil {
+		return a.well, fmt.Errorf("audit the bucket: %w", err)
+	}
+	for root, err := range c.Store.ListRoots(ctx) {
+		if err == nil {
+			err = a.root(ctx, root.Record)
+		}
+		if err != nil {
+			return a.well, fmt.Errorf("audit the roots: %w", err)
+		}
+	}
+	return a.well, nil
+}
+
+type audit struct {
+	*Collector
+
+	contents bool
+	found    func(Finding) error
+	sizes    map[[16]byte]int64 // of objects that may be in use
+	well     Count
+}
+
+// garbage finds what nobody needs, and notes the sizes of the rest.
+func (a *audit) garbage(ctx context.Context) error {
+	condemned := map[string]bool{}
+	for batch, err := range a.Store.ListCondemned(ctx) {
+		if err != nil {
+			return err
+		}
+		for _, o := range batch.Record.GetObjects() {
+			condemned[o.GetKey()] = true
+		}
+	}
+	reach, err := a.Store.Reach(ctx)
+	if err != nil {
+		return err
+	}
+	for info, err := range a.Bucket.List(ctx, "") {
+		if err != nil {
+			return err
+		}
+		finding := Finding{Key: info.Key, Bytes: uint64(info.Size), Put: info.ModTime}
+		switch {
+		case reach.Garbage(info.Key) && condemned[info.Key]:
+			finding.Problem = Condemned
+		case reach.Garbage(info.Key):
+			finding.Problem = Orphan
+		case reach.Named(info.Key), reach.Pending(info.Key):
+			a.sizes[short(info.Key)] = info.Size
+			continue
+		default:
+			finding.Problem = Unknown
+		}
+		if err := a.found(finding); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func short(key string) [16]byte {
+	sum := sha256.Sum256([]byte(key))
+	return [16]byte(sum[:16])
+}
+
+// root looks at everything that a root names.
+func (a *audit) root(ctx context.Context, root *catalogv1.Root) error {
+	for _, s := range root.GetShards() {
+		if err := a.object(ctx, root, s.GetKey(), int64(s.GetSizeBytes()), s.GetDigest()); err != nil {
+			return err
+		}
+	}
+	if root.GetManifestKey() == "" {
+		return nil
+	}
+	// The size of a manifest stands nowhere else.
+	return a.object(ctx, root, root.GetManifestKey(), -1, root.GetManifestDigest())
+}
+
+func (a *audit) object(ctx context.Context, root *catalogv1.Root, key string, size int64, digest []byte) error {
+	problem, have, err := a.look(ctx, key, size, digest)
+	if err != nil {
+		return err
+	}
+	if problem == "" {
+		a.well.add(uint64(have))
+		return nil
+	}
+	return a.found(Finding{Problem: problem, Key: key, Repo: root.GetRepo(), Bytes: uint64(have)})
+}
+
+// look says what is wrong with an object, if anything, and its size.
+func (a *audit) look(ctx context.Context, key string, size int64, digest []byte) (Problem, int64, error) {
+	have, listed := a.sizes[short(key)]
+	if !listed {
+		info, err := a.Bucket.Stat(ctx, key) // it may have come since the listing
+		if errors.Is(err, bucket.ErrNotFound) {
+			return Missing, 0, nil
+		}
+		if err != nil {
+			return "", 0, err
+		}
+		have = info.Size
+	}
+	if size >= 0 && have != size {
+		return WrongSize, have, nil
+	}
+	if !a.contents {
+		return "", have, nil
+	}
+	sum, err := a.digest(ctx, key)
+	switch {
+	case errors.Is(err, bucket.ErrNotFound):
+		return Missing, 0, nil
+	case err != nil:
+		return "", 0, err
+	case !bytes.Equal(sum, digest):
+		return WrongDigest, have, nil
+	}
+	return "", have, nil
+}
+
+func (a *audit) digest(ctx context.Context, key string) ([]byte, error) {
+	content, _, err := a.Bucket.Get(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	defer content.Close()
+	hash := sha256.New()
+	if _, err := io.Copy(hash, content); err != nil {
+		return nil, fmt.Errorf("read %s: %w", key, err)
+	}
+	return hash.Sum(nil), nil
+}

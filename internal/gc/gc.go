@@ -1,0 +1,264 @@
+// Package gc deletes the objects of the bucket that nobody can reach any more:
+// the shards and manifests of replaced generations, of deleted repos and of
+// attempts that did not publish.
+//
+// A pass first deletes what earlier passes have condemned and what waited long
+// enough, then condemns what it finds:
+//
+//	condemn  read roots and leases (R1), list the bucket: garbage as of R1 is noted, with a hold
+//	wait     until etcd has ended the hold
+//	delete   read roots and leases again (R2): what is garbage as of R2 is deleted
+//
+// That an object is garbage is certain for the roots, whatever clocks say, and for
+// ever (see package catalog). The wait is for queries that began before R1: a hold
+// is longer than a query may take and its roots may be old. Passes may run at any
+// time, several at once, and be broken off anywhere.
+package gc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/trawl-search/trawl/internal/bucket"
+	"github.com/trawl-search/trawl/internal/catalog"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+)
+
+// deleters is how many deletions run at once.
+const deleters = 16
+
+// Collector collects garbage. It is safe for concurrent use.
+type Collector struct {
+	Store  *catalog.Store
+	Bucket bucket.Bucket
+	Config
+	// DryRun changes nothing: Report says what a pass would do.
+	DryRun bool
+	// Metrics may be nil.
+	Metrics *Metrics
+	Log     *slog.Logger
+}
+
+// Report is what a pass did.
+type Report struct {
+	// Deleted is what was condemned before and has gone.
+	Deleted Count `json:"deleted"`
+	// Condemned is garbage that was found, to be deleted when it has waited.
+	Condemned Count `json:"condemned"`
+	// Waiting is what earlier passes have condemned and must go on waiting, or
+	// was above the limit.
+	Waiting Count `json:"waiting"`
+	// Excess is garbage above the limit, left for the next pass.
+	Excess Count `json:"excess"`
+	// Spared are condemned objects that turned out to be no garbage, which
+	// means that something is wrong: they are kept.
+	Spared int `json:"spared"`
+	// Kept is all other objects of the bucket.
+	Kept Count `json:"kept"`
+	// Forgotten counts repos deleted long ago of which nothing is remembered now.
+	Forgotten int `json:"forgotten"`
+}
+
+// Count is of objects.
+type Count struct {
+	Objects int    `json:"objects"`
+	Bytes   uint64 `json:"bytes"`
+}
+
+func (c *Count) add(size uint64) {
+	c.Objects++
+	c.Bytes += size
+}
+
+// Pass deletes what has waited and condemns what is new. A failure of the bucket
+// or of etcd ends it; the next pass goes on. The report says how far it came.
+func (c *Collector) Pass(ctx context.Context) (Report, error) {
+	p := &pass{Collector: c, waiting: map[string]bool{}}
+	err := p.run(ctx)
+	if err != nil {
+		err = fmt.Errorf("collect garbage: %w", err)
+	}
+	if c.Metrics != nil {
+		c.Metrics.observe(p.report, err)
+	}
+	return p.report, err
+}
+
+// Run makes a pass at once and then one every so often, until ctx ends.
+func (c *Collector) Run(ctx context.Context, every time.Duration) {
+	for ctx.Err() == nil {
+		report, err := c.Pass(ctx)
+		switch {
+		case ctx.Err() != nil:
+		case err != nil:
+			c.Log.WarnContext(ctx, "garbage collection failed, trying again", "error", err)
+		default:
+			c.Log.InfoContext(ctx, "garbage collected", "deleted", report.Deleted.Objects, "deleted_bytes", report.Deleted.Bytes,
+				"condemned", report.Condemned.Objects, "waiting", report.Waiting.Objects, "kept", report.Kept.Objects)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(every):
+		}
+	}
+}
+
+// pass is one pass.
+type pass struct {
+	*Collector
+
+	report Report
+	// waiting are condemned objects that this pass leaves alone.
+	waiting map[string]bool
+}
+
+func (p *pass) run(ctx context.Context) error {
+	ready, err := p.batches(ctx)
+	if err != nil {
+		return err
+	}
+	// This read comes after the end of the holds: it is what deletions rely on.
+	reach, err := p.Store.Reach(ctx)
+	if err == nil && reach.New {
+		err = p.checkUnused(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	for _, batch := range ready {
+		if err := p.settle(ctx, reach, batch); err != nil {
+			return err
+		}
+	}
+	if err := p.condemn(ctx, reach); err != nil || p.DryRun {
+		return err
+	}
+	p.report.Forgotten, err = p.Store.DropMemories(ctx, time.Now().Add(-p.Memory))
+	return err
+}
+
+// errForgotten means that this etcd never heard of a repo, and that the bucket
+// holds manifests: another etcd is lost.
+var errForgotten = errors.New("etcd never heard of a repo, but the bucket has manifests: nothing is deleted; " +
+	"if etcd lost its data, stop the indexers and run trawl restore")
+
+// checkUnused refuses to take for garbage what an etcd had published that is lost.
+func (p *pass) checkUnused(ctx context.Context) error {
+	for _, err := range p.Bucket.List(ctx, catalog.ManifestPrefix) {
+		if err != nil {
+			return err
+		}
+		return errForgotten
+	}
+	return nil
+}
+
+// batches are the condemned objects whose hold has ended.
+func (p *pass) batches(ctx context.Context) (ready []catalog.Condemned, err error) {
+	for batch, err := range p.Store.ListCondemned(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if !batch.Held {
+			ready = append(ready, batch)
+			continue
+		}
+		p.leave(batch.Record.GetObjects())
+	}
+	return ready, nil
+}
+
+func (p *pass) leave(objects []*catalogv1.CondemnedObject) {
+	for _, o := range objects {
+		p.waiting[o.GetKey()] = true
+		p.report.Waiting.add(o.GetSizeBytes())
+	}
+}
+
+// settle deletes what a batch has, as far as the limit allows.
+func (p *pass) settle(ctx context.Context, reach *catalog.Reach, batch catalog.Condemned) error {
+	objects := batch.Record.GetObjects()
+	n := min(len(objects), p.Limit-p.report.Deleted.Objects)
+	p.leave(objects[n:])
+	var garbage []*catalogv1.CondemnedObject
+	for _, o := range objects[:n] {
+		if reach.Garbage(o.GetKey()) {
+			garbage = append(garbage, o)
+			continue
+		}
+		p.report.Spared++
+		p.Log.ErrorContext(ctx, "a condemned object is in use again; it is kept, but this must not happen: please report it", "key", o.GetKey())
+	}
+	if p.DryRun {
+		p.deleted(garbage)
+		return nil
+	}
+	if err := p.delete(ctx, garbage); err != nil {
+		return err
+	}
+	p.deleted(garbage)
+	if n == 0 {
+		return nil
+	}
+	return p.Store.Settle(ctx, batch, objects[n:])
+}
+
+func (p *pass) deleted(objects []*catalogv1.CondemnedObject) {
+	for _, o := range objects {
+		p.waiting[o.GetKey()] = true // it may still be listed, or stay in a dry run
+		p.report.Deleted.add(o.GetSizeBytes())
+	}
+}
+
+// delete removes objects from the bucket. After an error some are gone.
+func (p *pass) delete(ctx context.Context, objects []*catalogv1.CondemnedObject) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(deleters)
+	for _, o := range objects {
+		group.Go(func() error { return p.Bucket.Delete(ctx, o.GetKey()) })
+	}
+	return group.Wait()
+}
+
+// condemn looks for garbage in the bucket. What is put meanwhile is no garbage
+// as of reach, or of a job that can never publish it.
+func (p *pass) condemn(ctx context.Context, reach *catalog.Reach) error {
+	var garbage []*catalogv1.CondemnedObject
+	err := p.each(ctx, func(info bucket.Info) error {
+		switch {
+		case p.waiting[info.Key]:
+		case !reach.Garbage(info.Key):
+			p.report.Kept.add(uint64(info.Size))
+		case len(garbage) == p.Limit:
+			p.report.Excess.add(uint64(info.Size))
+		default:
+			p.report.Condemned.add(uint64(info.Size))
+			garbage = append(garbage, &catalogv1.CondemnedObject{Key: info.Key, SizeBytes: uint64(info.Size)})
+		}
+		return nil
+	})
+	if err != nil || p.DryRun {
+		return err
+	}
+	return p.Store.Condemn(ctx, reach, garbage, p.Hold)
+}
+
+// each lists all objects.
+func (c *Collector) each(ctx context.Context, visit func(bucket.Info) error) error {
+	for _, prefix := range catalog.ObjectPrefixes {
+		for info, err := range c.Bucket.List(ctx, prefix) {
+			if err == nil {
+				err = visit(info)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,320 @@
+package gc
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
+
+	"github.com/trawl-search/trawl/internal/bucket"
+	"github.com/trawl-search/trawl/internal/catalog"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// publish does one honest job of n shards at once.
+func (w *world) publish(repo string, n int) *catalogv1.Root {
+	ctx := context.Background()
+	lease, err := w.truth.AcquireLease(ctx, repo, leaseTTL)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	next, err := attempt(ctx, w.bucket, lease, n, 0)
+	if err == nil {
+		_, err = w.truth.Publish(ctx, lease, lease.Root(), next)
+	}
+	if err := errors.Join(err, lease.Release(ctx)); err != nil {
+		w.t.Fatal(err)
+	}
+	return next
+}
+
+// pass makes a pass that must succeed.
+func (w *world) pass(c *Collector) Report {
+	w.t.Helper()
+	report, err := c.Pass(context.Background())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return report
+}
+
+// replaced is a world with a repo of which ten shards and a manifest were
+// replaced by one shard and a manifest.
+func replaced(t *testing.T) (*world, *Collector) {
+	w := newWorld(t)
+	w.want("repo")
+	w.publish("repo", 10)
+	w.publish("repo", 1)
+	return w, w.collector(w.etcd.Client(nil), w.bucket, 100)
+}
+
+// TestNewEtcd: beside an etcd that knows nothing of the bucket nothing is garbage,
+// however far its revisions have come: neither a wrong address nor the loss of all
+// data of etcd must empty it.
+func TestNewEtcd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, _ := replaced(t)
+		before := w.stored()
+		anew := newWorld(t)
+		for range 1000 {
+			if _, err := anew.etcd.Client(nil).Put(t.Context(), "/else", ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c := anew.collector(anew.etcd.Client(nil), w.bucket, 100)
+		for range 3 {
+			if _, err := c.Pass(t.Context()); !errors.Is(err, errForgotten) {
+				t.Errorf("got %v", err)
+			}
+			time.Sleep(2 * hold)
+		}
+		if after := w.stored(); !slices.Equal(after, before) {
+			t.Errorf("objects %v are left of %v", after, before)
+		}
+		if r := anew.pass(anew.collector(anew.etcd.Client(nil), anew.bucket, 100)); r != (Report{}) {
+			t.Errorf("with an empty bucket: %+v", r)
+		}
+	})
+}
+
+func TestGarbageWaitsAndGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, c := replaced(t)
+		registry := prometheus.NewRegistry()
+		var err error
+		if c.Metrics, err = NewMetrics(registry); err != nil {
+			t.Fatal(err)
+		}
+		if r := w.pass(c); r.Condemned.Objects != 11 || r.Condemned.Bytes == 0 || r.Kept.Objects != 2 || r.Deleted.Objects != 0 {
+			t.Errorf("first pass: %+v", r)
+		}
+		time.Sleep(hold / 2)
+		if r := w.pass(c); r.Waiting.Objects != 11 || r.Condemned.Objects != 0 || r.Deleted.Objects != 0 || len(w.stored()) != 13 {
+			t.Errorf("before the hold has ended: %+v", r)
+		}
+		time.Sleep(hold/2 + time.Second)
+		if r := w.pass(c); r.Deleted.Objects != 11 || r.Deleted.Bytes == 0 || r.Kept.Objects != 2 {
+			t.Errorf("after the hold: %+v", r)
+		}
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		counted := map[string]float64{}
+		for _, f := range families {
+			counted[f.GetName()] = f.GetMetric()[0].GetCounter().GetValue()
+		}
+		if n := counted["trawl_gc_deleted_objects_total"]; n != 11 {
+			t.Errorf("%v deletions are counted", n)
+		}
+		w.checkClean()
+	})
+}
+
+// TestDeletedRepo: nothing of a deleted repo is left within the bound, neither
+// objects nor, later, what is remembered of it.
+func TestDeletedRepo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, c := replaced(t)
+		if _, err := w.truth.DeleteRepo(t.Context(), "repo"); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); c.Run(ctx, time.Minute) }()
+		// Documented: a hold and two passes; etcd grants whole seconds.
+		time.Sleep(hold + 2*time.Minute + time.Second)
+		if left := w.stored(); len(left) > 0 {
+			t.Errorf("left of a deleted repo: %q", left)
+		}
+		time.Sleep(c.Memory + time.Minute)
+		cancel()
+		<-done
+		answer, err := w.etcd.Client(nil).Get(t.Context(), catalog.DefaultPrefix+"deleted/repo")
+		if err != nil || len(answer.Kvs) > 0 {
+			t.Errorf("remembered: %v, %v", answer, err)
+		}
+	})
+}
+
+func TestLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, c := replaced(t)
+		c.Limit = 4
+		for _, left := range []int{13, 9, 5, 2, 2} {
+			r := w.pass(c)
+			if len(w.stored()) != left || r.Deleted.Objects > 4 || r.Condemned.Objects > 4 {
+				t.Errorf("%d objects left, want %d: %+v", len(w.stored()), left, r)
+			}
+			time.Sleep(hold + time.Second)
+		}
+		w.checkClean()
+
+		// A batch of a time when more was allowed.
+		w.publish("repo", 10)
+		c.Limit = 100
+		w.publish("repo", 1)
+		w.pass(c)
+		time.Sleep(hold + time.Second)
+		c.Limit = 3
+		for _, left := range []int{12, 9, 6, 3, 2} {
+			if w.pass(c); len(w.stored()) != left {
+				t.Errorf("%d objects left, want %d", len(w.stored()), left)
+			}
+			time.Sleep(time.Second)
+		}
+	})
+}
+
+func TestDryRunChangesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, c := replaced(t)
+		dry := *c
+		dry.DryRun = true
+		for range 2 {
+			if r := w.pass(&dry); r.Condemned.Objects != 11 || r.Deleted.Objects != 0 {
+				t.Errorf("it would condemn %+v", r)
+			}
+		}
+		w.pass(c)
+		time.Sleep(hold + time.Second)
+		for range 2 {
+			if r := w.pass(&dry); r.Deleted.Objects != 11 || r.Condemned.Objects != 0 || len(w.stored()) != 13 {
+				t.Errorf("it would delete %+v, left are %d", r, len(w.stored()))
+			}
+		}
+	})
+}
+
+// TestInUseAgain condemns by hand what is in use: the second look spares it.
+func TestInUseAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, c := replaced(t)
+		reach, err := w.truth.Reach(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var wrong []*catalogv1.CondemnedObject
+		for _, key := range append(w.live(), "shards/from-elsewhere") {
+			wrong = append(wrong, &catalogv1.CondemnedObject{Key: key})
+		}
+		if err := w.truth.Condemn(t.Context(), reach, wrong, hold); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(hold + time.Second)
+		if r := w.pass(c); r.Spared != 3 || r.Deleted.Objects != 0 {
+			t.Errorf("%+v", r)
+		}
+		w.check("after a pass")
+	})
+}
+
+// TestBrokenBucket: a pass that fails has done no harm, and the next goes on.
+func TestBrokenBucket(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, c := replaced(t)
+		w.pass(c)
+		time.Sleep(hold + time.Second)
+		var asked atomic.Int64 // deletions are made at the same time
+		c.Bucket = watched{w.bucket, func(op string) error {
+			if asked.Add(1) > 3 && op == "delete" {
+				return errAway
+			}
+			return nil
+		}, func(string) error { return nil }}
+		if _, err := c.Pass(t.Context()); !errors.Is(err, errAway) {
+			t.Errorf("got %v", err)
+		}
+		c.Bucket = w.bucket
+		w.pass(c)
+		w.checkClean()
+	})
+}
+
+func TestAudit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, c := replaced(t)
+		w.pass(c)
+		audit := func(contents bool) map[Problem]int {
+			found := map[Problem]int{}
+			well, err := c.Audit(t.Context(), contents, func(f Finding) error { found[f.Problem]++; return nil })
+			if err != nil {
+				t.Error(err)
+			}
+			found["well"] = well.Objects
+			return found
+		}
+		expect := func(what string, got, want map[Problem]int) {
+			t.Helper()
+			if !maps.Equal(got, want) {
+				t.Errorf("%s: found %v, want %v", what, got, want)
+			}
+		}
+		expect("after a pass", audit(true), map[Problem]int{Condemned: 11, "well": 2})
+		put(t.Context(), w.bucket, "other/thing", []byte("x"))
+		dead, err := w.truth.AcquireLease(t.Context(), "repo", leaseTTL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		attempt(t.Context(), w.bucket, dead, 1, 0)
+		expect("a job runs", audit(false), map[Problem]int{Condemned: 11, Unknown: 1, "well": 2})
+		dead.Release(t.Context())
+		expect("it died", audit(false), map[Problem]int{Condemned: 11, Unknown: 1, Orphan: 2, "well": 2})
+
+		root, err := w.truth.GetRoot(t.Context(), "repo")
+		if err != nil {
+			t.Fatal(err)
+		}
+		key := root.Record.GetShards()[0].GetKey()
+		replace := func(content []byte) {
+			if err := w.bucket.Put(t.Context(), key, bytes.NewReader(content), bucket.PutOptions{Size: int64(len(content))}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		replace(bytes.Repeat([]byte("x"), int(root.Record.GetShards()[0].GetSizeBytes())))
+		rest := map[Problem]int{Condemned: 11, Unknown: 1, Orphan: 2}
+		with := func(p Problem, well int) map[Problem]int {
+			want := maps.Clone(rest)
+			want[p]++
+			want["well"] += well
+			return want
+		}
+		expect("same size, contents not read", audit(false), with("well", 1))
+		expect("same size, contents read", audit(true), with(WrongDigest, 1))
+		replace([]byte("short"))
+		expect("another size", audit(false), with(WrongSize, 1))
+		w.bucket.Delete(t.Context(), key)
+		expect("not there", audit(true), with(Missing, 1))
+		stop := errors.New("stop")
+		if _, err := c.Audit(t.Context(), false, func(Finding) error { return stop }); !errors.Is(err, stop) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// TestConfig: every setting has its bounds.
+func TestConfig(t *testing.T) {
+	var c Config
+	c.SetDefaults()
+	if err := c.Validate(); err != nil {
+		t.Error(err)
+	}
+	c = Config{}
+	for _, name := range []string{"hold", "limit", "memory"} {
+		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), name) {
+			t.Error(fmt.Errorf("%s: got %w", name, err))
+		}
+	}
+}

@@ -1,0 +1,57 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Depth is how much is in the queue.
+type Depth struct {
+	// Jobs are not done yet; Delivered of them are with an indexer, or wait for
+	// their next try.
+	Jobs, Delivered int
+	// Dead are the dead letters.
+	Dead int
+}
+
+// Depth counts what is in the queue. Its error is what keeps the queue from
+// being used.
+func (q *Queue) Depth(ctx context.Context) (d Depth, err error) {
+	if err := q.connected(); err != nil {
+		return d, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	for name, n := range map[string]*int{JobStream: &d.Jobs, DeadStream: &d.Dead} {
+		stream, err := q.js.Stream(ctx, name)
+		if err != nil {
+			return d, fmt.Errorf("look at stream %s: %w", name, err)
+		}
+		*n = int(stream.CachedInfo().State.Msgs)
+	}
+	consumer, err := q.js.Consumer(ctx, JobStream, consumerName)
+	if err != nil {
+		return d, fmt.Errorf("look at consumer %s: %w", consumerName, err)
+	}
+	d.Delivered = consumer.CachedInfo().NumAckPending
+	return d, nil
+}
+
+// errSilent means that the client has not said why there is no connection: so it
+// does while the first one fails.
+var errSilent = errors.New("no server answers")
+
+// connected tells why there is no connection, if there is none.
+func (q *Queue) connected() error {
+	nc := q.js.Conn()
+	if nc.IsConnected() {
+		return nil
+	}
+	err := nc.LastError()
+	if err == nil {
+		err = errSilent
+	}
+	return fmt.Errorf("connect to NATS at %s: %w", strings.Join(nc.Servers(), ", "), err)
+}

@@ -1,0 +1,227 @@
+// Package restore makes a catalog anew from the manifests in the bucket, when
+// etcd is lost and there is no snapshot of it.
+//
+// The newest generation of each repo is restored whose objects are all in the
+// bucket. What the bucket cannot tell:
+//
+//   - which repos were deleted. Their manifests stay until garbage is collected,
+//     so those deleted within the hold of the collector come back.
+//   - which of several jobs of one generation published; the one that began last
+//     is taken. All of them hold the repo as it was asked for.
+//   - requests that no generation answers, and tokens of callers.
+package restore
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/trawl-search/trawl/internal/bucket"
+	"github.com/trawl-search/trawl/internal/catalog"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+)
+
+// epochGap keeps epochs from coming twice: requests that needed no new build had
+// epochs that no manifest tells.
+const epochGap = 1 << 20
+
+// Restorer restores into a catalog that is empty.
+type Restorer struct {
+	Store  *catalog.Store
+	Bucket bucket.Bucket
+	// Contents reads all objects and compares their digests, too.
+	Contents bool
+	// DryRun writes nothing, and does not mind a catalog that is in use.
+	DryRun bool
+	// Skip are names of repos that must not come back.
+	Skip []string
+}
+
+// Repo is what became of one repo.
+type Repo struct {
+	Name string `json:"name"`
+	URL  string `json:"url"`
+	// Generation that is served again; 0 where no generation is complete, and the
+	// repo is only desired: indexers build it anew.
+	Generation uint64 `json:"generation"`
+	// Newest generation of which there is a manifest.
+	Newest uint64 `json:"newest"`
+	// Problems of generations that could not be taken.
+	Problems []string `json:"problems,omitempty"`
+	// Skipped says that it was not to come back.
+	Skipped bool `json:"skipped,omitempty"`
+}
+
+// found is a manifest of the bucket.
+type found struct {
+	*catalogv1.Manifest
+
+	key    string
+	digest [32]byte
+	fence  int64
+}
+
+// Run restores all repos, and tells of each in the order of their names. Objects
+// among the manifests that are none are told to damaged.
+func (r *Restorer) Run(ctx context.Context, tell func(Repo) error, damaged func(key string, err error)) error {
+	if !r.DryRun {
+		if err := r.Store.CheckEmpty(ctx); err != nil {
+			return err
+		}
+	}
+	repos, err := r.manifests(ctx, damaged)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(repos)) {
+		repo, err := r.restore(ctx, name, repos[name])
+		if err != nil {
+			return err
+		}
+		if err := tell(repo); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// manifests reads all manifests, by repo.
+func (r *Restorer) manifests(ctx context.Context, damaged func(string, error)) (map[string][]found, error) {
+	repos := map[string][]found{}
+	for info, err := range r.Bucket.List(ctx, catalog.ManifestPrefix) {
+		if err != nil {
+			return nil, fmt.Errorf("list manifests: %w", err)
+		}
+		m, err := r.read(ctx, info.Key)
+		switch {
+		case errors.Is(err, errDamaged):
+			damaged(info.Key, err)
+		case err != nil:
+			return nil, err
+		default:
+			repos[m.Root.GetRepo()] = append(repos[m.Root.GetRepo()], m)
+		}
+	}
+	return repos, nil
+}
+
+var errDamaged = errors.New("not a manifest, or damaged")
+
+// maxManifest bounds a manifest that is read: roots are bounded, too.
+const maxManifest = 4 * catalog.MaxRecordBytes
+
+func (r *Restorer) read(ctx context.Context, key string) (found, error) {
+	content, _, err := r.Bucket.Get(ctx, key)
+	if err != nil {
+		return found{}, err
+	}
+	defer content.Close()
+	data, err := io.ReadAll(io.LimitReader(content, maxManifest))
+	if err != nil {
+		return found{}, fmt.Errorf("read %s: %w", key, err)
+	}
+	m := found{Manifest: &catalogv1.Manifest{}, key: key, digest: sha256.Sum256(data)}
+	fence, ok := catalog.IsManifest(key, m.digest)
+	if !ok || proto.Unmarshal(data, m.Manifest) != nil || m.Root.GetRepo() == "" {
+		return found{}, errDamaged
+	}
+	m.fence = fence
+	return m, nil
+}
+
+// restore takes the newest complete generation of a repo.
+func (r *Restorer) restore(ctx context.Context, name string, all []found) (Repo, error) {
+	slices.SortFunc(all, func(a, b found) int {
+		return cmp.Or(cmp.Compare(b.Root.GetGeneration(), a.Root.GetGeneration()), cmp.Compare(b.fence, a.fence))
+	})
+	newest := all[0]
+	repo := Repo{Name: name, URL: newest.Root.GetUrl(), Newest: newest.Root.GetGeneration(), Skipped: slices.Contains(r.Skip, name)}
+	if repo.Skipped {
+		return repo, nil
+	}
+	var root *catalogv1.Root
+	for _, m := range all {
+		problem, err := r.check(ctx, m.Root)
+		if err != nil {
+			return repo, err
+		}
+		if problem == "" {
+			root = proto.CloneOf(m.Root)
+			root.ManifestKey, root.ManifestDigest, root.Fence = m.key, m.digest[:], m.fence
+			repo.Generation = root.GetGeneration()
+			break
+		}
+		repo.Problems = append(repo.Problems, fmt.Sprintf("generation %d: %s", m.Root.GetGeneration(), problem))
+	}
+	if r.DryRun {
+		return repo, nil
+	}
+	desired, last := desiredOf(newest), uint64(0)
+	for _, m := range all {
+		last = max(last, m.Root.GetEpoch())
+	}
+	if root.GetGeneration() != newest.Root.GetGeneration() {
+		// What is served is not what was last asked for: indexers build it.
+		desired.Epoch = last + epochGap
+	}
+	return repo, r.Store.Restore(ctx, desired, root, repo.Newest, last+epochGap)
+}
+
+// desiredOf is what was asked for. Manifests of before do not hold it: then it is
+// what was built, whose facts are not known.
+func desiredOf(m found) *catalogv1.Desired {
+	if m.Desired != nil {
+		return proto.CloneOf(m.Desired)
+	}
+	d := &catalogv1.Desired{
+		Name: m.Root.GetRepo(), Url: m.Root.GetUrl(), Epoch: m.Root.GetEpoch(), RequestedAt: m.Root.GetPublishedAt(),
+	}
+	for _, b := range m.Root.GetBranches() {
+		d.Branches = append(d.Branches, b.GetName())
+	}
+	return d
+}
+
+// check says what keeps a root from being served, if anything.
+func (r *Restorer) check(ctx context.Context, root *catalogv1.Root) (problem string, err error) {
+	for _, s := range root.GetShards() {
+		info, err := r.Bucket.Stat(ctx, s.GetKey())
+		switch {
+		case errors.Is(err, bucket.ErrNotFound):
+			return s.GetKey() + " is missing", nil
+		case err != nil:
+			return "", err
+		case info.Size != int64(s.GetSizeBytes()):
+			return fmt.Sprintf("%s has %d bytes instead of %d", s.GetKey(), info.Size, s.GetSizeBytes()), nil
+		}
+		if same, err := r.same(ctx, s); err != nil || !same {
+			return s.GetKey() + " has another content", err
+		}
+	}
+	return "", nil
+}
+
+// same compares the content of a shard, if that is wanted.
+func (r *Restorer) same(ctx context.Context, s *catalogv1.ShardRef) (bool, error) {
+	if !r.Contents {
+		return true, nil
+	}
+	content, _, err := r.Bucket.Get(ctx, s.GetKey())
+	if err != nil {
+		return false, err
+	}
+	defer content.Close()
+	hash := sha256.New()
+	if _, err := io.Copy(hash, content); err != nil {
+		return false, fmt.Errorf("read %s: %w", s.GetKey(), err)
+	}
+	return bytes.Equal(hash.Sum(nil), s.GetDigest()), nil
+}

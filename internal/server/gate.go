@@ -1,0 +1,62 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+
+	"google.golang.org/grpc"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+)
+
+// Gate decides which calls come in. It stands before validation and before
+// every service and handler, those without a rule of their own and paths that do
+// not exist included. Only health, the paths that every role has and those of
+// HandleSigned are open.
+type Gate interface {
+	Unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error)
+	Stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error
+	HTTP(next http.Handler) http.Handler
+}
+
+// Option changes a server that New makes.
+type Option func(*Server)
+
+// WithGate lets in what the gate lets in. Without one, all come in.
+func WithGate(g Gate) Option { return func(s *Server) { s.gate = g } }
+
+// open reports whether anybody may call a method.
+func (s *Server) open(method string) bool {
+	return s.gate == nil || strings.HasPrefix(method, "/"+healthv1.Health_ServiceDesc.ServiceName+"/")
+}
+
+func (s *Server) gateUnary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+	if s.open(info.FullMethod) {
+		return next(ctx, req)
+	}
+	return s.gate.Unary(ctx, req, info, next)
+}
+
+func (s *Server) gateStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+	if s.open(info.FullMethod) {
+		return next(srv, stream)
+	}
+	return s.gate.Stream(srv, stream, info, next)
+}
+
+// gateHTTP asks the router of requests which handler is meant, so that no way to
+// write a path makes another one of it.
+func (s *Server) gateHTTP() http.Handler {
+	if s.gate == nil {
+		return s.mux
+	}
+	guarded := s.gate.HTTP(s.mux)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, pattern := s.mux.Handler(r); slices.Contains(s.signed, pattern) {
+			s.mux.ServeHTTP(w, r)
+			return
+		}
+		guarded.ServeHTTP(w, r)
+	})
+}

@@ -1,0 +1,161 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/internal/source/sourcetest"
+)
+
+// oddPaths are such that cut, escape, fold or contain each other.
+var oddPaths = []string{
+	"a", "A", "a/b", "a.b", "new\nline", "tab\tand\"", "bad\xff\xfe", "größe", "*", "[a]", ":(top)x", "-dash", "d/e/f", "d/e", "x y",
+	strings.Repeat("d/", 5) + "deep", strings.Repeat("l", MaxPath+1),
+}
+
+// randomTree gives some paths something; no path is a folder of another.
+func randomTree(r *sourcetest.Repo, rnd *rand.Rand) map[string][3]string {
+	tree := make(map[string][3]string)
+	for _, i := range rnd.Perm(len(oddPaths)) {
+		if rnd.IntN(3) > 0 {
+			addEntry(r, rnd, tree, oddPaths[i])
+		}
+	}
+	return tree
+}
+
+func addEntry(r *sourcetest.Repo, rnd *rand.Rand, tree map[string][3]string, path string) {
+	for other := range tree {
+		if strings.HasPrefix(other, path+"/") || strings.HasPrefix(path, other+"/") {
+			return
+		}
+	}
+	mode := []string{"100644", "100755", "100644", "120000", "160000"}[rnd.IntN(5)]
+	oid := r.Blob([]string{"x", "y\n", "", "binary\x00", "z" + strconv.Itoa(rnd.IntN(3))}[rnd.IntN(5)])
+	tree[path] = [3]string{mode, oid, path}
+}
+
+// edited is the tree with some paths changed.
+func edited(r *sourcetest.Repo, rnd *rand.Rand, tree map[string][3]string) map[string][3]string {
+	next := maps.Clone(tree)
+	for range rnd.IntN(6) {
+		path := oddPaths[rnd.IntN(len(oddPaths))]
+		delete(next, path)
+		if rnd.IntN(3) > 0 {
+			addEntry(r, rnd, next, path)
+		}
+	}
+	return next
+}
+
+func commitTree(r *sourcetest.Repo, branch string, tree map[string][3]string) docstore.Branch {
+	entries := slices.SortedFunc(maps.Values(tree), func(a, b [3]string) int { return strings.Compare(a[2], b[2]) })
+	return docstore.Branch{Name: branch, Commit: r.Commit(branch, entries...)}
+}
+
+// byPath are the documents of a source, at each path.
+func byPath(t *testing.T, src Source) map[string]string {
+	t.Helper()
+	docs := make(map[string]string)
+	for doc, err := range src.Documents(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		docs[string(doc.Path)] += fmt.Sprintf("%q %x %d %v %s %s;", doc.Content, doc.OID, doc.Size, doc.Branches, doc.Language, doc.Skip)
+	}
+	return docs
+}
+
+// TestChangesAreTheDifference: what OpenChanges gives, put over the documents of
+// before, are the documents of after, and at no path it names nothing changed.
+func TestChangesAreTheDifference(t *testing.T) {
+	for seed := range uint64(12) {
+		rnd := rand.New(rand.NewPCG(seed, 1))
+		r := sourcetest.New(t)
+		if seed%4 == 3 {
+			r = sourcetest.NewSHA256(t)
+		}
+		limits := Limits{MaxDepth: 5}
+		names := []string{"main", "old", "work"}[:1+seed%3]
+		trees := make([]map[string][3]string, len(names))
+		old := make([]docstore.Branch, len(names))
+		for i, name := range names {
+			if trees[i] = randomTree(r, rnd); i > 0 && rnd.IntN(2) > 0 {
+				trees[i] = edited(r, rnd, trees[0])
+			}
+			old[i] = commitTree(r, name, trees[i])
+		}
+		for range 3 {
+			before := byPath(t, openRepository(t, r.Dir, limits, names...))
+			now := slices.Clone(old)
+			for i, name := range names {
+				if rnd.IntN(3) > 0 {
+					trees[i] = edited(r, rnd, trees[i])
+					now[i] = commitTree(r, name, trees[i])
+				}
+			}
+			after := byPath(t, openRepository(t, r.Dir, limits, names...))
+			c, err := OpenChanges(t.Context(), filepath.Join(r.Dir, ".git"), old, now, 100, limits)
+			if err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			changed := byPath(t, c)
+			for _, path := range c.Paths() {
+				if before[path] == after[path] {
+					t.Errorf("seed %d: nothing changed at %q: %s", seed, path, before[path])
+				}
+				delete(before, path)
+			}
+			if maps.Copy(before, changed); !maps.Equal(before, after) {
+				t.Fatalf("seed %d: %v become\n%q\nwant\n%q", seed, c.Paths(), before, after)
+			}
+			old = now
+		}
+	}
+}
+
+func TestChangesThatAreRefused(t *testing.T) {
+	r := sourcetest.New(t)
+	old := docstore.Branch{Name: "main", Commit: r.Files("main", "a", "1", "b", "1")}
+	now := docstore.Branch{Name: "main", Commit: r.Files("main", "a", "2", "b", "2")}
+	gone := docstore.Branch{Name: "main", Commit: strings.Repeat("1", 40)}
+	for what, c := range map[string]struct {
+		old, now docstore.Branch
+		want     error
+	}{
+		"too many":        {old, now, ErrManyChanges},
+		"no such commit":  {gone, now, ErrNoCommit},
+		"not arrived":     {old, gone, ErrNoCommit},
+		"never had one":   {docstore.Branch{Name: "main"}, now, ErrNoCommit},
+		"nothing changed": {now, now, nil},
+	} {
+		if _, err := OpenChanges(t.Context(), filepath.Join(r.Dir, ".git"), []docstore.Branch{c.old}, []docstore.Branch{c.now}, 1, Limits{}); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", what, err, c.want)
+		}
+	}
+}
+
+// TestManyChangesOnBranches: past what a command line holds, whole trees are read.
+func TestManyChangesOnBranches(t *testing.T) {
+	r := sourcetest.New(t)
+	var files, more []string
+	for i := range 800 {
+		files = append(files, fmt.Sprintf("%s/%04d", strings.Repeat("long", 25), i), "1")
+		more = append(more, files[2*i], "2")
+	}
+	other := docstore.Branch{Name: "other", Commit: r.Files("other", append(files, "z", "1")...)}
+	old := docstore.Branch{Name: "main", Commit: r.Files("main", files...)}
+	now := docstore.Branch{Name: "main", Commit: r.Files("main", more...)}
+	c, err := OpenChanges(t.Context(), filepath.Join(r.Dir, ".git"), []docstore.Branch{old, other}, []docstore.Branch{now, other}, 1000, Limits{})
+	if err != nil || len(c.Paths()) != 800 || c.Total() != 1600 {
+		t.Fatalf("%d documents: %v", c.Total(), err)
+	}
+}

@@ -1,0 +1,132 @@
+package sources
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/trawl-search/trawl/internal/glob"
+	"github.com/trawl-search/trawl/internal/source/origin"
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
+)
+
+// name is what sources are called: it stands in URLs of webhooks.
+var name = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
+
+// Check says what is wrong with a source, in words for people.
+func Check(s *ingestv1.Source) error {
+	if !name.MatchString(s.GetName()) {
+		return fmt.Errorf("name %q: 1 to 63 small letters, digits and dashes are a name", s.GetName())
+	}
+	return errors.Join(checkPlace(s), checkPatterns(s), checkBranches(s), checkSecrets(s), checkTimes(s))
+}
+
+// checkPlace checks what says where the repos are.
+func checkPlace(s *ingestv1.Source) error {
+	kind := s.GetKind()
+	switch {
+	case !slices.Contains([]string{Git, GitHub, GitLab, Gitea, Bitbucket, BitbucketServer, Gerrit}, kind):
+		return fmt.Errorf("kind %q: git, github, gitlab, gitea, bitbucket, bitbucket-server and gerrit are kinds", kind)
+	case BaseURL(s) == "":
+		return fmt.Errorf("url is missing: %s needs one", kind)
+	case kind == Git && s.GetOwner() != "":
+		return errors.New("owner: a single URL has none")
+	case s.GetUser() && kind != GitHub && kind != GitLab && kind != Gitea:
+		return fmt.Errorf("user: %s does not tell users from others; use owner", kind)
+	case kind == Git:
+		_, err := origin.RepoName(s.GetUrl())
+		return err
+	case s.GetOwner() == "" && kind != Gerrit:
+		return fmt.Errorf("owner is missing: the organisation, group or user of %s", kind)
+	case strings.ContainsAny(s.GetOwner(), "?#%\\ ") || slices.Contains(strings.Split(s.GetOwner(), "/"), ".."):
+		return fmt.Errorf("owner %q: no owner is called so", s.GetOwner())
+	}
+	return checkBase(BaseURL(s))
+}
+
+// checkBase refuses what an address of an API must not hold, a password most of all.
+func checkBase(raw string) error {
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
+		return errors.New("url: the address of a host is such as https://git.example.com")
+	case u.User != nil:
+		return errors.New("url: it holds a user or password; name them by token")
+	case u.RawQuery != "" || u.Fragment != "":
+		return errors.New("url: the address of a host has neither query nor fragment")
+	}
+	return nil
+}
+
+func checkPatterns(s *ingestv1.Source) error {
+	for _, p := range slices.Concat(s.GetInclude(), s.GetExclude()) {
+		if err := glob.Check(p); err != nil {
+			return fmt.Errorf("include, exclude: %w", err)
+		}
+	}
+	return nil
+}
+
+func checkBranches(s *ingestv1.Source) error {
+	all := slices.Clone(s.GetBranches())
+	for _, rule := range s.GetOverrides() {
+		if err := glob.Check(rule.GetMatch()); err != nil {
+			return fmt.Errorf("overrides: %w", err)
+		}
+		if len(rule.GetBranches()) == 0 {
+			return fmt.Errorf("overrides: %q has no branches", rule.GetMatch())
+		}
+		all = append(all, rule.GetBranches()...)
+	}
+	for _, b := range all {
+		if err := origin.CheckBranchPattern(b); err != nil {
+			return fmt.Errorf("branches: %q: %w", b, err)
+		}
+	}
+	return nil
+}
+
+func checkTimes(s *ingestv1.Source) error {
+	if s.GetEvery() != nil && Every(s) < MinEvery {
+		return fmt.Errorf("every: %v, at least %v", Every(s), MinEvery)
+	}
+	if Grace(s) < 0 {
+		return fmt.Errorf("grace: %v is not a time to wait", Grace(s))
+	}
+	return nil
+}
+
+// Allowed says which source is at a host that the policy does not allow, if any is.
+func Allowed(list []*ingestv1.Source, policy origin.Policy) error {
+	for _, s := range list {
+		at := s.GetUrl()
+		if s.GetKind() != Git {
+			at = BaseURL(s) + "/x" // a path makes a clone URL of it
+		}
+		if err := origin.CheckURL(at, policy); err != nil {
+			return fmt.Errorf("source %q: %w", s.GetName(), err)
+		}
+	}
+	return nil
+}
+
+// CheckAll checks every source, and that each has its own name.
+func CheckAll(list []*ingestv1.Source) error {
+	if len(list) > MaxSources {
+		return fmt.Errorf("%d sources, at most %d", len(list), MaxSources)
+	}
+	seen := map[string]bool{}
+	for _, s := range list {
+		if err := Check(s); err != nil {
+			return fmt.Errorf("source %q: %w", s.GetName(), err)
+		}
+		if seen[s.GetName()] {
+			return fmt.Errorf("source %q is there twice", s.GetName())
+		}
+		seen[s.GetName()] = true
+	}
+	return nil
+}

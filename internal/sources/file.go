@@ -1,0 +1,156 @@
+package sources
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
+)
+
+// MaxFileBytes bounds a file of sources.
+const MaxFileBytes = 4 << 20
+
+// The file as it is written.
+type (
+	file struct {
+		Sources []entry `yaml:"sources"`
+	}
+	entry struct {
+		Name          string         `yaml:"name"`
+		Kind          string         `yaml:"kind"`
+		URL           string         `yaml:"url"`
+		Owner         string         `yaml:"owner"`
+		User          bool           `yaml:"user"`
+		Include       []string       `yaml:"include"`
+		Exclude       []string       `yaml:"exclude"`
+		Archived      bool           `yaml:"archived"`
+		Forks         bool           `yaml:"forks"`
+		Branches      []string       `yaml:"branches"`
+		Overrides     []override     `yaml:"overrides"`
+		Token         *reference     `yaml:"token"`
+		Username      string         `yaml:"username"`
+		WebhookSecret *reference     `yaml:"webhook_secret"`
+		Every         *time.Duration `yaml:"every"`
+		Grace         *time.Duration `yaml:"grace"`
+	}
+	override struct {
+		Match    string   `yaml:"match"`
+		Branches []string `yaml:"branches"`
+	}
+	reference struct {
+		Env  string `yaml:"env"`
+		File string `yaml:"file"`
+	}
+)
+
+// Parse reads a file of sources. What it does not know it refuses, with the line.
+func Parse(text []byte) ([]*ingestv1.Source, error) {
+	if len(text) > MaxFileBytes {
+		return nil, fmt.Errorf("%d bytes, at most %d", len(text), MaxFileBytes)
+	}
+	var f file
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	dec.KnownFields(true)
+	if err := dec.Decode(&f); err != nil && !errors.Is(err, io.EOF) {
+		return nil, plain(err)
+	}
+	if err := dec.Decode(new(file)); !errors.Is(err, io.EOF) {
+		return nil, errors.New("there is more than one document in the file")
+	}
+	return f.check(lines(text))
+}
+
+// check turns the entries into sources. They begin at these lines.
+func (f file) check(lines []int) ([]*ingestv1.Source, error) {
+	if len(lines) != len(f.Sources) {
+		return nil, errors.New("the sources are no plain list")
+	}
+	list := make([]*ingestv1.Source, 0, len(f.Sources))
+	first := map[string]int{}
+	for i, e := range f.Sources {
+		s := e.source()
+		if err := Check(s); err != nil {
+			return nil, fmt.Errorf("line %d: source %q: %w", lines[i], s.GetName(), err)
+		}
+		if at, twice := first[s.GetName()]; twice {
+			return nil, fmt.Errorf("line %d: source %q is there already, at line %d", lines[i], s.GetName(), at)
+		}
+		first[s.GetName()] = lines[i]
+		list = append(list, s)
+	}
+	if len(list) > MaxSources {
+		return nil, fmt.Errorf("%d sources, at most %d", len(list), MaxSources)
+	}
+	return list, nil
+}
+
+// goType is what the decoder says of Go's types, of which the file has none.
+var goType = regexp.MustCompile(` (in type|into) [^\s]+`)
+
+// plain makes the decoder's words fit for people. It quotes no values, since one of
+// them may be a secret that is not where it belongs.
+func plain(err error) error {
+	typed, ok := errors.AsType[*yaml.TypeError](err)
+	if !ok {
+		return err
+	}
+	var lines []string
+	for _, e := range typed.Errors {
+		e = quoted.ReplaceAllString(goType.ReplaceAllString(e, ""), "a value")
+		lines = append(lines, strings.ReplaceAll(e, "not found", "is not known"))
+	}
+	return errors.New(strings.Join(lines, "; "))
+}
+
+var quoted = regexp.MustCompile("`[^`]*`")
+
+// lines are where the sources begin.
+func lines(text []byte) (at []int) {
+	var root yaml.Node
+	if yaml.Unmarshal(text, &root) != nil || len(root.Content) == 0 {
+		return nil
+	}
+	top := root.Content[0].Content
+	for k := 0; k+1 < len(top); k += 2 {
+		if top[k].Value != "sources" {
+			continue
+		}
+		for _, entry := range top[k+1].Content {
+			at = append(at, entry.Line)
+		}
+	}
+	return at
+}
+
+func (e entry) source() *ingestv1.Source {
+	s := &ingestv1.Source{
+		Name: e.Name, Kind: e.Kind, Url: e.URL, Owner: e.Owner, User: e.User, Include: e.Include, Exclude: e.Exclude,
+		Archived: e.Archived, Forks: e.Forks, Branches: e.Branches, Username: e.Username,
+		Token: e.Token.proto(), WebhookSecret: e.WebhookSecret.proto(),
+	}
+	for _, o := range e.Overrides {
+		s.Overrides = append(s.Overrides, &ingestv1.BranchRule{Match: o.Match, Branches: o.Branches})
+	}
+	if e.Every != nil {
+		s.Every = durationpb.New(*e.Every)
+	}
+	if e.Grace != nil {
+		s.Grace = durationpb.New(*e.Grace)
+	}
+	return s
+}
+
+func (r *reference) proto() *ingestv1.SecretRef {
+	if r == nil {
+		return nil
+	}
+	return &ingestv1.SecretRef{Env: r.Env, File: r.File}
+}

@@ -1,0 +1,105 @@
+package sources
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/trawl-search/trawl/internal/config"
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
+)
+
+// SecretPrefix begins the environment variables that a source may name: others
+// are none of its business, and would reach a host that it also names.
+const SecretPrefix = "TRAWL_SECRET_"
+
+// maxSecret bounds a secret's file, in bytes.
+const maxSecret = 64 << 10
+
+var (
+	variable = regexp.MustCompile(`^` + SecretPrefix + `[A-Z0-9_]+$`)
+	fileName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+)
+
+func checkSecrets(s *ingestv1.Source) error {
+	for key, ref := range map[string]*ingestv1.SecretRef{"token": s.GetToken(), "webhook_secret": s.GetWebhookSecret()} {
+		if ref == nil {
+			continue
+		}
+		if err := checkSecret(ref); err != nil {
+			return fmt.Errorf("%s: %w", key, err)
+		}
+	}
+	if s.GetUsername() != "" && s.GetToken() == nil {
+		return errors.New("username: it is of no use without a token")
+	}
+	return nil
+}
+
+// checkSecret repeats nothing of a reference: it may be the secret itself.
+func checkSecret(ref *ingestv1.SecretRef) error {
+	switch {
+	case (ref.GetEnv() == "") == (ref.GetFile() == ""):
+		return errors.New("one of env and file says where it is")
+	case ref.GetEnv() != "" && !variable.MatchString(ref.GetEnv()):
+		return fmt.Errorf("env: the variable's name is %s and capitals, digits and underscores", SecretPrefix)
+	case ref.GetFile() != "" && !fileName.MatchString(ref.GetFile()):
+		return errors.New("file: the name of a file in the folder for credentials, without a slash")
+	}
+	return nil
+}
+
+// Secrets finds what references stand for, anew each time. The zero value knows
+// the environment alone.
+type Secrets struct {
+	// Folder has the files; empty: there are none.
+	Folder string
+	// Env is os.LookupEnv, unless a test has another.
+	Env func(string) (string, bool)
+}
+
+// Get returns a secret; "" for no reference. No error tells anything of it.
+func (s Secrets) Get(ref *ingestv1.SecretRef) (config.Secret, error) {
+	if ref == nil {
+		return "", nil
+	}
+	if err := checkSecret(ref); err != nil {
+		return "", err
+	}
+	if ref.GetFile() != "" {
+		return s.read(ref.GetFile())
+	}
+	look := s.Env
+	if look == nil {
+		look = os.LookupEnv
+	}
+	text, ok := look(ref.GetEnv())
+	if !ok || text == "" {
+		return "", fmt.Errorf("the environment variable %s is not set", ref.GetEnv())
+	}
+	return config.Secret(text), nil
+}
+
+func (s Secrets) read(file string) (config.Secret, error) {
+	if s.Folder == "" {
+		return "", fmt.Errorf("the credential %s: there is no folder for credentials", file)
+	}
+	f, err := os.Open(filepath.Join(s.Folder, file))
+	if err != nil {
+		return "", fmt.Errorf("read a credential: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
+	if err != nil {
+		return "", fmt.Errorf("read a credential: %w", err)
+	}
+	secret := strings.TrimSpace(string(text))
+	if secret == "" || len(text) > maxSecret {
+		return "", fmt.Errorf("the credential %s has %d bytes; 1 to %d are a secret", file, len(text), maxSecret)
+	}
+	return config.Secret(secret), nil
+}

@@ -1,0 +1,283 @@
+package compact
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/trawl-search/trawl/internal/catalog"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestPack: small repos come into one shard, with what they had and no more, and
+// what they had before goes.
+func TestPack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.fill(12)
+		w.check("before")
+		w.settle()
+		w.check("after")
+		keys := map[string]int{}
+		for root, err := range w.truth.ListRoots(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := root.Record
+			if len(r.Shards) != 1 || !r.Shards[0].GetCompacted() || len(r.Shards[0].GetHidden()) > 0 || r.Shards[0].GetDelta() {
+				t.Errorf("%s has %v", r.Repo, r.Shards)
+			}
+			keys[r.Shards[0].GetKey()]++
+		}
+		if len(keys) != 1 {
+			t.Errorf("%d shards: %v", len(keys), keys)
+		}
+		w.clean()
+		for key := range keys {
+			if packs, err := w.truth.PacksOf(t.Context(), "example.com/repo-03"); err != nil || len(packs) != 1 || packs[0] != key {
+				t.Errorf("the repo is in %q, %v, want %q", packs, err, key)
+			}
+		}
+	})
+}
+
+// TestDeletedFromPack: the bytes of a deleted repo leave a shared shard within
+// the time that is promised, and nothing else does.
+func TestDeletedFromPack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.fill(12)
+		w.settle()
+		time.Sleep(w.cfg.Reclaim / 2)
+		if _, err := w.truth.DeleteRepo(t.Context(), "example.com/repo-03"); err != nil {
+			t.Fatal(err)
+		}
+		deleted := time.Now()
+		w.publish("example.com/repo-04", files{"x.go": "x"}, false)
+		// A repo of the same name is another one.
+		w.publish("example.com/repo-03", files{"back.go": "back"}, false)
+		w.settle()
+		w.check("before the time")
+		if packs, err := w.truth.PacksOf(t.Context(), "example.com/repo-03"); err != nil || len(packs) != 1 {
+			t.Fatalf("in %q, %v: the test shows nothing", packs, err)
+		}
+		time.Sleep(time.Until(deleted.Add(w.cfg.Reclaim)))
+		w.settle()
+		w.check("after the time")
+		w.clean()
+		if packs, err := w.truth.PacksOf(t.Context(), "example.com/repo-03"); err != nil || len(packs) > 1 {
+			t.Errorf("in %q, %v", packs, err)
+		}
+	})
+}
+
+// TestCrashAnywhere ends a process at every one of its operations, before and after
+// it is done: what is served stays whole, another indexer does the work, and
+// nothing is left over.
+func TestCrashAnywhere(t *testing.T) {
+	stride := 1
+	if testing.Short() {
+		stride = 12
+	}
+	for crash := 1 + rand.IntN(stride); ; crash += stride {
+		survived := false
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			w.fill(9)
+			var steps atomic.Int64
+			step := func() error {
+				if steps.Add(1) >= int64(crash) {
+					return errDead
+				}
+				return nil
+			}
+			err := w.scheduler(step).Pass(t.Context(), time.Now())
+			for did := err == nil; did && err == nil; {
+				did, err = w.worker(step).Next(t.Context())
+			}
+			survived = steps.Load() < int64(crash)
+			if err != nil && !errors.Is(err, errDead) {
+				t.Fatalf("at step %d: %v", crash, err)
+			}
+			w.check(fmt.Sprintf("after a crash at step %d", crash))
+			w.settle()
+			w.check("after that")
+			w.clean()
+		})
+		if t.Failed() {
+			t.Fatalf("crash at step %d", crash)
+		}
+		if survived {
+			t.Logf("%d steps", crash)
+			return
+		}
+	}
+}
+
+// TestPoisonIsAlone: a shard that cannot be read keeps its own repo from being
+// compacted, and in the end no other.
+func TestPoisonIsAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.fill(12)
+		bad, err := w.truth.GetRoot(t.Context(), "example.com/repo-04")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.bucket.Delete(t.Context(), bad.Record.GetShards()[0].GetKey()); err != nil {
+			t.Fatal(err)
+		}
+		s, x := w.scheduler(nil), w.worker(nil)
+		for range 30 {
+			if err := s.Pass(t.Context(), time.Now()); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(maxRetry)
+			for did := true; did; {
+				did, _ = x.Next(t.Context())
+			}
+		}
+		for root, err := range w.truth.ListRoots(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r := root.Record; (r.Repo == bad.Record.Repo) == r.Shards[0].GetCompacted() {
+				t.Errorf("%s is compacted: %v", r.Repo, r.Shards[0].GetCompacted())
+			}
+		}
+	})
+}
+
+// TestGivesWay: while repos wait to be indexed nothing is compacted, but what has a
+// time by which it must be done, or has waited for long.
+func TestGivesWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.fill(9)
+		if err := w.scheduler(nil).Pass(t.Context(), time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		x := w.worker(nil)
+		x.Waiting = func(context.Context) bool { return true }
+		if did, err := x.Next(t.Context()); did || err != nil {
+			t.Errorf("it did not wait: %v", err)
+		}
+		time.Sleep(patience + time.Second)
+		if did, err := x.Next(t.Context()); !did || err != nil {
+			t.Errorf("it waits for ever: %v", err)
+		}
+	})
+}
+
+// TestRaces runs jobs, deletions, compactions and their planning side by side, each
+// slow, failing at random, and losing its lease. Readers find every repo as it was
+// published, and nothing is left over. TRAWL_SEED repeats schedules from a seed on.
+func TestRaces(t *testing.T) {
+	schedules, seed := 60, rand.Uint64()
+	if testing.Short() {
+		schedules = 4
+	}
+	if text := os.Getenv("TRAWL_SEED"); text != "" {
+		seed, _ = strconv.ParseUint(text, 10, 64)
+	}
+	t.Logf("from TRAWL_SEED=%d", seed)
+	var flipped, pushed atomic.Int64
+	for i := range uint64(schedules) {
+		synctest.Test(t, func(t *testing.T) { race(t, seed+i, &flipped, &pushed) })
+		if t.Failed() {
+			t.Fatalf("repeat it by TRAWL_SEED=%d", seed+i)
+		}
+	}
+	t.Logf("%d publications, %d repos compacted", pushed.Load(), flipped.Load())
+	if flipped.Load() < int64(schedules) || pushed.Load() < int64(schedules) {
+		t.Error("the schedules do not show what they are for")
+	}
+}
+
+func race(t *testing.T, seed uint64, flipped, pushed *atomic.Int64) {
+	w := newWorld(t)
+	w.cfg.Reclaim = time.Minute
+	w.fill(10)
+	rng := &locked{rng: rand.New(rand.NewPCG(seed, 0))}
+	hop := func() error {
+		time.Sleep(time.Duration(rng.intn(int(300 * time.Millisecond))))
+		if rng.intn(150) == 0 {
+			return errDead
+		}
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	var running sync.WaitGroup
+	loop := func(f func()) {
+		running.Go(func() {
+			for ctx.Err() == nil {
+				f()
+			}
+		})
+	}
+	repo := func() string { return fmt.Sprintf("example.com/repo-%02d", rng.intn(10)) }
+	for range 2 {
+		loop(func() {
+			time.Sleep(time.Duration(rng.intn(int(20 * time.Second))))
+			next := files{"a.go": fmt.Sprint("a ", rng.intn(5)), "b.go": fmt.Sprint("b ", rng.intn(2)), "e.go": "e"}
+			if w.push(ctx, w.store(hop), stepping{w.bucket, hop}, repo(), next, rng.intn(3) > 0) == nil {
+				pushed.Add(1)
+			}
+		})
+		loop(func() {
+			time.Sleep(time.Duration(rng.intn(int(10 * time.Second))))
+			_ = w.scheduler(hop).Pass(ctx, time.Now())
+		})
+		loop(func() {
+			time.Sleep(time.Duration(rng.intn(int(10 * time.Second))))
+			if did, err := w.worker(hop).Next(ctx); did && err == nil {
+				flipped.Add(1)
+			}
+		})
+	}
+	loop(func() {
+		time.Sleep(time.Duration(rng.intn(int(30 * time.Second))))
+		switch all, err := w.truth.ListCompactions(ctx); {
+		case err != nil || rng.intn(2) == 0:
+			_, _ = w.truth.DeleteRepo(ctx, repo())
+		default:
+			for _, c := range all {
+				w.etcd.Expire(catalog.DefaultPrefix + "claims/" + c.ID)
+			}
+			w.etcd.Expire(catalog.DefaultPrefix + "leases/" + repo())
+		}
+	})
+	loop(func() {
+		time.Sleep(time.Duration(rng.intn(int(3 * time.Second))))
+		w.check("meanwhile")
+	})
+	running.Wait()
+	time.Sleep(w.cfg.Reclaim)
+	w.settle()
+	w.check("at the end")
+	w.clean()
+}
+
+// locked is a source of chance for several goroutines.
+type locked struct {
+	mu  sync.Mutex
+	rng *rand.Rand
+}
+
+func (l *locked) intn(n int) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.rng.IntN(n)
+}

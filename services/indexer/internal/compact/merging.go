@@ -1,0 +1,303 @@
+package compact
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/trawl-search/trawl/index/build"
+	"github.com/trawl-search/trawl/index/docset"
+	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/index/merge"
+	"github.com/trawl-search/trawl/internal/bucket"
+	"github.com/trawl-search/trawl/internal/catalog"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+	"github.com/trawl-search/trawl/services/indexer/internal/shards"
+)
+
+const (
+	// manifestsAtOnce is how many manifests are read and written at once.
+	manifestsAtOnce = 8
+	// maxManifest bounds a manifest that is read: roots are bounded, too.
+	maxManifest = 4 * catalog.MaxRecordBytes
+	// flipPause is the wait before a flip is tried again while etcd is away.
+	flipPause = time.Second
+)
+
+// merging is one compaction under its claim.
+type merging struct {
+	*Worker
+
+	claim *catalog.Claim
+	pacer pacer
+
+	read            atomic.Int64
+	written         int64
+	compacted, left int
+}
+
+// part is one repo of a compaction.
+type part struct {
+	root catalog.Root
+	keys []string
+	// next is the root to be, and made its new shard.
+	next *catalogv1.Root
+	made *catalogv1.ShardRef
+}
+
+func (m *merging) run(ctx context.Context) (string, error) {
+	parts, err := m.parts(ctx)
+	if err != nil {
+		return "", err
+	}
+	m.left = len(m.claim.Work().GetInputs()) - len(parts)
+	if len(parts) == 0 {
+		return vain, nil
+	}
+	file, err := os.CreateTemp(m.TempDir, "compact-")
+	if err != nil {
+		return "", fmt.Errorf("make a file for a shard: %w", err)
+	}
+	defer func() {
+		file.Close()
+		_ = os.Remove(file.Name()) // at the next start at the latest
+	}()
+	built, err := m.merge(ctx, file, parts)
+	if err != nil {
+		return "", err
+	}
+	if err := m.upload(ctx, file, built, parts); err != nil {
+		return "", err
+	}
+	flips, err := m.manifests(ctx, parts)
+	if err != nil {
+		return "", err
+	}
+	done, err := m.flip(ctx, flips)
+	m.compacted = len(done)
+	m.left += len(parts) - len(done)
+	if err != nil {
+		return "", err
+	}
+	if len(done) == 0 {
+		return vain, nil
+	}
+	return compacted, nil
+}
+
+// parts are the repos that the compaction may still do.
+func (m *merging) parts(ctx context.Context) ([]*part, error) {
+	roots, err := m.claim.Roots(ctx)
+	if err != nil {
+		return nil, err
+	}
+	keys := map[string][]string{}
+	for _, in := range m.claim.Work().GetInputs() {
+		keys[in.GetRepo()] = in.GetKeys()
+	}
+	var parts []*part
+	for _, root := range roots {
+		p := &part{root: root, keys: keys[root.Record.GetRepo()], next: proto.CloneOf(root.Record)}
+		p.next.Generation++
+		p.made = combine(p.next, p.keys)
+		parts = append(parts, p)
+	}
+	return parts, nil
+}
+
+func (m *merging) pace(ctx context.Context, n int) error { return m.pacer.wait(ctx, n) }
+
+// merge writes the new shard.
+func (m *merging) merge(ctx context.Context, w io.Writer, parts []*part) (result build.Result, err error) {
+	open := map[string]*sparse{}
+	defer func() {
+		for _, s := range open {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	inputs := map[string]*merge.Input{}
+	size := uint64(0)
+	for _, p := range parts {
+		refs := slices.DeleteFunc(slices.Clone(p.root.Record.GetShards()), func(ref *catalogv1.ShardRef) bool {
+			return !slices.Contains(p.keys, ref.GetKey())
+		})
+		for _, ref := range refs {
+			if open[ref.GetKey()] == nil {
+				s, err := openSparse(ctx, m.Bucket, m.TempDir, ref.GetKey(), int64(ref.GetSizeBytes()), m.bring)
+				if err != nil {
+					return result, fmt.Errorf("open shard %s: %w", ref.GetKey(), err)
+				}
+				open[ref.GetKey()], inputs[ref.GetKey()] = s, &merge.Input{File: s.File}
+			}
+			size += share(ref)
+		}
+		record, err := m.record(open[refs[len(refs)-1].GetKey()].File, p)
+		if err != nil {
+			return result, err
+		}
+		for _, ref := range refs {
+			hidden, err := docset.Parse(ref.GetHidden())
+			if err != nil {
+				return result, fmt.Errorf("root of %s: %w", p.next.GetRepo(), err)
+			}
+			in := inputs[ref.GetKey()]
+			in.Repos = append(in.Repos, merge.Repo{Record: record, Hidden: hidden.Numbers()})
+		}
+	}
+	opts := merge.Options{Processors: 1, Pace: m.pace} // jobs and searches come first
+	if size >= uint64(m.Small) {
+		opts.Effort = docstore.Compact // it stays for long
+	}
+	var ordered []merge.Input
+	for _, key := range slices.Sorted(maps.Keys(inputs)) {
+		ordered = append(ordered, *inputs[key])
+	}
+	return merge.Shards(ctx, w, ordered, opts)
+}
+
+// bring is the pace of reading from the bucket.
+func (m *merging) bring(ctx context.Context, n int) error {
+	m.read.Add(int64(n))
+	return m.pace(ctx, n)
+}
+
+// record is what the new shard says of a repo: what the newest one of the old ones
+// does, at the root's commits and next generation.
+func (m *merging) record(f *format.File, p *part) (record docstore.Repo, err error) {
+	err = f.Guard(func() error {
+		docs, err := docstore.OpenDocs(f)
+		if err != nil {
+			return err
+		}
+		i, found, err := docs.FindRepo(p.next.GetRepo())
+		if err == nil && !found {
+			err = fmt.Errorf("%w: it does not hold %s", merge.ErrInputs, p.next.GetRepo())
+		}
+		if err != nil {
+			return err
+		}
+		record, err = docs.Repo(i)
+		return err
+	})
+	if err != nil {
+		return record, fmt.Errorf("read the record of a repo in shard %s: %w", f.Name(), err)
+	}
+	record.Generation = p.next.GetGeneration()
+	record.Branches = nil
+	for _, b := range p.next.GetBranches() {
+		record.Branches = append(record.Branches, docstore.Branch{Name: b.GetName(), Commit: b.GetCommit()})
+	}
+	return record, nil
+}
+
+// upload puts the new shard into the bucket and names it in the roots to be.
+func (m *merging) upload(ctx context.Context, file *os.File, built build.Result, parts []*part) error {
+	key := catalog.ShardKey(m.claim.Fence(), built.SHA256)
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return fmt.Errorf("read a shard for upload: %w", err)
+	}
+	content := &pacedReader{ctx: ctx, r: file, pace: m.pace}
+	err := m.Bucket.Put(ctx, key, content, bucket.PutOptions{Size: built.Size, SHA256: built.SHA256, IfAbsent: true})
+	if err != nil && !errors.Is(err, bucket.ErrExists) {
+		return fmt.Errorf("upload a shard: %w", err)
+	}
+	m.written = built.Size
+	names := make([]string, len(parts))
+	for i, p := range parts {
+		names[i] = p.next.GetRepo()
+		p.made.Digest, p.made.Key, p.made.SizeBytes = built.SHA256[:], key, uint64(built.Size)
+		p.made.FormatVersion, p.made.Documents, p.made.ContentBytes = format.WriterVersion, built.Documents, built.ContentBytes
+	}
+	if len(parts) == 1 {
+		// It is known exactly now.
+		p := parts[0]
+		p.made.LiveDocuments, p.made.LiveContentBytes, p.made.LiveSkippedDocuments = built.Documents, built.ContentBytes, built.Skipped
+		p.made.Languages = built.Languages
+		return nil
+	}
+	slices.Sort(names)
+	return m.claim.NotePack(ctx, &catalogv1.Pack{Key: key, MadeAt: timestamppb.Now(), Repos: names})
+}
+
+// pacedReader reads at a pace.
+type pacedReader struct {
+	ctx  context.Context //nolint:containedctx // a Reader has none, and it lives as long as one upload
+	r    io.Reader
+	pace func(context.Context, int) error
+}
+
+// Read implements io.Reader.
+func (p *pacedReader) Read(b []byte) (int, error) {
+	n, err := p.r.Read(b)
+	return n, cmp.Or(p.pace(p.ctx, n), err)
+}
+
+// manifests puts the manifests of the new generations, which say what those of the
+// old ones do of the requests.
+func (m *merging) manifests(ctx context.Context, parts []*part) ([]catalog.Flip, error) {
+	group, putting := errgroup.WithContext(ctx)
+	group.SetLimit(manifestsAtOnce)
+	flips := make([]catalog.Flip, len(parts))
+	for i, p := range parts {
+		flips[i] = catalog.Flip{Old: p.root, Next: p.next}
+		group.Go(func() error {
+			manifest, err := m.manifest(putting, p.root.Record.GetManifestKey())
+			if err != nil {
+				return err
+			}
+			p.next.ManifestKey, p.next.ManifestDigest = "", nil
+			manifest.Root, manifest.BuilderVersion = p.next, m.Version
+			return shards.PutManifest(putting, m.Bucket, m.claim.Fence(), manifest)
+		})
+	}
+	return flips, group.Wait()
+}
+
+// manifest reads a manifest; one that is missing says nothing.
+func (m *merging) manifest(ctx context.Context, key string) (*catalogv1.Manifest, error) {
+	manifest := &catalogv1.Manifest{}
+	content, _, err := m.Bucket.Get(ctx, key)
+	if errors.Is(err, bucket.ErrNotFound) {
+		return manifest, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer content.Close()
+	var data bytes.Buffer
+	if _, err := data.ReadFrom(io.LimitReader(content, maxManifest)); err != nil {
+		return nil, fmt.Errorf("read %s: %w", key, err)
+	}
+	if err := proto.Unmarshal(data.Bytes(), manifest); err != nil {
+		return nil, fmt.Errorf("decode %s: %w", key, err)
+	}
+	return manifest, nil
+}
+
+// flip makes the new roots served. While etcd is away it waits, until ctx ends.
+func (m *merging) flip(ctx context.Context, flips []catalog.Flip) ([]string, error) {
+	for {
+		done, err := m.claim.Flip(ctx, flips)
+		if err == nil || !catalog.IsTransient(err) {
+			return done, err
+		}
+		select {
+		case <-ctx.Done():
+			return done, err
+		case <-time.After(flipPause):
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package compact
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Outcomes of a compaction.
+const (
+	compacted = "compacted"
+	// vain: every repo was changed, deleted or being indexed meanwhile.
+	vain = "in vain"
+	// failed: it will be tried again.
+	failed = "failed"
+	// lostClaim: another indexer may have it.
+	lostClaim = "lost"
+	stopped   = "stopped"
+)
+
+// Metrics tell what compaction does and what it would have to do. The gauges are
+// of the last plan, and 0 in indexers that do not lead.
+type Metrics struct {
+	runs                *prometheus.CounterVec
+	seconds             *prometheus.HistogramVec
+	repos               *prometheus.CounterVec
+	read, written       prometheus.Counter
+	stored, live        prometheus.Gauge
+	shards              *prometheus.GaugeVec
+	planned, oldestPlan prometheus.Gauge
+}
+
+// NewMetrics registers the metrics of compaction.
+func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+	}
+	gauge := func(name, help string) prometheus.Gauge {
+		return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help + "; told by the indexer that leads."})
+	}
+	m := &Metrics{
+		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "trawl_compaction_runs_total", Help: "Compactions ended, by reason and outcome."}, []string{"reason", "outcome"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "trawl_compaction_seconds", Help: "Time of a compaction, by outcome.",
+			Buckets: prometheus.ExponentialBuckets(0.05, 4, 10)}, []string{"outcome"}),
+		repos: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "trawl_compaction_repos_total", Help: "Repos of compactions by whether they were compacted, or left because they had changed."}, []string{"outcome"}),
+		read:    counter("trawl_compaction_read_bytes_total", "Bytes of shards read from the bucket to merge them."),
+		written: counter("trawl_compaction_written_bytes_total", "Bytes of the shards that were merged and uploaded."),
+		stored:  gauge("trawl_compaction_stored_bytes", "Bytes of the shards that roots name"),
+		live:    gauge("trawl_compaction_live_bytes", "Bytes that documents which are served take of these shards"),
+		shards: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "trawl_compaction_shards", Help: "Shards that roots name, by kind: of one repo, shared by several, delta; told by the indexer that leads."}, []string{"kind"}),
+		planned:    gauge("trawl_compaction_planned", "Compactions that are planned or under way"),
+		oldestPlan: gauge("trawl_compaction_oldest_planned_seconds", "Age of the oldest compaction that is planned"),
+	}
+	for _, c := range []prometheus.Collector{
+		m.runs, m.seconds, m.repos, m.read, m.written, m.stored, m.live, m.shards, m.planned, m.oldestPlan,
+	} {
+		if err := r.Register(c); err != nil {
+			return nil, fmt.Errorf("registering the metrics of compaction: %w", err)
+		}
+	}
+	for _, outcome := range []string{compacted, vain, failed, lostClaim, stopped} {
+		m.seconds.WithLabelValues(outcome) // present before it first happens
+		for _, reason := range []string{becauseDeltas, becauseSmall, becauseDead, becauseDeleted, becauseCold} {
+			m.runs.WithLabelValues(reason, outcome)
+		}
+	}
+	for _, outcome := range []string{"compacted", "left"} {
+		m.repos.WithLabelValues(outcome)
+	}
+	m.tell(&view{}, nil)
+	return m, nil
+}
+
+func (m *Metrics) done(outcome, reason string, took time.Duration, of *merging) {
+	m.runs.WithLabelValues(reason, outcome).Inc()
+	m.seconds.WithLabelValues(outcome).Observe(took.Seconds())
+	m.repos.WithLabelValues("compacted").Add(float64(of.compacted))
+	m.repos.WithLabelValues("left").Add(float64(of.left))
+	m.read.Add(float64(of.read.Load()))
+	m.written.Add(float64(of.written))
+}
+
+// tell tells what a plan was made from; planned are the times of what is planned.
+func (m *Metrics) tell(v *view, planned []time.Time) {
+	var stored, live uint64
+	kinds := map[string]int{"own": 0, "shared": 0, "delta": 0}
+	for _, o := range v.objects {
+		stored, live = stored+o.size, live+o.live
+		switch {
+		case o.shared:
+			kinds["shared"]++
+		case o.delta:
+			kinds["delta"]++
+		default:
+			kinds["own"]++
+		}
+	}
+	m.stored.Set(float64(stored))
+	m.live.Set(float64(live))
+	for kind, n := range kinds {
+		m.shards.WithLabelValues(kind).Set(float64(n))
+	}
+	oldest := time.Duration(0)
+	for _, at := range planned {
+		oldest = max(oldest, v.Now.Sub(at))
+	}
+	m.planned.Set(float64(len(planned)))
+	m.oldestPlan.Set(oldest.Seconds())
+}

@@ -1,0 +1,317 @@
+package discover
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/trawl-search/trawl/internal/forge"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
+)
+
+// TestReposComeAndLeave: what a source has becomes desired and is enqueued once;
+// what leaves it is deleted after the grace time, unless it comes back.
+func TestReposComeAndLeave(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.listed["x"] = []forge.Repo{repo(1, "acme/a"), repo(2, "acme/b"), repo(3, "acme/secret"), {ID: "4", Path: "acme/old", CloneURL: "https://git.example.com/acme/old", Archived: true}}
+		s := spec("x")
+		s.Include, s.Exclude = []string{"acme/*"}, []string{"**/secret"}
+		s.Branches, s.Overrides = []string{"main"}, []*ingestv1.BranchRule{{Match: "acme/b", Branches: []string{"release/*"}}}
+		w.apply(s)
+		w.want("at first", "acme/a", "acme/b")
+		if got := w.take(); !slices.Equal(got, []string{"git.example.com/acme/a:1", "git.example.com/acme/b:1"}) {
+			t.Errorf("enqueued %q", got)
+		}
+		b, err := w.Store.GetDesired(t.Context(), "git.example.com/acme/b")
+		if err != nil || !slices.Equal(b.Record.GetBranches(), []string{"release/*"}) {
+			t.Errorf("%v, %v", b.Record, err)
+		}
+		after(time.Hour)
+		if got := w.take(); len(got) > 0 {
+			t.Errorf("nothing has changed, and %q were enqueued", got)
+		}
+		w.set(func() { w.listed["x"] = w.listed["x"][:1] })
+		after(23 * time.Hour)
+		w.want("within the grace time", "acme/a", "acme/b")
+		if r := w.report("x"); r.GetRepos() != 1 || r.GetLeaving() != 1 {
+			t.Errorf("%v", r)
+		}
+		w.set(func() { w.listed["x"] = []forge.Repo{repo(1, "acme/a"), repo(2, "acme/b")} })
+		after(24 * time.Hour)
+		w.want("it came back", "acme/a", "acme/b")
+		w.set(func() { w.listed["x"] = nil })
+		after(25 * time.Hour)
+		w.want("after the grace time")
+	})
+}
+
+// TestFiveThousandRepos come once.
+func TestFiveThousandRepos(t *testing.T) {
+	inWorld(t, func(w *world) {
+		for i := range 5000 {
+			w.listed["x"] = append(w.listed["x"], repo(i+1, fmt.Sprintf("acme/r%d", i)))
+		}
+		w.apply(spec("x"))
+		after(time.Hour)
+		if jobs := w.take(); len(jobs) != 5000 || len(w.names()) != 5000 || w.report("x").GetRepos() != 5000 {
+			t.Errorf("%d jobs, %d desired, %v", len(jobs), len(w.names()), w.report("x"))
+		}
+	})
+}
+
+// TestLooksReadEachRecordOnce: a look at 2,000 repos is few questions to etcd.
+func TestLooksReadEachRecordOnce(t *testing.T) {
+	inWorld(t, func(w *world) {
+		for i := range 2000 {
+			w.listed["x"] = append(w.listed["x"], repo(i+1, fmt.Sprintf("acme/r%d", i)))
+		}
+		w.apply(spec("x"))
+		looks := len(w.looks["x"])
+		w.set(func() { w.asked = 0 })
+		after(12 * time.Minute)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		// The sources are read every five seconds; a look reads 4 pages of records and 20
+		// times 100 roots, and writes a report.
+		reads := int(12*time.Minute/readEvery) + 1
+		if n, asked := len(w.looks["x"])-looks, w.asked/2; n != 1 || asked > reads+4+20+5 {
+			t.Errorf("%d looks asked etcd %d times beside the sources", n, asked-reads)
+		}
+	})
+}
+
+// TestRenames: the old name goes as soon as the new one can be searched.
+func TestRenames(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.listed["x"] = []forge.Repo{repo(1, "acme/old")}
+		w.apply(spec("x"))
+		w.publish("git.example.com/acme/old", "c1")
+		w.set(func() { w.listed["x"] = []forge.Repo{repo(1, "acme/new")} })
+		after(time.Hour)
+		w.want("before the new one is published", "acme/new", "acme/old")
+		w.publish("git.example.com/acme/new", "c1")
+		after(time.Hour)
+		w.want("afterwards", "acme/new")
+	})
+}
+
+// TestOthersReposStay: what was put by hand, or belongs to another source, is left
+// as it is. What a source leaves another one takes over.
+func TestOthersReposStay(t *testing.T) {
+	inWorld(t, func(w *world) {
+		if _, _, err := w.Store.PutDesired(t.Context(), &catalogv1.Desired{Name: "git.example.com/acme/hand", Url: "https://git.example.com/acme/hand"}); err != nil {
+			t.Fatal(err)
+		}
+		w.listed["x"] = []forge.Repo{repo(1, "acme/hand"), repo(2, "acme/a")}
+		w.apply(spec("x"))
+		w.listed["y"] = []forge.Repo{repo(2, "acme/a")}
+		w.apply(spec("x"), spec("y"))
+		if x, y := w.report("x"), w.report("y"); x.GetForeign() != 1 || x.GetRepos() != 1 || y.GetForeign() != 1 {
+			t.Errorf("%v, %v", x, y)
+		}
+		w.apply(spec("y"))
+		after(time.Hour)
+		w.want("taken over", "acme/a", "acme/hand")
+		if a, err := w.Store.GetDesired(t.Context(), "git.example.com/acme/a"); err != nil || a.Record.GetSource() != "y" {
+			t.Errorf("%v, %v", a.Record, err)
+		}
+		w.apply()
+		after(25 * time.Hour)
+		w.want("no source is left", "acme/hand")
+		for s, err := range w.Store.ListSources(t.Context()) {
+			t.Errorf("there is still %v, %v", s.Record, err)
+		}
+	})
+}
+
+// TestHostsThatFail: a host that is down deletes nothing, is asked less and less
+// often, and is told of; others go on.
+func TestHostsThatFail(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.listed["bad"], w.listed["good"] = []forge.Repo{repo(1, "acme/a")}, []forge.Repo{repo(2, "acme/b")}
+		w.apply(spec("bad"), spec("good"))
+		w.set(func() { w.failing["bad"], w.looks = errors.New("HTTP 500"), map[string][]time.Time{} })
+		after(48 * time.Hour)
+		w.want("long after the grace time", "acme/a", "acme/b")
+		r := w.report("bad")
+		if !strings.Contains(r.GetReason(), "HTTP 500") || r.GetFailures() < 40 || !r.GetNextAt().AsTime().After(time.Now()) || r.GetRepos() != 1 {
+			t.Errorf("%v", r)
+		}
+		if bad, good := len(w.looks["bad"]), len(w.looks["good"]); bad > 70 || good < 200 {
+			t.Errorf("%d looks at the bad one, %d at the good one", bad, good)
+		}
+		if ok, failing := w.states(); ok != 1 || failing != 1 {
+			t.Errorf("told of are %v sources that are well and %v that fail", ok, failing)
+		}
+		w.set(func() { w.failing["bad"] = nil })
+		after(2 * time.Hour)
+		if r := w.report("bad"); r.GetFailures() != 0 || r.GetReason() != "" {
+			t.Errorf("well again: %v", r)
+		}
+		w.apply()
+		after(25 * time.Hour)
+		if ok, failing := w.states(); ok != 0 || failing != 0 {
+			t.Errorf("all are gone, and told of are %v and %v", ok, failing)
+		}
+	})
+}
+
+// TestLimitsAreKept: a host that wants to be left alone is, also by the next leader;
+// a source that is changed is looked at at once.
+func TestLimitsAreKept(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.set(func() { w.failing["x"] = &forge.Trouble{Reason: "limited", RetryAfter: 50 * time.Minute} })
+		w.apply(spec("x"))
+		s, err := w.Store.GetSource(t.Context(), "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := &look{Discoverer: w.Discoverer, spec: s.Record.GetSpec(), source: s}
+		if wait := next.first(t.Context()); wait < 45*time.Minute {
+			t.Errorf("the next leader waits %v", wait)
+		}
+		after(45 * time.Minute)
+		if n := len(w.looks["x"]); n != 1 {
+			t.Errorf("%d looks, want 1", n)
+		}
+		changed := spec("x")
+		changed.Forks = true
+		w.apply(changed)
+		if n := len(w.looks["x"]); n != 2 {
+			t.Errorf("%d looks after a change, want 2", n)
+		}
+	})
+}
+
+// TestOnlyWhatMovedIsEnqueued by polling, and nothing twice.
+func TestOnlyWhatMovedIsEnqueued(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.listed["x"] = []forge.Repo{repo(1, "acme/a"), repo(2, "acme/b")}
+		w.heads = map[string]string{"https://git.example.com/acme/a.git": "c1", "https://git.example.com/acme/b.git": "c1"}
+		w.apply(spec("x"))
+		w.publish("git.example.com/acme/a", "c1")
+		w.publish("git.example.com/acme/b", "c1")
+		w.take()
+		after(time.Hour)
+		if got := w.take(); len(got) > 0 || len(w.polled) < 8 {
+			t.Errorf("nothing moved, and %q were enqueued after %d questions", got, len(w.polled))
+		}
+		w.set(func() { w.heads["https://git.example.com/acme/b.git"] = "c2" })
+		after(time.Hour)
+		if got := w.take(); !slices.Equal(got, []string{"git.example.com/acme/b:2"}) {
+			t.Errorf("b moved, and %q were enqueued", got)
+		}
+		b, err := w.Store.RepoStatus(t.Context(), "git.example.com/acme/b")
+		if f := b.GetFreshness(); err != nil || f.GetSeenCommit() != "c2" || f.GetIndexedCommit() != "c1" || f.GetSeenBy() != ingestv1.SeenBy_SEEN_BY_POLL || f.GetBehindSince() == nil {
+			t.Errorf("b moved, and the status tells %v, %v", f, err)
+		}
+	})
+}
+
+// TestDeadHostIsNotPolled to its last repository.
+func TestDeadHostIsNotPolled(t *testing.T) {
+	inWorld(t, func(w *world) {
+		for i := range 100 {
+			w.listed["x"] = append(w.listed["x"], repo(i+1, fmt.Sprintf("acme/r%02d", i)))
+		}
+		w.apply(spec("x"))
+		for _, name := range w.names() {
+			w.publish(name, "c1")
+		}
+		after(12 * time.Minute)
+		if n := len(w.polled); n < maxUnreachable || n > 4*maxUnreachable {
+			t.Errorf("%d repositories were asked", n)
+		}
+		if r := w.report("x"); !strings.Contains(r.GetReason(), "git cannot reach the host") {
+			t.Errorf("%v", r)
+		}
+	})
+}
+
+// TestRefusedURLs: the host cannot make the policy do what it forbids.
+func TestRefusedURLs(t *testing.T) {
+	inWorld(t, func(w *world) {
+		for i, url := range []string{"https://169.254.169.254/x", "file:///etc", "ext::sh -c x", "https://u:p@git.example.com/x", ""} {
+			w.listed["x"] = append(w.listed["x"], forge.Repo{ID: fmt.Sprint(i), Path: "acme/x", CloneURL: url})
+		}
+		w.apply(spec("x"))
+		w.want("all are refused")
+		if r := w.report("x"); r.GetRefused() != 5 {
+			t.Errorf("%v", r)
+		}
+	})
+}
+
+// TestLeavingIsNoRequest: nothing is indexed because a repo leaves.
+func TestLeavingIsNoRequest(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.listed["x"] = []forge.Repo{repo(1, "acme/a")}
+		w.apply(spec("x"))
+		w.set(func() { w.listed["x"] = nil })
+		after(time.Hour)
+		a, err := w.Store.GetDesired(t.Context(), "git.example.com/acme/a")
+		if err != nil || a.Record.GetEpoch() != 1 || a.Record.GetLeftAt().AsTime().After(time.Now()) || a.Record.GetLeftAt() == (*timestamppb.Timestamp)(nil) {
+			t.Errorf("%v, %v", a.Record, err)
+		}
+	})
+}
+
+// TestFileOfSources: what stands in the file are the sources, whatever was applied
+// otherwise; one that is wrong, or gone, changes nothing and is told of.
+func TestFileOfSources(t *testing.T) {
+	inWorldOf(t, filepath.Join(t.TempDir(), "sources.yaml"), func(w *world) {
+		refused := func() float64 {
+			m := &dto.Metric{}
+			if err := w.Metrics.refused.Write(m); err != nil {
+				t.Fatal(err)
+			}
+			return m.GetGauge().GetValue()
+		}
+		step := func(what, text string, wrong float64, want ...string) {
+			t.Helper()
+			if err := os.WriteFile(w.File, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			after(3 * readEvery)
+			got := []string{}
+			for s, err := range w.Store.ListSources(t.Context()) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !s.Record.GetRemoved() {
+					got = append(got, s.Record.GetSpec().GetName()+"/"+s.Record.GetSpec().GetOwner())
+				}
+			}
+			if !slices.Equal(got, want) || refused() != wrong {
+				t.Errorf("%s: %v, refused %v; want %v, %v", what, got, refused(), want, wrong)
+			}
+		}
+		const a, b = "sources:\n- {name: a, kind: github, owner: x}\n", "- {name: b, kind: gitea, url: 'https://git.example.com', owner: y, grace: 1h}\n"
+		w.listed["a"], w.listed["b"] = []forge.Repo{repo(1, "x/r")}, []forge.Repo{repo(2, "y/r")}
+		step("at first", a+b, 0, "a/x", "b/y")
+		w.want("of both", "x/r", "y/r")
+		w.apply(spec("c")) // by hand
+		step("something else was applied", a+b, 0, "a/x", "b/y")
+		step("no YAML", "sources: [", 1, "a/x", "b/y")
+		step("a host that is not allowed", a+"- {name: b, kind: gitea, url: 'http://git.example.com', owner: y}\n", 1, "a/x", "b/y")
+		if err := os.Remove(w.File); err != nil {
+			t.Fatal(err)
+		}
+		after(3 * readEvery)
+		if refused() != 1 || len(w.names()) != 2 {
+			t.Errorf("the file is gone: refused %v, %v", refused(), w.names())
+		}
+		step("a change and a removal", strings.Replace(a, "x", "z", 1), 0, "a/z")
+		after(80 * time.Minute)
+		w.want("after the grace time", "x/r")
+	})
+}

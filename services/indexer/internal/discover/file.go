@@ -1,0 +1,56 @@
+package discover
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/trawl-search/trawl/internal/sources"
+)
+
+// applyFile makes the sources of the file all that there are, if there is a file. What
+// is as it was is not written, so that it may be called at any time; what cannot be
+// read or breaks a rule changes nothing.
+func (d *Discoverer) applyFile(ctx context.Context) {
+	if d.File == "" {
+		return
+	}
+	err := d.tryFile(ctx)
+	if ctx.Err() != nil {
+		return
+	}
+	d.Metrics.tookFile(err)
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	if text != "" && text != d.refused { // once, not every five seconds
+		d.Log.WarnContext(ctx, "the file of sources is not applied: the sources stay as they are", "file", d.File, "error", err)
+	}
+	d.refused = text
+}
+
+func (d *Discoverer) tryFile(ctx context.Context) error {
+	f, err := os.Open(d.File)
+	if err != nil {
+		return fmt.Errorf("reading the sources: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, sources.MaxFileBytes+1))
+	if err != nil {
+		return fmt.Errorf("reading the sources: %w", err)
+	}
+	list, err := sources.Parse(text)
+	if err != nil {
+		return err
+	}
+	if err := sources.Allowed(list, d.Policy); err != nil {
+		return err
+	}
+	done, err := d.Store.ApplySources(ctx, list)
+	if n := len(done.Added) + len(done.Changed) + len(done.Removed); n > 0 {
+		d.Log.InfoContext(ctx, "sources of the file applied", "added", done.Added, "changed", done.Changed, "removed", done.Removed)
+	}
+	return err
+}

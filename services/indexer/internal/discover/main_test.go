@@ -1,0 +1,218 @@
+package discover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"go.uber.org/goleak"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/catalog/etcdtest"
+	"github.com/trawl-search/trawl/internal/forge"
+	"github.com/trawl-search/trawl/internal/queue"
+	"github.com/trawl-search/trawl/internal/source"
+	"github.com/trawl-search/trawl/internal/source/origin"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// world is a discoverer, and all that it talks to, in a bubble of time.
+type world struct {
+	*Discoverer
+
+	t *testing.T
+
+	mu sync.Mutex
+	// listed are the repos of each source, failing why it cannot be asked.
+	listed  map[string][]forge.Repo
+	failing map[string]error
+	looks   map[string][]time.Time
+	// heads are the commits of repositories by URL; missing ones cannot be reached.
+	heads  map[string]string
+	polled []string
+	// asked is how often etcd was: once before and once after each operation.
+	asked int
+	jobs  []queue.Job
+}
+
+// inWorld runs a test with a discoverer that leads.
+func inWorld(t *testing.T, test func(w *world)) { inWorldOf(t, "", test) }
+
+// inWorldOf runs a test with a discoverer that leads, and keeps to the sources of a
+// file, unless it has no name.
+func inWorldOf(t *testing.T, file string, test func(w *world)) {
+	synctest.Test(t, func(t *testing.T) {
+		metrics, err := NewMetrics(prometheus.NewRegistry())
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &world{t: t, listed: map[string][]forge.Repo{}, failing: map[string]error{}, looks: map[string][]time.Time{}, heads: map[string]string{}}
+		w.Discoverer = &Discoverer{
+			Config: Config{PerHost: 4, PerSecond: 1000, Apart: 10 * time.Second},
+			Store:  catalog.New(etcdtest.New().Client(w.ask), ""), Queue: w, Remote: w, Metrics: metrics, Log: slog.New(slog.DiscardHandler),
+			Policy: origin.Policy{Schemes: []string{"https"}}, Open: func() (Host, error) { return w, nil },
+			File: file,
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { w.Run(ctx) })
+		test(w)
+		cancel()
+		running.Wait()
+	})
+}
+
+// ask counts what is asked of etcd.
+func (w *world) ask(ctx context.Context) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.asked++
+	return ctx.Err()
+}
+
+// List implements Host.
+func (w *world) List(_ context.Context, s *ingestv1.Source) ([]forge.Repo, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.looks[s.GetName()] = append(w.looks[s.GetName()], time.Now())
+	return slices.Clone(w.listed[s.GetName()]), w.failing[s.GetName()]
+}
+
+// Close implements Host.
+func (w *world) Close() {}
+
+// Publish implements Queue.
+func (w *world) Publish(_ context.Context, job queue.Job) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.jobs = append(w.jobs, job)
+	return nil
+}
+
+// Branches implements Remote.
+func (w *world) Branches(_ context.Context, url string, _ []string) ([]docstore.Branch, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.polled = append(w.polled, url)
+	if w.heads[url] == "" {
+		return nil, &source.Failure{Kind: source.Unreachable, Reason: "the host cannot be reached"}
+	}
+	return []docstore.Branch{{Name: "main", Commit: w.heads[url]}}, nil
+}
+
+func spec(name string) *ingestv1.Source {
+	return &ingestv1.Source{
+		Name: name, Kind: "github", Owner: "acme", Every: durationpb.New(10 * time.Minute), Grace: durationpb.New(24 * time.Hour),
+	}
+}
+
+func repo(id int, path string) forge.Repo {
+	return forge.Repo{ID: fmt.Sprint(id), Path: path, CloneURL: "https://git.example.com/" + path + ".git"}
+}
+
+// set changes what the hosts say.
+func (w *world) set(change func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	change()
+}
+
+// apply makes these the sources, and waits for the first look at them.
+func (w *world) apply(specs ...*ingestv1.Source) {
+	w.t.Helper()
+	if _, err := w.Store.ApplySources(w.t.Context(), specs); err != nil {
+		w.t.Fatal(err)
+	}
+	after(2 * readEvery)
+}
+
+// after lets time pass, and waits for what it brings.
+func after(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// names are the desired repos.
+func (w *world) names() []string {
+	w.t.Helper()
+	names := []string{}
+	for d, err := range w.Store.ListDesired(w.t.Context()) {
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		names = append(names, d.Record.GetName())
+	}
+	return names
+}
+
+func (w *world) want(what string, names ...string) {
+	w.t.Helper()
+	for i := range names {
+		names[i] = "git.example.com/" + names[i]
+	}
+	if got := w.names(); !slices.Equal(got, names) {
+		w.t.Errorf("%s: desired are %q, want %q", what, got, names)
+	}
+}
+
+func (w *world) report(name string) *ingestv1.SourceReport {
+	w.t.Helper()
+	report, err := w.Store.GetSourceReport(w.t.Context(), name)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return report
+}
+
+// publish makes a repo published at a commit, as a job does.
+func (w *world) publish(name, commit string) {
+	w.t.Helper()
+	lease, err := w.Store.AcquireLease(w.t.Context(), name, time.Minute)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	_, err = w.Store.Publish(w.t.Context(), lease, lease.Root(), &catalogv1.Root{
+		Repo: name, Generation: lease.NextGeneration(), Epoch: lease.Desired().GetEpoch(), Branches: []*catalogv1.Branch{{Name: "main", Commit: commit}},
+	})
+	if err := errors.Join(err, lease.Release(w.t.Context())); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// take returns the jobs since the last call, as repo:epoch.
+func (w *world) take() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	taken := []string{}
+	for _, j := range w.jobs {
+		taken = append(taken, fmt.Sprintf("%s:%d", j.Repo, j.Epoch))
+	}
+	w.jobs = nil
+	return taken
+}
+
+// states are the sources that are told of as well, and as failing.
+func (w *world) states() (ok, failing float64) {
+	w.t.Helper()
+	of := func(state string) float64 {
+		m := &dto.Metric{}
+		if err := w.Metrics.sources.WithLabelValues(state).Write(m); err != nil {
+			w.t.Fatal(err)
+		}
+		return m.GetGauge().GetValue()
+	}
+	return of("ok"), of("failing")
+}

@@ -1,0 +1,87 @@
+package discover
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Metrics tell what looking at sources has come to; of the indexer that leads.
+type Metrics struct {
+	sources       *prometheus.GaugeVec
+	looks         *prometheus.CounterVec
+	refused       prometheus.Gauge
+	polled, moved prometheus.Counter
+	deleted       prometheus.Counter
+
+	mu sync.Mutex
+	// failing says of each source that was looked at whether that failed.
+	failing map[string]bool
+}
+
+// NewMetrics registers the metrics of sources.
+func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
+	m := &Metrics{
+		failing: map[string]bool{},
+		sources: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "trawl_sources", Help: "Sources by how the newest look at them went, ok or failing; told by the indexer that leads."}, []string{"state"}),
+		looks: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "trawl_sources_looks_total", Help: "Looks at a source, by outcome: ok or failed."}, []string{"outcome"}),
+		refused: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "trawl_sources_file_refused", Help: "1 while the file of sources cannot be read or applied; told by the indexer that leads."}),
+		polled: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "trawl_sources_polls_total", Help: "Repositories of sources that were asked where their branches are."}),
+		moved: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "trawl_sources_moved_total", Help: "Repositories of sources that were asked, had moved, and were enqueued."}),
+		deleted: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "trawl_sources_deleted_total", Help: "Repos that were deleted because they had left their source."}),
+	}
+	for _, c := range []prometheus.Collector{m.sources, m.looks, m.refused, m.polled, m.moved, m.deleted} {
+		if err := r.Register(c); err != nil {
+			return nil, fmt.Errorf("registering the metrics of sources: %w", err)
+		}
+	}
+	m.looks.WithLabelValues("ok")
+	m.looks.WithLabelValues("failed")
+	m.tell()
+	return m, nil
+}
+
+func (m *Metrics) looked(source string, err error) {
+	m.mu.Lock()
+	m.failing[source] = err != nil
+	m.tell()
+	m.mu.Unlock()
+	outcome := "ok"
+	if err != nil {
+		outcome = "failed"
+	}
+	m.looks.WithLabelValues(outcome).Inc()
+}
+
+// forget leaves a source out that is not followed any more.
+func (m *Metrics) forget(source string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.failing, source)
+	m.tell()
+}
+
+// tell counts the sources; the caller has the lock, or is the only one.
+func (m *Metrics) tell() {
+	count := map[bool]float64{}
+	for _, failing := range m.failing {
+		count[failing]++
+	}
+	m.sources.WithLabelValues("ok").Set(count[false])
+	m.sources.WithLabelValues("failing").Set(count[true])
+}
+
+func (m *Metrics) tookFile(err error) {
+	if err == nil {
+		m.refused.Set(0)
+		return
+	}
+	m.refused.Set(1)
+}

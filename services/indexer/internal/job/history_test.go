@@ -1,0 +1,300 @@
+package job
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/trawl-search/trawl/index/build"
+	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/index/indextest"
+	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/internal/source"
+	"github.com/trawl-search/trawl/internal/source/sourcetest"
+	"github.com/trawl-search/trawl/services/indexer/internal/compact"
+	"github.com/trawl-search/trawl/services/indexer/internal/shards"
+)
+
+// TestHistories pushes random histories and holds what is published after each
+// push, in deltas or in full, and after compactions in between, against a fresh
+// build of the same commits.
+func TestHistories(t *testing.T) {
+	seeds := 3
+	if n, err := strconv.Atoi(os.Getenv("TRAWL_TEST_HISTORIES")); err == nil {
+		seeds = n
+	}
+	deltas, compactions := 0, 0
+	for seed := range uint64(seeds) {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			d, c := runHistory(t, seed)
+			deltas, compactions = deltas+d, compactions+c
+		})
+	}
+	if deltas < seeds*2 || compactions < seeds {
+		t.Errorf("only %d deltas and %d compactions in %d histories", deltas, compactions, seeds)
+	}
+}
+
+// history is a repository that is pushed to.
+type history struct {
+	repo     *sourcetest.Repo
+	rnd      *rand.Rand
+	branches []string
+	trees    map[string]map[string][3]string // by branch and path: mode, object, path
+}
+
+func runHistory(t *testing.T, seed uint64) (deltas, compactions int) {
+	r := sourcetest.New(t)
+	if seed%4 == 2 {
+		r = sourcetest.NewSHA256(t)
+	}
+	e := newEnv(t, filepath.Dir(r.Dir), nil)
+	e.Build.MaxSourceBytes = 3000
+	e.Limits.MaxDepth = 6
+	h := &history{repo: r, rnd: rand.New(rand.NewPCG(seed, 9)), branches: []string{"main", "dev", "old"}[:1+seed%3], trees: map[string]map[string][3]string{}}
+	h.begin()
+	for step := range 8 {
+		if step > 0 {
+			h.push()
+		}
+		if h.rnd.IntN(5) == 0 { // another indexer has the job
+			dir, release := e.Mirrors.Use(repoName, r.Dir)
+			release()
+			if err := os.RemoveAll(dir); err != nil {
+				t.Fatal(err)
+			}
+		}
+		root := e.done(e.want(r.Dir, h.branches...))
+		if strings.HasPrefix(root.GetBuilt(), "delta") {
+			deltas++
+		}
+		src, err := source.OpenRepository(t.Context(), r.Dir, h.branches, e.Limits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := corpusOf(t, src)
+		fresh := shards.Builder{Bucket: e.bucket, Fence: 1, TempDir: t.TempDir(), Options: build.Options{}}
+		built, err := fresh.Build(t.Context(), docstore.Repo{Name: repoName, URL: r.Dir, Branches: src.Branches()}, src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		what := fmt.Sprintf("seed %d, step %d (%s)", seed, step, root.GetBuilt())
+		want := e.serve(built.Shards)
+		compareServed(t, what, e.serve(root.GetShards()), want, c, seed*100+uint64(step))
+		if h.rnd.IntN(2) == 0 && e.compact() {
+			compactions++
+			compareServed(t, what+", compacted", e.serve(e.root().GetShards()), want, c, seed*100+uint64(step)+50)
+		}
+	}
+	return deltas, compactions
+}
+
+// compact merges shards of the repo as soon as there are two to merge, and says
+// whether it did.
+func (e *env) compact() (did bool) {
+	e.t.Helper()
+	before := e.root()
+	var cfg compact.Config
+	cfg.SetDefaults()
+	cfg.Deltas, cfg.Settle = 1, 0
+	metrics, err := compact.NewMetrics(prometheus.NewRegistry())
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	s := compact.Scheduler{Config: cfg, Store: e.Store, Metrics: metrics, Log: e.Log}
+	w := compact.Worker{
+		Config: cfg, Store: e.Store, Bucket: e.bucket, TempDir: e.t.TempDir(), LeaseTTL: e.LeaseTTL,
+		Waiting: func(context.Context) bool { return false }, Version: "test", Metrics: metrics, Log: e.Log,
+	}
+	if err := s.Pass(e.t.Context(), time.Now()); err != nil {
+		e.t.Fatal(err)
+	}
+	if did, err = w.Next(e.t.Context()); err != nil {
+		e.t.Fatal(err)
+	}
+	after := e.root()
+	if did != (after.GetGeneration() == before.GetGeneration()+1) || did && len(after.GetShards()) > len(before.GetShards()) {
+		e.t.Fatalf("compacted: %v; generation %d with %d shards, before %d with %d", did,
+			after.GetGeneration(), len(after.GetShards()), before.GetGeneration(), len(before.GetShards()))
+	}
+	return did
+}
+
+// begin commits some folders of files on each branch, most of them the same.
+func (h *history) begin() {
+	base := map[string][3]string{}
+	for i := range 48 {
+		path := fmt.Sprintf("%s/f%02d.%s", []string{"src", "src/deep", "doc"}[i%3], i, []string{"go", "md", "h"}[i%3])
+		base[path] = [3]string{"100644", h.repo.Blob(h.text(i)), path}
+	}
+	for _, b := range h.branches {
+		h.trees[b] = maps.Clone(base)
+		h.edit(h.trees[b], 2)
+		h.commit(b)
+	}
+}
+
+// words make the contents: few, so that queries find several files.
+var words = strings.Fields("needle Needle haystack func main return package ſtraße Kelvin 日本語 foo_bar fooBar x1 λ import type")
+
+func (h *history) text(i int) string {
+	var s strings.Builder
+	for range 3 + h.rnd.IntN(25) {
+		s.WriteString(words[h.rnd.IntN(len(words))] + []string{" ", "\n", "\r\n", "("}[h.rnd.IntN(4)])
+	}
+	return s.String() + strconv.Itoa(i%7)
+}
+
+// oddities are contents and paths that are not only text.
+var (
+	oddContents = []string{"", "\x00binary", "needle", "a", "not \xff utf-8 needle"}
+	oddNames    = []string{"README", "readme", "new\nline.go", "bad\xff.h", "src", "x/needle.go", "x", "d/d/d/d/d/d/d/deep.go", "tests/a.go"}
+)
+
+// edit changes some paths of a tree.
+func (h *history) edit(tree map[string][3]string, n int) {
+	for range n {
+		paths := []string{}
+		for p := range tree {
+			paths = append(paths, p)
+		}
+		slices.Sort(paths)
+		path := oddNames[h.rnd.IntN(len(oddNames))]
+		if len(paths) > 0 && h.rnd.IntN(3) > 0 {
+			path = paths[h.rnd.IntN(len(paths))]
+		}
+		old, had := tree[path]
+		delete(tree, path)
+		switch kind := h.rnd.IntN(8); {
+		case kind == 0: // gone
+		case kind == 1 && had: // renamed, maybe in case only
+			to := []string{strings.ToUpper(path), path + ".orig", "moved/" + filepath.Base(path)}[h.rnd.IntN(3)]
+			h.put(tree, [3]string{old[0], old[1], to})
+		case kind == 2 && had: // another mode
+			h.put(tree, [3]string{[]string{"100755", "100644", "120000"}[h.rnd.IntN(3)], old[1], path})
+		case kind == 3:
+			h.put(tree, [3]string{"100644", h.repo.Blob(oddContents[h.rnd.IntN(len(oddContents))]), path})
+		case kind == 4:
+			h.put(tree, [3]string{"160000", h.repo.Blob(strconv.Itoa(h.rnd.IntN(9))), path})
+		case kind == 5 && len(paths) > 0: // a content that is there already
+			h.put(tree, [3]string{"100644", tree[paths[0]][1], path})
+		default:
+			h.put(tree, [3]string{"100644", h.repo.Blob(h.text(h.rnd.IntN(100))), path})
+		}
+	}
+}
+
+// put adds an entry where no file is a folder of another.
+func (h *history) put(tree map[string][3]string, e [3]string) {
+	if e[1] == "" {
+		return
+	}
+	for p := range tree {
+		if strings.HasPrefix(p, e[2]+"/") || strings.HasPrefix(e[2], p+"/") {
+			delete(tree, p)
+		}
+	}
+	tree[e[2]] = e
+}
+
+func (h *history) commit(branch string) {
+	var entries [][3]string
+	for _, e := range h.trees[branch] {
+		entries = append(entries, e)
+	}
+	slices.SortFunc(entries, func(a, b [3]string) int { return strings.Compare(a[2], b[2]) })
+	h.repo.Commit(branch, entries...)
+}
+
+// push moves some branches: a few edits, a merge, a rewrite, or nothing left. No
+// commit has a parent, so that every push rewrites history.
+func (h *history) push() {
+	for i, b := range h.branches {
+		if len(h.trees[b]) < 20 { // it was emptied
+			h.edit(h.trees[b], 60)
+		}
+		switch h.rnd.IntN(10) {
+		case 0: // stays
+			if i > 0 {
+				continue
+			}
+		case 1: // merged: as another branch
+			other := h.branches[h.rnd.IntN(len(h.branches))]
+			h.trees[b] = maps.Clone(h.trees[other])
+		case 2:
+			if h.rnd.IntN(3) == 0 {
+				clear(h.trees[b])
+			}
+		case 3:
+			h.edit(h.trees[b], 30)
+		}
+		h.edit(h.trees[b], h.rnd.IntN(5))
+		h.commit(b)
+	}
+}
+
+// corpusOf reads what queries are made from.
+func corpusOf(t *testing.T, src source.Source) *indextest.Corpus {
+	t.Helper()
+	repo := indextest.Repo{Name: repoName}
+	for _, b := range src.Branches() {
+		repo.Branches = append(repo.Branches, b.Name)
+	}
+	for doc, err := range src.Documents(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := indextest.Document{Path: string(doc.Path), Content: slices.Clone(doc.Content), Language: doc.Language, Skipped: doc.Skip != docstore.NotSkipped}
+		for _, b := range doc.Branches {
+			d.Branches = append(d.Branches, repo.Branches[b])
+		}
+		repo.Documents = append(repo.Documents, d)
+	}
+	return &indextest.Corpus{Name: "history", Repos: []indextest.Repo{repo}}
+}
+
+// compareServed asks both for everything that can be asked.
+func compareServed(t *testing.T, what string, got, want served, c *indextest.Corpus, seed uint64) {
+	t.Helper()
+	rnd := rand.New(rand.NewPCG(seed, 2))
+	compareList(t, what, got, want)
+	compareContents(t, what, got, c)
+	if len(c.Repos[0].Documents) == 0 {
+		return
+	}
+	for _, q := range indextest.Queries(c, seed, 24) {
+		tree, err := query.Parse(q.Text, query.ParseOptions{})
+		if err == nil {
+			tree, err = indextest.Resolve(c, tree)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		ready, err := shard.Prepare(tree)
+		if err != nil {
+			continue // symbols
+		}
+		opts := shard.Options{MaxFiles: 1 + rnd.IntN(40), MaxMatchesPerFile: 4, ContextLines: 1}
+		gotFiles, gotStats := got.search(ready, opts)
+		wantFiles, wantStats := want.search(ready, opts)
+		if gotFiles != wantFiles || gotStats.FilesMatched != wantStats.FilesMatched || gotStats.Matches != wantStats.Matches {
+			t.Fatalf("%s: %s finds %d files, %d ranges\n%s\nwant %d, %d\n%s", what, q.Text, gotStats.FilesMatched, gotStats.Matches, gotFiles,
+				wantStats.FilesMatched, wantStats.Matches, wantFiles)
+		}
+		opts.Mode = shard.TopK
+		if best, _ := got.search(ready, opts); best != wantFiles {
+			t.Fatalf("%s: the best %d of %s\n%s\nwant\n%s", what, opts.MaxFiles, q.Text, best, wantFiles)
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package job
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestOddPushes: what is searched is what the repository has after each push that
+// rewrites, renames or removes, and after its copy was damaged.
+func TestOddPushes(t *testing.T) {
+	r, e := newRepo(t, nil)
+	want := func(what string, branches []string, docs ...string) {
+		t.Helper()
+		root := e.done(e.want(r.Dir, branches...))
+		if got := e.found(root, "needle"); !slices.Equal(got, docs) {
+			t.Errorf("%s (%s): found %v, want %v", what, root.GetBuilt(), got, docs)
+		}
+	}
+	r.Files("main", "a", "needle 1", "b", "needle 2", "Dir/c", "needle 3")
+	want("at first", nil, "Dir/c@main", "a@main", "b@main")
+	r.Files("main", "a", "needle 1", "B", "needle 2", "dir/c", "needle 3")
+	want("names differ in case only", nil, "B@main", "a@main", "dir/c@main")
+	r.Files("main", "x", "needle of another history")
+	want("a forced push", nil, "x@main")
+	r.Git("reflog", "expire", "--expire=now", "--all")
+	r.Git("gc", "-q", "--prune=now")
+	r.Files("main", "x", "needle of another history", "y", "needle")
+	want("the old history is gone at the host", nil, "x@main", "y@main")
+	r.Git("branch", "-q", "-m", "main", "trunk")
+	want("the default branch has another name", nil, "x@trunk", "y@trunk")
+	r.Files("next", "n", "needle")
+	r.Git("symbolic-ref", "HEAD", "refs/heads/next")
+	want("another default branch", nil, "n@next")
+	want("patterns", []string{"*"}, "n@next", "x@trunk", "y@trunk")
+	r.Git("branch", "-q", "-D", "trunk")
+	want("a branch is deleted", []string{"*"}, "n@next")
+	r.Commit("next")
+	want("emptied", nil)
+	// The small form of a commit that touches 100,000 files.
+	var files [][3]string
+	var docs []string
+	blobs := []string{r.Blob("needle 1"), r.Blob("needle 2")}
+	for i := range 900 {
+		path := fmt.Sprintf("f%03d", i)
+		files, docs = append(files, [3]string{"100644", blobs[i%2], path}), append(docs, path+"@next")
+	}
+	r.Commit("next", files...)
+	want("one commit touches all files", nil, docs...)
+}
+
+// TestDamagedCopyIsFetchedAnew: a damaged object of the local copy costs a try, never
+// a wrong answer.
+func TestDamagedCopyIsFetchedAnew(t *testing.T) {
+	r, e := newRepo(t, nil)
+	r.Files("main", "a", "needle 1")
+	e.done(e.want(r.Dir))
+	dir, release := e.Mirrors.Use(repoName, r.Dir)
+	release()
+	damaged := 0
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".pack") && len(filepath.Base(filepath.Dir(path))) != 2 {
+			return err
+		}
+		damaged++
+		return os.WriteFile(path, []byte("no object"), 0o600)
+	})
+	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err != nil || damaged == 0 {
+		t.Fatalf("%d files damaged, %v", damaged, err)
+	}
+	r.Files("main", "a", "needle 2", "b", "needle 3")
+	d := e.want(r.Dir)
+	for d.NumDelivered = 1; ; d.NumDelivered++ {
+		if err = e.Handle(t.Context(), d); err == nil || d.NumDelivered == e.Attempts {
+			break
+		}
+		t.Logf("try %d: %v", d.NumDelivered, err)
+	}
+	if got := e.found(e.root(), "needle"); err != nil || !slices.Equal(got, []string{"a@main", "b@main"}) {
+		t.Errorf("found %v, %v", got, err)
+	}
+}

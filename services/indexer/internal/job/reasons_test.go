@@ -1,0 +1,143 @@
+package job
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/trawl-search/trawl/internal/source/sourcetest"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
+)
+
+// tenFiles are files of which the first has the content given.
+func tenFiles(first string) []string {
+	files := []string{"f0", first}
+	for i := range 9 {
+		files = append(files, fmt.Sprintf("f%d", i+1), fmt.Sprintf("needle %d", i+1))
+	}
+	return files
+}
+
+// republish changes the root as an earlier version, or many pushes, would have left it.
+func (e *env) republish(change func(root *catalogv1.Root)) {
+	e.t.Helper()
+	lease, err := e.Store.AcquireLease(e.t.Context(), repoName, 10*time.Second)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	next := proto.CloneOf(lease.Root().Record)
+	next.Generation = lease.NextGeneration()
+	change(next)
+	if _, err := e.Store.Publish(e.t.Context(), lease, lease.Root(), next); err != nil {
+		e.t.Fatal(err)
+	}
+	if err := lease.Release(e.t.Context()); err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+// dropMirror is what another indexer, or one whose cache is full, begins with.
+func (e *env) dropMirror(url string) {
+	e.t.Helper()
+	dir, release := e.Mirrors.Use(repoName, url)
+	release()
+	if err := os.RemoveAll(dir); err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+// TestReasons: each push after something has happened is indexed as it should be,
+// says why, and is answered from.
+func TestReasons(t *testing.T) {
+	for _, c := range []struct {
+		want   string
+		happen func(r *sourcetest.Repo, e *env)
+	}{
+		{"delta: documents changed", func(*sourcetest.Repo, *env) {}},
+		{"delta: documents changed", func(r *sourcetest.Repo, e *env) { e.dropMirror(r.Dir) }},
+		{"full: the indexed commit is gone", func(r *sourcetest.Repo, e *env) {
+			e.dropMirror(r.Dir)
+			old := r.Git("rev-parse", "main")
+			r.Files("main", tenFiles("needle next")...)
+			if err := os.Remove(filepath.Join(r.Dir, ".git", "objects", old[:2], old[2:])); err != nil {
+				e.t.Fatal(err)
+			}
+		}},
+		{"full: many deltas", func(_ *sourcetest.Repo, e *env) {
+			e.republish(func(root *catalogv1.Root) {
+				for range maxDeltas {
+					ref := proto.CloneOf(root.Shards[0])
+					ref.Delta = true
+					root.Shards = append(root.Shards, ref)
+				}
+			})
+		}},
+		{"full: indexed by an earlier version", func(_ *sourcetest.Repo, e *env) {
+			e.republish(func(root *catalogv1.Root) { root.Shards[0].LiveDocuments = 0 })
+		}},
+		{"full: the shards so far cannot be read", func(_ *sourcetest.Repo, e *env) {
+			e.republish(func(root *catalogv1.Root) { root.Shards[0].Hidden = []byte{0x80} })
+		}},
+		{"full: branches came, went or were renamed", func(_ *sourcetest.Repo, e *env) {
+			e.republish(func(root *catalogv1.Root) { root.Branches[0].Name = "master" })
+		}},
+		{"full: facts or settings changed", func(_ *sourcetest.Repo, e *env) { e.Limits.MaxDepth = 3 }},
+	} {
+		t.Run(c.want, func(t *testing.T) {
+			r, e := newRepo(t, nil)
+			r.Files("main", tenFiles("needle old")...)
+			e.done(e.want(r.Dir))
+			c.happen(r, e)
+			commit := r.Files("main", tenFiles("needle new")...)
+			root := e.done(e.want(r.Dir))
+			if root.GetBuilt() != c.want || root.GetBranches()[0].GetCommit() != commit {
+				t.Errorf("built %q at %s, want %q", root.GetBuilt(), root.GetBranches()[0].GetCommit(), c.want)
+			}
+			if found := e.found(root, "needle"); len(found) != 10 || !slices.Equal(e.found(root, "new"), []string{"f0@main"}) || len(e.found(root, "old")) > 0 {
+				t.Errorf("found %v", found)
+			}
+			if status, err := e.Store.RepoStatus(t.Context(), repoName); err != nil || status.GetBuilt() != c.want {
+				t.Errorf("the status tells %q, %v", status.GetBuilt(), err)
+			}
+			if strings.HasPrefix(c.want, "delta") != (len(root.GetShards()) == 2) {
+				t.Errorf("%d shards", len(root.GetShards()))
+			}
+		})
+	}
+}
+
+// TestMuchOfARepo: at a quarter of the documents a push is a delta, past it is not;
+// and what empties a delta takes it away.
+func TestMuchOfARepo(t *testing.T) {
+	r, e := newRepo(t, nil)
+	files := tenFiles("1")
+	r.Files("main", files...)
+	e.done(e.want(r.Dir))
+	files[1], files[3] = "2", "2"
+	r.Files("main", files...)
+	if root := e.done(e.want(r.Dir)); root.GetBuilt() != "delta: documents changed" || len(root.GetShards()) != 2 {
+		t.Errorf("two of ten: %s, %v", root.GetBuilt(), root.GetShards())
+	}
+	r.Files("main", files[4:]...)
+	root := e.done(e.want(r.Dir))
+	if len(root.GetShards()) != 1 || root.GetShards()[0].GetLiveDocuments() != 8 || len(e.found(root, "")) != 8 {
+		t.Errorf("without those two: %s, %v", root.GetBuilt(), root.GetShards())
+	}
+	files[5], files[7], files[9] = "3", "3", "3"
+	r.Files("main", files[4:]...)
+	if root := e.done(e.want(r.Dir)); root.GetBuilt() != "full: much changed" || len(root.GetShards()) != 1 {
+		t.Errorf("three of eight: %s, %v", root.GetBuilt(), root.GetShards())
+	}
+	// The newest facts are those of the request.
+	d := &catalogv1.Desired{Name: repoName, Url: r.Dir, Facts: &ingestv1.RepoFacts{Fork: true}}
+	if root := e.done(e.wantWith(d)); len(e.found(root, "fork:yes")) != 8 {
+		t.Errorf("facts: %s", root.GetBuilt())
+	}
+}

@@ -1,0 +1,156 @@
+package job
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/trawl-search/trawl/index/docset"
+	"github.com/trawl-search/trawl/index/indextest"
+	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/internal/searchwire"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// everything matches every document.
+var everything = &query.Const{Value: true}
+
+// served are the open shards of a root, asked as searchers and router do.
+type served struct {
+	t      *testing.T
+	layers []servedShard
+}
+
+type servedShard struct {
+	*shard.Shard
+
+	ref    *catalogv1.ShardRef
+	hidden docset.Set
+}
+
+// serve opens shards until the test ends.
+func (e *env) serve(refs []*catalogv1.ShardRef) served {
+	e.t.Helper()
+	s := served{t: e.t}
+	for i, ref := range refs {
+		r, _, err := e.bucket.Get(e.t.Context(), ref.GetKey())
+		if err != nil {
+			e.t.Fatal(err)
+		}
+		data, err := io.ReadAll(r)
+		r.Close()
+		name := filepath.Join(e.t.TempDir(), fmt.Sprint(i))
+		if err = errors.Join(err, os.WriteFile(name, data, 0o644)); err != nil {
+			e.t.Fatal(err)
+		}
+		opened, err := shard.Open(name)
+		if err != nil {
+			e.t.Fatal(err)
+		}
+		e.t.Cleanup(func() { opened.Close() })
+		hidden, err := docset.Parse(ref.GetHidden())
+		if err != nil {
+			e.t.Fatal(err)
+		}
+		s.layers = append(s.layers, servedShard{opened, ref, hidden})
+	}
+	return s
+}
+
+// search finds the best files of all shards, in words.
+func (s served) search(q *shard.Query, opts shard.Options) (files string, stats shard.Stats) {
+	s.t.Helper()
+	var lists [][]shard.FileMatch
+	for _, l := range s.layers {
+		opts.Hidden = map[string]docset.Set{repoName: l.hidden}
+		r, err := l.Search(s.t.Context(), q, opts)
+		if err != nil || r.Incomplete != nil {
+			s.t.Fatal(err, r.Incomplete)
+		}
+		lists = append(lists, r.Files)
+		stats.Add(r.Stats)
+	}
+	for _, f := range shard.Merge(opts.MaxFiles, lists...) {
+		f.Commit = "" // routers say it
+		files += fmt.Sprintf("%+v\n", f)
+	}
+	return files, stats
+}
+
+// list describes the repo.
+func (s served) list(q *shard.Query) *searchv1.RepoEntry {
+	s.t.Helper()
+	var entries []*searchv1.RepoEntry
+	for _, l := range s.layers {
+		r, err := l.List(s.t.Context(), q, shard.ListOptions{MaxSkippedFiles: 5, Hidden: map[string]docset.Set{repoName: l.hidden}})
+		if err != nil || r.Incomplete != nil {
+			s.t.Fatal(err, r.Incomplete)
+		}
+		for i := range r.Repos {
+			entries = append(entries, searchwire.Entry(&r.Repos[i]))
+			e := entries[len(entries)-1]
+			if e.Documents != l.ref.GetLiveDocuments() || e.SkippedDocuments != l.ref.GetLiveSkippedDocuments() || e.ContentBytes < l.ref.GetLiveContentBytes() {
+				s.t.Errorf("the root counts %d documents, %d by name, %d bytes: %v", l.ref.GetLiveDocuments(), l.ref.GetLiveSkippedDocuments(), l.ref.GetLiveContentBytes(), e)
+			}
+		}
+	}
+	merged := searchwire.MergeEntries(5, entries)
+	if len(merged) == 0 {
+		return nil
+	}
+	e := merged[0]
+	e.Branches, e.Generation, e.Shards = nil, 0, 0 // routers say them
+	return e
+}
+
+func compareList(t *testing.T, what string, got, want served) {
+	t.Helper()
+	all, err := shard.Prepare(everything)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g, w := got.list(all), want.list(all); !proto.Equal(g, w) {
+		t.Fatalf("%s: list\n%v\nwant\n%v", what, g, w)
+	}
+}
+
+// compareContents asks for each document on each branch: one shard has it, and
+// none has it on another branch.
+func compareContents(t *testing.T, what string, got served, c *indextest.Corpus) {
+	t.Helper()
+	repo := c.Repos[0]
+	at := map[[2]string]indextest.Document{}
+	for _, d := range repo.Documents {
+		for _, b := range d.Branches {
+			at[[2]string{d.Path, b}] = d
+		}
+	}
+	for _, d := range repo.Documents {
+		for _, branch := range repo.Branches {
+			want, there := at[[2]string{d.Path, branch}]
+			found := 0
+			for _, l := range got.layers {
+				f, err := l.File(t.Context(), repoName, []byte(d.Path), branch, l.hidden)
+				if errors.Is(err, shard.ErrNoFile) {
+					continue
+				}
+				if err != nil || !bytes.Equal(f.Content, want.Content) || !slices.Equal(f.Branches, want.Branches) {
+					t.Fatalf("%s: %q on %s: %+v, %v; want %+v", what, d.Path, branch, f, err, want)
+				}
+				found++
+			}
+			if there != (found == 1) || found > 1 {
+				t.Fatalf("%s: %q on %s is in %d shards", what, d.Path, branch, found)
+			}
+		}
+	}
+}

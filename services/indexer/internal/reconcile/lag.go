@@ -1,0 +1,51 @@
+package reconcile
+
+import (
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/trawl-search/trawl/internal/catalog"
+)
+
+// lags tells how far the repos are behind, as a histogram of all of them at the last
+// pass: what it counts goes down again, so that it is read without rate().
+type lags struct{ now atomic.Pointer[snapshot] }
+
+// snapshot counts repos by their lag in seconds.
+type snapshot struct {
+	// buckets has the repos within each of catalog.LagBuckets, those of the smaller
+	// ones included.
+	buckets []uint64
+	count   uint64
+	sum     float64
+}
+
+func newSnapshot() *snapshot { return &snapshot{buckets: make([]uint64, len(catalog.LagBuckets))} }
+
+func (s *snapshot) add(seconds float64) {
+	for i, bound := range catalog.LagBuckets {
+		if seconds <= bound {
+			s.buckets[i]++
+		}
+	}
+	s.count++
+	s.sum += max(seconds, 0)
+}
+
+var lagDesc = prometheus.NewDesc("trawl_indexer_repo_lag_seconds",
+	"How far the repos are behind, each counted once as of the last pass: time since the oldest push or request that is not published. Told by the indexer that leads.",
+	nil, nil)
+
+// Describe implements prometheus.Collector.
+func (*lags) Describe(to chan<- *prometheus.Desc) { to <- lagDesc }
+
+// Collect implements prometheus.Collector.
+func (l *lags) Collect(to chan<- prometheus.Metric) {
+	s := l.now.Load()
+	buckets := make(map[float64]uint64, len(catalog.LagBuckets))
+	for i, bound := range catalog.LagBuckets {
+		buckets[bound] = s.buckets[i]
+	}
+	to <- prometheus.MustNewConstHistogram(lagDesc, s.count, s.sum, buckets)
+}

@@ -1,0 +1,71 @@
+package reconcile
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Metrics tell how far what is published is behind what is desired. They are of
+// the last pass, and 0 in indexers that do not lead.
+type Metrics struct {
+	repos    *prometheus.GaugeVec
+	oldest   prometheus.Gauge
+	lags     lags
+	requeued prometheus.Counter
+}
+
+// NewMetrics registers the metrics of reconciling.
+func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
+	m := &Metrics{
+		repos: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "trawl_indexer_repos", Help: "Repos by whether their newest request is published, outstanding or failed; told by the indexer that leads."}, []string{"state"}),
+		oldest: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "trawl_indexer_oldest_request_seconds", Help: "Age of the oldest request that is outstanding; told by the indexer that leads."}),
+		requeued: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "trawl_indexer_requests_requeued_total", Help: "Requests that were enqueued again because nothing had come of them."}),
+	}
+	for _, c := range []prometheus.Collector{m.repos, m.oldest, m.requeued, &m.lags} {
+		if err := r.Register(c); err != nil {
+			return nil, fmt.Errorf("registering the metrics of reconciling: %w", err)
+		}
+	}
+	m.tell(newTally())
+	return m, nil
+}
+
+// tally is what a pass counts.
+type tally struct {
+	published, outstanding, failed int
+	oldest                         time.Duration
+	lags                           *snapshot
+}
+
+func newTally() tally { return tally{lags: newSnapshot()} }
+
+// lag counts a repo by how long it is behind; the zero time: it is not.
+func (t *tally) lag(now, since time.Time) {
+	if since.IsZero() {
+		since = now
+	}
+	t.lags.add(now.Sub(since).Seconds())
+}
+
+// add counts a request that is not published.
+func (t *tally) add(failed bool, age time.Duration) {
+	if failed {
+		t.failed++
+		return
+	}
+	t.outstanding++
+	t.oldest = max(t.oldest, age)
+}
+
+func (m *Metrics) tell(t tally) {
+	for state, n := range map[string]int{"published": t.published, "outstanding": t.outstanding, "failed": t.failed} {
+		m.repos.WithLabelValues(state).Set(float64(n))
+	}
+	m.oldest.Set(t.oldest.Seconds())
+	m.lags.now.Store(t.lags)
+}

@@ -1,0 +1,73 @@
+package indexer
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/forge"
+	"github.com/trawl-search/trawl/internal/gc"
+	"github.com/trawl-search/trawl/internal/source"
+	"github.com/trawl-search/trawl/internal/sources"
+	"github.com/trawl-search/trawl/services/indexer/internal/compact"
+	"github.com/trawl-search/trawl/services/indexer/internal/discover"
+	"github.com/trawl-search/trawl/services/indexer/internal/reconcile"
+)
+
+const (
+	// election is what the indexers elect the leader of their maintenance in.
+	election = "maintenance"
+	// leaderTTL is how long maintenance rests when its leader died.
+	leaderTTL = 15 * time.Second
+)
+
+// maintain does what one process must do for all, whenever this indexer leads:
+// it reconciles, collects garbage, plans compactions and looks at the sources,
+// until ctx ends.
+func (x *Indexer) maintain(ctx context.Context, store *catalog.Store, fetcher *source.Fetcher) {
+	log := x.tel.Logger()
+	reconciler := reconcile.Reconciler{
+		Store: store, Queue: x.deps.Queue, Every: x.cfg.ReconcileEvery, RetryFailed: x.cfg.RetryFailed,
+		Metrics: x.reconciled, Log: log,
+	}
+	collector := gc.Collector{Store: store, Bucket: x.deps.Bucket, Config: x.cfg.GC, Metrics: x.garbage, Log: log}
+	discoverer := x.discoverer(store, fetcher)
+	scheduler := compact.Scheduler{Config: x.cfg.Compact, Store: store, Metrics: x.compacted, Log: log}
+	store.Lead(ctx, election, leaderTTL, log, func(leading context.Context) {
+		log.InfoContext(leading, "leading the maintenance")
+		x.common.leader.Set(1)
+		defer x.common.leader.Set(0)
+		var running sync.WaitGroup
+		running.Go(func() { reconciler.Run(leading) })
+		running.Go(func() { collector.Run(leading, x.cfg.GCEvery) })
+		running.Go(func() { discoverer.Run(leading) })
+		running.Go(func() { scheduler.Run(leading) })
+		running.Wait()
+	})
+}
+
+// compactor does compactions that whoever leads has planned.
+func (x *Indexer) compactor(store *catalog.Store, tools tools) *compact.Worker {
+	return &compact.Worker{
+		Config: x.cfg.Compact, Store: store, Bucket: x.deps.Bucket, TempDir: tools.cache.TempDir(), LeaseTTL: x.cfg.LeaseTTL,
+		Waiting: func(ctx context.Context) bool {
+			depth, err := x.deps.Queue.Depth(ctx)
+			return err == nil && depth.Jobs > depth.Delivered
+		},
+		Version: version(), Metrics: x.compacted, Log: x.tel.Logger(),
+	}
+}
+
+func (x *Indexer) discoverer(store *catalog.Store, fetcher *source.Fetcher) *discover.Discoverer {
+	from := x.cfg.Source
+	return &discover.Discoverer{
+		Config: discover.Config{PerHost: x.cfg.PollPerHost, PerSecond: x.cfg.PollPerSecond, Apart: x.cfg.PushPause},
+		Store:  store, Queue: x.deps.Queue, Remote: fetcher, Policy: from.Policy,
+		File: x.cfg.Sources,
+		Open: func() (discover.Host, error) {
+			return forge.NewClient(from.Policy, from.CAFile, sources.Secrets{Folder: from.Credentials})
+		},
+		Metrics: x.discovered, Log: x.tel.Logger(),
+	}
+}

@@ -1,0 +1,60 @@
+package fanout
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// slack is how many times the average load a searcher may have before a shard goes to
+// the next one that holds it: Mirrokni, Thorup and Zadimoghaddam, Consistent Hashing with
+// Bounded Loads, 2016. It is small enough that no searcher has much more to do than the
+// others, and large enough that a shard mostly goes to the searcher that has it in memory.
+const slack = 1.25
+
+// balance divides the shards of a round among the searchers that hold them. A load is
+// the number of shards that a searcher is being asked for by this router.
+type balance struct {
+	loads map[string]int
+	most  int
+}
+
+func newBalance(p *Peers, tasks []*task) *balance {
+	b := &balance{loads: make(map[string]int)}
+	total := len(tasks)
+	for _, t := range tasks {
+		for _, c := range t.holders() {
+			if _, known := b.loads[c.ID]; !known {
+				b.loads[c.ID] = int(p.of(c).asked.Load())
+				total += b.loads[c.ID]
+			}
+		}
+	}
+	if len(b.loads) > 0 {
+		b.most = int(math.Ceil(slack * float64(total) / float64(len(b.loads))))
+	}
+	return b
+}
+
+// choose takes the first holder of the shard that has not much more to do than the
+// others, or else the one that has least, or else the first of all candidates, of those
+// that may be asked; if none may, the first one: asking in vain is better than not to ask.
+func (b *balance) choose(t *task, permitted func(Target) bool) Target {
+	chosen := t.candidates[0]
+	if i := slices.IndexFunc(t.holders(), func(c Target) bool { return b.loads[c.ID] < b.most && permitted(c) }); i >= 0 {
+		chosen = t.candidates[i]
+	} else if idle, ok := b.idlest(t.holders()); ok && permitted(idle) {
+		chosen = idle
+	} else if i := slices.IndexFunc(t.candidates, permitted); i >= 0 {
+		chosen = t.candidates[i]
+	}
+	b.loads[chosen.ID]++
+	return chosen
+}
+
+func (b *balance) idlest(holders []Target) (Target, bool) {
+	if len(holders) == 0 {
+		return Target{}, false
+	}
+	return slices.MinFunc(holders, func(x, y Target) int { return cmp.Compare(b.loads[x.ID], b.loads[y.ID]) }), true
+}

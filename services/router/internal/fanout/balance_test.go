@@ -1,0 +1,154 @@
+package fanout_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/trawl-search/trawl/internal/searchwire"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+	"github.com/trawl-search/trawl/services/router/internal/fanout"
+)
+
+// asked counts the shards that each searcher is asked for, and answers for all of them
+// after some time.
+type asked struct {
+	takes time.Duration
+
+	mu     sync.Mutex
+	shards map[string]int
+}
+
+func (a *asked) call(ctx context.Context, t fanout.Target, shards []searchwire.Shard) (reply, error) {
+	a.mu.Lock()
+	a.shards[t.ID] += len(shards)
+	a.mu.Unlock()
+	account := searchwire.NewAccount(shards)
+	select {
+	case <-time.After(a.takes):
+		for _, s := range shards {
+			account.Searched(s.Digest)
+		}
+	case <-ctx.Done():
+	}
+	return reply{Coverage: account.Coverage()}, nil
+}
+
+func (a *asked) most() (most int) {
+	for _, n := range a.shards {
+		most = max(most, n)
+	}
+	return most
+}
+
+func (a *asked) scatter(t testing.TB, f fanout.Fanout, shards []searchwire.Shard) {
+	account := searchwire.NewAccount(shards)
+	fanout.Scatter(t.Context(), f, shards, account, a.call, func([]searchwire.Digest) {})
+	if !account.Coverage().Complete {
+		t.Errorf("coverage %v", account.Coverage())
+	}
+}
+
+// TestNoSearcherIsAskedForMuchMore: by chance alone, one of twenty searchers is the first
+// for far more shards of a query than another. With the other holder to turn to, none is
+// asked for much more than a quarter above the average; both holders of a shard may be there.
+func TestNoSearcherIsAskedForMuchMore(t *testing.T) {
+	const searchers, count = 20, 400
+	var list []*catalogv1.Searcher
+	for i := range searchers {
+		list = append(list, &catalogv1.Searcher{Id: fmt.Sprint("searcher-", i), Address: "x"})
+	}
+	worst := map[int]int{}
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		shards := make([]searchwire.Shard, count)
+		for i := range shards {
+			for j := range shards[i].Digest {
+				shards[i].Digest[j] = byte(rng.Uint32())
+			}
+		}
+		for _, replicas := range []int{1, 2} {
+			synctest.Test(t, func(t *testing.T) {
+				a := &asked{shards: map[string]int{}}
+				a.scatter(t, fanout.Fanout{
+					Policy: fanout.Policy{Replicas: replicas}, Peers: peers(t, fanout.Shares{}), Candidates: fanout.NewDirectory(list, 2).Candidates,
+				}, shards)
+				worst[replicas] = max(worst[replicas], a.most())
+			})
+		}
+	}
+	t.Logf("most shards of one searcher, %d on average: %d if the first replica is asked, %d if either may be", count/searchers, worst[1], worst[2])
+	if bound := count/searchers*5/4 + 2; worst[2] > bound || worst[1] <= bound {
+		t.Errorf("at most %d are allowed, and more happen without the second replica", bound)
+	}
+}
+
+// TestHotShardIsShared: queries that come one at a time all go to the searcher that has
+// the shard in memory; many at once are shared with the second that holds it, and with
+// nobody else.
+func TestHotShardIsShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const queries = 64
+		a := &asked{takes: time.Second, shards: map[string]int{}}
+		f := fanout.Fanout{
+			Policy: fanout.Policy{Replicas: 2}, Peers: peers(t, fanout.Shares{}),
+			Candidates: (&world{searchers: 3}).candidates,
+		}
+		for range 5 {
+			a.scatter(t, f, someShards(1))
+		}
+		if a.shards["s0"] != 5 {
+			t.Errorf("one at a time: %v", a.shards)
+		}
+		a.shards = map[string]int{}
+		var all sync.WaitGroup
+		for range queries {
+			all.Go(func() { a.scatter(t, f, someShards(1)) })
+			synctest.Wait() // one after the other
+		}
+		all.Wait()
+		if most := queries/2*5/4 + 1; a.shards["s0"] > most || a.shards["s0"] < queries/2 || a.shards["s0"]+a.shards["s1"] != queries {
+			t.Errorf("at once: %v, at most %d for each", a.shards, most)
+		}
+	})
+}
+
+// TestCoverageHoweverBalanced: what is covered does not depend on who is asked first.
+func TestCoverageHoweverBalanced(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		n, searchers := rapid.IntRange(0, 12).Draw(rt, "shards"), rapid.IntRange(0, 4).Draw(rt, "searchers")
+		table := make(map[string]behaviour)
+		for i := range searchers {
+			refused := rapid.IntRange(0, 3).Draw(rt, "refuses") == 0
+			for j := range n {
+				table[fmt.Sprintf("s%d/%d", i, j)] = rapid.SampledFrom([]behaviour{answers, answers, corrupt, notCovered}).Draw(rt, "shard")
+				if refused {
+					table[fmt.Sprintf("s%d/%d", i, j)] = refuses
+				}
+			}
+		}
+		w := &world{tb: t, searchers: searchers, does: func(s string, d searchwire.Digest) behaviour { return table[fmt.Sprintf("%s/%d", s, d[0])] }}
+		searched := 0
+		for j := range n {
+			for i := range searchers {
+				if table[fmt.Sprintf("s%d/%d", i, j)] == answers {
+					searched++
+					break
+				}
+			}
+		}
+		replicas := rapid.IntRange(0, 5).Draw(rt, "replicas")
+		var c *searchv1.Coverage
+		synctest.Test(t, func(t *testing.T) { c = w.scatter(t.Context(), fanout.Policy{Replicas: replicas}, someShards(n)) })
+		if int(c.Searched) != searched || len(w.found) != searched || int(c.Searched)+len(c.Uncovered) != n {
+			rt.Fatalf("%d of %d shards can be searched; coverage %v", searched, n, c)
+		}
+	})
+}

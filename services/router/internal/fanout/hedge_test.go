@@ -1,0 +1,391 @@
+package fanout_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"pgregory.net/rapid"
+
+	"github.com/trawl-search/trawl/internal/searchwire"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+	"github.com/trawl-search/trawl/services/router/internal/fanout"
+)
+
+const usual = 5 * time.Millisecond
+
+// cluster is searchers that take their time. All of them hold all shards, and a
+// shard's first candidate is chosen by its digest.
+type cluster struct {
+	fanout.Fanout
+	size int
+	// takes is how long a searcher thinks, and what it says then.
+	takes func(searcher int) (time.Duration, error)
+	calls []atomic.Int64
+}
+
+func newCluster(t testing.TB, size int, shares fanout.Shares) *cluster {
+	c := &cluster{size: size, calls: make([]atomic.Int64, size)}
+	c.Fanout = fanout.Fanout{Peers: newPeers(t, shares, c.ping), Candidates: func(d searchwire.Digest) (targets []fanout.Target) {
+		// Two shards with the same first candidate have different second ones.
+		step := 1 + int(d[0])/size%max(size-1, 1)
+		for i := range min(size, 3) {
+			targets = append(targets, fanout.Target{ID: fmt.Sprint((int(d[0]) + i*step) % size), Address: "x"})
+		}
+		return targets
+	}}
+	c.takes = func(int) (time.Duration, error) { return usual, nil }
+	return c
+}
+
+// ping is answered by searchers that are slow, and not by those that are silent.
+func (c *cluster) ping(ctx context.Context, t fanout.Target) error {
+	took, err := c.takes(int(t.ID[0] - '0'))
+	if took < silent {
+		return err
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// silent is how long a searcher takes that does nothing.
+const silent = time.Hour
+
+func (c *cluster) call(ctx context.Context, t fanout.Target, shards []searchwire.Shard) (reply, error) {
+	id := int(t.ID[0] - '0')
+	c.calls[id].Add(1)
+	took, err := c.takes(id)
+	select {
+	case <-time.After(took):
+	case <-ctx.Done():
+		return reply{}, status.FromContextError(ctx.Err()).Err()
+	}
+	if err != nil {
+		return reply{}, err
+	}
+	account := searchwire.NewAccount(shards)
+	var found []searchwire.Digest
+	for _, s := range shards {
+		account.Searched(s.Digest)
+		found = append(found, s.Digest)
+	}
+	return reply{Value: found, Coverage: account.Coverage()}, nil
+}
+
+// search asks for n shards and holds the results against the account: those of
+// each shard that was searched came once.
+func (c *cluster) search(t testing.TB, n int, deadline time.Duration) (*searchv1.Coverage, time.Duration) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), deadline)
+	defer cancel()
+	shards, start := someShards(n), time.Now()
+	account, found := searchwire.NewAccount(shards), make(map[searchwire.Digest]int)
+	fanout.Scatter(ctx, c.Fanout, shards, account, c.call, func(digests []searchwire.Digest) {
+		for _, d := range digests {
+			found[d]++
+		}
+	})
+	coverage := account.Coverage()
+	if len(found) != int(coverage.Searched) {
+		t.Errorf("results of %d shards, coverage %v", len(found), coverage)
+	}
+	for d, times := range found {
+		if times != 1 {
+			t.Errorf("the results of shard %d came %d times", d[0], times)
+		}
+	}
+	return coverage, time.Since(start)
+}
+
+func (c *cluster) warm(t testing.TB, n int) {
+	t.Helper()
+	for range 50 {
+		if coverage, took := c.search(t, n, time.Second); !coverage.Complete || took != usual {
+			t.Fatalf("at first: %v after %v", coverage, took)
+		}
+	}
+}
+
+// TestSlowSearcherIsHedged: one searcher of four takes a second. Its shards
+// come from the three others, which have to answer together, soon after the
+// time that it usually takes; without hedges they come a second later.
+func TestSlowSearcherIsHedged(t *testing.T) {
+	for share, most := range map[float64]time.Duration{0.1: 4 * usual, 0: time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newCluster(t, 4, fanout.Shares{Hedges: share})
+			c.warm(t, 36)
+			c.takes = func(searcher int) (time.Duration, error) {
+				if searcher == 1 {
+					return time.Second, nil
+				}
+				return usual, nil
+			}
+			coverage, took := c.search(t, 36, 5*time.Second)
+			if !coverage.Complete || took > most || share == 0 && took < most {
+				t.Errorf("with a share of %v: %v, %v", share, took, coverage)
+			}
+		})
+	}
+}
+
+// TestHedgesKeepToTheirBudget: when answers take very different times, every
+// twentieth call would be hedged. The share of hedges stays what it may be.
+func TestHedgesKeepToTheirBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 4, fanout.Shares{Hedges: 0.01})
+		c.warm(t, 4)
+		c.takes = func(int) (time.Duration, error) {
+			return usual + time.Duration(rand.ExpFloat64()*float64(4*usual)), nil
+		}
+		before := c.total()
+		const queries = 2000
+		for range queries {
+			if coverage, _ := c.search(t, 4, time.Second); !coverage.Complete {
+				t.Fatalf("coverage %v", coverage)
+			}
+		}
+		first := 4.0 * queries
+		hedges := float64(c.total()-before) - first
+		if hedges == 0 || hedges > 0.01*first+20 {
+			t.Errorf("%.0f hedges of %.0f calls", hedges, first)
+		}
+	})
+}
+
+func (c *cluster) total() (sum int64) {
+	for i := range c.calls {
+		sum += c.calls[i].Load()
+	}
+	return sum
+}
+
+// TestRetriesKeepToTheirBudget: when every searcher fails, their callers must
+// not make it worse.
+func TestRetriesKeepToTheirBudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 4, fanout.Shares{Retries: 0.1})
+		c.takes = func(int) (time.Duration, error) { return usual, status.Error(codes.Unavailable, "down") }
+		const queries = 1000
+		for range queries {
+			if coverage, _ := c.search(t, 4, time.Second); coverage.Failed != 4 {
+				t.Fatalf("coverage %v", coverage)
+			}
+		}
+		first := 4.0 * queries
+		if retries := float64(c.total()) - first; retries == 0 || retries > 0.1*first+20 {
+			t.Errorf("%.0f retries of %.0f calls", retries, first)
+		}
+	})
+}
+
+// many has so many queries under way at once, and then one each hundredth of a
+// second for a while, and wants every answer to be complete. It returns the
+// longest time that one took.
+func (c *cluster) many(t testing.TB, atOnce int, deadline, during time.Duration) (worst time.Duration) {
+	t.Helper()
+	var mu sync.Mutex
+	var underWay sync.WaitGroup
+	incomplete, end := 0, time.Now().Add(during)
+	ask := func() {
+		coverage, took := c.search(t, 9, deadline)
+		mu.Lock()
+		defer mu.Unlock()
+		worst = max(worst, took)
+		if !coverage.Complete {
+			incomplete++
+		}
+	}
+	for range atOnce {
+		underWay.Go(ask)
+	}
+	for ; time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		underWay.Go(ask)
+	}
+	underWay.Wait()
+	if incomplete > 0 {
+		t.Errorf("%d answers are incomplete", incomplete)
+	}
+	return worst
+}
+
+// TestBrokenConnection: a connection that breaks fails all calls under way on
+// it, however many, and every one of them is answered by another searcher. As
+// long as it stays broken hardly anybody notices it again.
+func TestBrokenConnection(t *testing.T) {
+	for _, atOnce := range []int{1, 200} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newCluster(t, 3, fanout.Shares{Retries: 0.001})
+			c.warm(t, 9)
+			c.takes = func(searcher int) (time.Duration, error) {
+				if searcher == 2 {
+					return usual / 2, fmt.Errorf("%w: %w", fanout.ErrDisconnected, status.Error(codes.Unavailable, "broken pipe"))
+				}
+				return usual, nil
+			}
+			before := c.calls[2].Load()
+			if worst := c.many(t, atOnce, time.Second, 10*time.Second); worst > 2*usual {
+				t.Errorf("an answer took %v", worst)
+			}
+			// Those of the first moment, and then a probe each 1.5 seconds at most.
+			if calls := c.calls[2].Load() - before; calls > int64(atOnce)+7 {
+				t.Errorf("of %d queries at once %d calls to a searcher that is not reached", atOnce, calls)
+			}
+		})
+	}
+}
+
+// TestSlowIsNotSilent: a searcher that takes much longer than it usually does, of
+// queries one at a time so that nobody else is answered meanwhile, is no searcher
+// that stopped. It is waited for, and asked again.
+func TestSlowIsNotSilent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 3, fanout.Shares{})
+		c.warm(t, 9)
+		c.takes = func(searcher int) (time.Duration, error) {
+			if searcher == 2 {
+				return 10 * time.Second, nil
+			}
+			return usual, nil
+		}
+		before := c.total()
+		const queries = 20
+		for range queries {
+			if coverage, _ := c.search(t, 9, time.Minute); !coverage.Complete {
+				t.Fatalf("coverage %v", coverage)
+			}
+		}
+		if calls := c.total() - before; calls != 3*queries {
+			t.Errorf("%d calls, want one to each searcher for %d queries", calls, queries)
+		}
+	})
+}
+
+// TestBreaker: a searcher that fails, or is silent, is soon asked by probes
+// alone, so that nobody waits for it; when it is back it gets its shards again.
+func TestBreaker(t *testing.T) {
+	for name, trouble := range map[string]struct {
+		took time.Duration
+		err  error
+	}{
+		"fails":     {0, status.Error(codes.Unavailable, "connection refused")},
+		"is silent": {silent, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCluster(t, 3, fanout.Shares{Hedges: 0.1})
+				c.warm(t, 9)
+				c.takes = func(searcher int) (time.Duration, error) {
+					if searcher == 2 {
+						return trouble.took, trouble.err
+					}
+					return usual, nil
+				}
+				for range 20 {
+					c.search(t, 9, 250*time.Millisecond)
+				}
+				before := c.calls[2].Load()
+				for range 200 { // a second, in which no breaker half-opens
+					if coverage, took := c.search(t, 9, 250*time.Millisecond); !coverage.Complete || took > usual {
+						t.Fatalf("%v after %v", coverage, took)
+					}
+				}
+				if probes := c.calls[2].Load() - before; probes != 0 {
+					t.Errorf("%d calls to a searcher whose breaker is open", probes)
+				}
+				c.takes = func(int) (time.Duration, error) { return usual, nil }
+				time.Sleep(10 * time.Second)
+				before = c.calls[2].Load()
+				for range 20 {
+					c.search(t, 9, time.Second)
+				}
+				if calls := c.calls[2].Load() - before; calls != 20 {
+					t.Errorf("%d calls of 20 queries to a searcher that is back", calls)
+				}
+			})
+		})
+	}
+}
+
+// TestOnlySearcherIsAskedWhateverItsBreaker: there is nobody else to ask.
+func TestOnlySearcherIsAskedWhateverItsBreaker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 1, fanout.Shares{})
+		c.takes = func(int) (time.Duration, error) { return 0, status.Error(codes.Internal, "bug") }
+		for range 20 {
+			c.search(t, 1, time.Second)
+		}
+		c.takes = func(int) (time.Duration, error) { return usual, nil }
+		if coverage, _ := c.search(t, 1, time.Second); !coverage.Complete {
+			t.Errorf("coverage %v", coverage)
+		}
+	})
+}
+
+// TestAccountUnderHedging lets searchers be late, fail, answer at the same
+// moment or never, with every budget: the account adds up, each result comes
+// once, and nothing is later than the deadline.
+func TestAccountUnderHedging(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		size, n := rapid.IntRange(1, 5).Draw(rt, "searchers"), rapid.IntRange(1, 30).Draw(rt, "shards")
+		shares := fanout.Shares{
+			Hedges:  rapid.SampledFrom([]float64{0, 0.1, 10}).Draw(rt, "hedges"),
+			Retries: rapid.SampledFrom([]float64{0.01, 10}).Draw(rt, "retries"),
+		}
+		seed := rapid.Uint64().Draw(rt, "seed")
+		synctest.Test(t, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 0))
+			c := newCluster(t, size, shares)
+			c.warm(t, n)
+			var script [200][5]time.Duration
+			var fails [200][5]bool
+			for i := range script {
+				for s := range script[i] {
+					script[i][s] = []time.Duration{0, usual, 3 * usual, 10 * usual, 20 * usual, time.Hour}[random.IntN(6)]
+					fails[i][s] = random.IntN(5) == 0
+				}
+			}
+			var turn atomic.Int64
+			c.takes = func(searcher int) (time.Duration, error) {
+				i := turn.Add(1) % int64(len(script))
+				if fails[i][searcher] {
+					return script[i][searcher], status.Error(codes.Unavailable, "gone")
+				}
+				return script[i][searcher], nil
+			}
+			for range 20 {
+				const deadline = 20 * usual
+				coverage, took := c.search(t, n, deadline)
+				if coverage.Requested != uint64(n) || coverage.Requested != coverage.Searched+coverage.Failed+coverage.NotReached || took > deadline {
+					t.Errorf("coverage %v after %v", coverage, took)
+				}
+			}
+		})
+	})
+}
+
+// TestHedgesCountAtTheDeadline: what hedges found in time is used although one
+// of them is as slow as the searcher that they stand in for.
+func TestHedgesCountAtTheDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 4, fanout.Shares{Hedges: 0.1})
+		c.warm(t, 36)
+		c.takes = func(searcher int) (time.Duration, error) {
+			if searcher == 1 || searcher == 2 {
+				return time.Hour, nil
+			}
+			return usual, nil
+		}
+		coverage, took := c.search(t, 36, time.Second)
+		// Nine shards have searcher 1 first and nine have 2; a third of each is at the other one next.
+		if coverage.Searched != 36-6 || coverage.NotReached != 6 || took != time.Second {
+			t.Errorf("%v after %v", coverage, took)
+		}
+	})
+}

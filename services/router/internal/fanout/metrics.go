@@ -1,0 +1,60 @@
+package fanout
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/failsafe-go/failsafe-go/circuitbreaker"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Metrics count what is done about searchers that are slow or fail.
+type Metrics struct {
+	hedges  *prometheus.CounterVec
+	retries *prometheus.CounterVec
+	breaker *prometheus.GaugeVec
+}
+
+// What becomes of a call that should be hedged or repeated.
+const (
+	hedgeWon     = "won"
+	hedgeLost    = "lost"
+	unaffordable = "unaffordable"
+	retrySent    = "sent"
+)
+
+// NewMetrics registers the metrics.
+func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
+	m := &Metrics{
+		hedges: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "trawl_router_hedges_total",
+			Help: "Calls to slow searchers by what became of their hedges: won, lost, or unaffordable when the budget was used up.",
+		}, []string{"outcome"}),
+		retries: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "trawl_router_retries_total",
+			Help: "Failed calls by whether their shards were asked of others: sent, or unaffordable when the budget was used up.",
+		}, []string{"outcome"}),
+		breaker: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "trawl_router_searcher_breaker", Help: "State of each searcher's breaker: 0 closed, 1 open, 2 half-open.",
+		}, []string{"searcher"}),
+	}
+	if err := errors.Join(r.Register(m.hedges), r.Register(m.retries), r.Register(m.breaker)); err != nil {
+		return nil, fmt.Errorf("register the metrics of calls to searchers: %w", err)
+	}
+	for _, outcome := range []string{hedgeWon, hedgeLost, unaffordable} {
+		m.hedges.WithLabelValues(outcome) // present before it first happens
+	}
+	for _, outcome := range []string{retrySent, unaffordable} {
+		m.retries.WithLabelValues(outcome)
+	}
+	return m, nil
+}
+
+func (m *Metrics) hedged(outcome string)  { m.hedges.WithLabelValues(outcome).Inc() }
+func (m *Metrics) retried(outcome string) { m.retries.WithLabelValues(outcome).Inc() }
+
+func (m *Metrics) state(id string, s circuitbreaker.State) {
+	m.breaker.WithLabelValues(id).Set(float64(s))
+}
+
+func (m *Metrics) forget(id string) { m.breaker.DeleteLabelValues(id) }

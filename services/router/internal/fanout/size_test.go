@@ -1,0 +1,185 @@
+package fanout_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc/status"
+
+	"github.com/trawl-search/trawl/bench/plot"
+	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/services/router/internal/fanout"
+)
+
+var sizePlot = flag.String("plot", "", "simulate a thousand searchers, and draw what their queries take to this file")
+
+// The searchers' answers: the median of each query's, and how far its 99th
+// percentile is from it. The latter is what bench/results has for queries on
+// Linux (rare: 0.979 ms to 1.55; common: 75.5 to 108).
+const (
+	answerMedian = 5 * time.Millisecond
+	answerSpread = 1.5
+	// stallMean is how long a searcher stands still when it does: for its
+	// garbage collection, its disk, its neighbours.
+	stallMean = 20 * answerMedian
+	// frozenSearcher has no shard in common with the slow one.
+	frozenSearcher = 50
+	// sizeDeadline is the time of each query.
+	sizeDeadline = 2 * time.Second
+)
+
+// trouble is what is wrong with the searchers of a simulation.
+type trouble struct {
+	name string
+	// stalls is the share of answers that a stall comes into.
+	stalls float64
+	// slow is how many times as long the first searcher takes.
+	slow float64
+	// frozen says that one far from it never answers.
+	frozen bool
+}
+
+var troubles = []trouble{
+	{name: "no stalls", slow: 1},
+	{name: "stalls .1 %", stalls: 0.001, slow: 1},
+	{name: "stalls 1 %", stalls: 0.01, slow: 1},
+	{name: "one slow 20x", slow: 20},
+	{name: "one frozen", slow: 1, frozen: true},
+	{name: "all of it", stalls: 0.01, slow: 20, frozen: true},
+}
+
+// takes draws how long a searcher takes for an answer.
+func (t *trouble) takes(searcher int) time.Duration {
+	if t.frozen && searcher == frozenSearcher {
+		return time.Hour
+	}
+	// A log-normal distribution; 2.326 is the normal one's 99th percentile.
+	took := float64(answerMedian) * math.Exp(rand.NormFloat64()*math.Log(answerSpread)/2.326)
+	if searcher == 0 {
+		took *= t.slow
+	}
+	if rand.Float64() < t.stalls {
+		took += rand.ExpFloat64() * float64(stallMean)
+	}
+	return time.Duration(took)
+}
+
+// sized is what the queries of a simulation took.
+type sized struct {
+	p50, p99, worst time.Duration
+	// repeated is the share of calls that were hedges, complete that of queries
+	// that were answered in full.
+	repeated, complete float64
+}
+
+// simulate asks every searcher for two shards in each query, after a while in
+// which it gets to know them.
+func simulate(t *testing.T, trouble trouble, size, queries int, share float64) (s sized) {
+	synctest.Test(t, func(t *testing.T) {
+		var calls atomic.Int64
+		call := func(ctx context.Context, target fanout.Target, shards []searchwire.Shard) (reply, error) {
+			calls.Add(1)
+			id, err := strconv.Atoi(target.ID)
+			if err != nil {
+				return reply{}, err
+			}
+			select {
+			case <-time.After(trouble.takes(id)):
+			case <-ctx.Done():
+				return reply{}, status.FromContextError(ctx.Err()).Err()
+			}
+			account := searchwire.NewAccount(shards)
+			for _, shard := range shards {
+				account.Searched(shard.Digest)
+			}
+			return reply{Coverage: account.Coverage()}, nil
+		}
+		var shards []searchwire.Shard
+		for i := range 2 * size {
+			shards = append(shards, searchwire.Shard{Digest: searchwire.Digest{byte(i), byte(i >> 8), byte(i >> 16)}})
+		}
+		f := fanout.Fanout{Peers: peers(t, fanout.Shares{Hedges: share}), Candidates: func(d searchwire.Digest) []fanout.Target {
+			// The two shards of a searcher have different replicas.
+			i := int(d[0]) + int(d[1])<<8 + int(d[2])<<16
+			return []fanout.Target{{ID: strconv.Itoa(i % size)}, {ID: strconv.Itoa((i%size + 1 + i/size) % size)}}
+		}}
+		var took []time.Duration
+		complete := 0
+		for i := range queries + queries/4 {
+			if i == queries/4 {
+				calls.Store(0)
+			}
+			account, start := searchwire.NewAccount(shards), time.Now()
+			ctx, cancel := context.WithTimeout(context.Background(), sizeDeadline)
+			fanout.Scatter(ctx, f, shards, account, call, func([]searchwire.Digest) {})
+			cancel()
+			if i >= queries/4 {
+				took = append(took, time.Since(start))
+				if account.Coverage().Complete {
+					complete++
+				}
+			}
+		}
+		slices.Sort(took)
+		s = sized{
+			p50: took[queries/2], p99: took[queries*99/100], worst: took[queries-1],
+			repeated: float64(calls.Load())/float64(size*queries) - 1, complete: float64(complete) / float64(queries),
+		}
+	})
+	return s
+}
+
+// TestFanOutAtSize shows what queries of very many searchers take with and
+// without hedges, in simulated time:
+//
+//	go test -run FanOutAtSize -v ./services/router/internal/fanout -plot "$PWD"/docs/scale.svg
+func TestFanOutAtSize(t *testing.T) {
+	size, queries := 100, 400 // of fewer, the 99th percentile is the worst one, and says nothing
+	if *sizePlot != "" {
+		size, queries = 1000, 400
+	}
+	page := &plot.Page{
+		Title:  fmt.Sprintf("Queries of %d searchers, simulated: a dot for the median, a line to the 99th percentile", size),
+		Series: []string{"without hedges", "with hedges"},
+	}
+	panel := &plot.Latency{Caption: fmt.Sprintf("A searcher answers in %v at the median", answerMedian)}
+	t.Logf("%-14s %8s %10s %10s %10s %10s %9s", "", "hedges", "p50", "p99", "worst", "repeated", "complete")
+	for _, trouble := range troubles {
+		row := plot.Row{Label: trouble.name}
+		var took [2]sized
+		for i, share := range []float64{0, 0.1} {
+			s := simulate(t, trouble, size, queries, share)
+			took[i] = s
+			t.Logf("%-14s %8v %10v %10v %10v %9.1f%% %8.1f%%", trouble.name, share,
+				s.p50.Round(100*time.Microsecond), s.p99.Round(100*time.Microsecond), s.worst.Round(100*time.Microsecond), 100*s.repeated, 100*s.complete)
+			row.Spans = append(row.Spans, plot.Span{Series: i, P50: s.p50.Seconds() * 1e3, P99: s.p99.Seconds() * 1e3})
+		}
+		panel.Rows = append(panel.Rows, row)
+		troubled := trouble.stalls > 0 || trouble.slow > 1
+		if troubled && took[1].p99 > took[0].p99 || took[1].repeated > 0.12 || took[1].complete < took[0].complete {
+			t.Errorf("%s: hedges help nothing: %+v, without %+v", trouble.name, took[1], took[0])
+		}
+	}
+	if *sizePlot == "" {
+		return
+	}
+	page.Panels = []plot.Panel{panel}
+	out, err := os.Create(*sizePlot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	if err := page.Write(out); err != nil {
+		t.Error(err)
+	}
+}

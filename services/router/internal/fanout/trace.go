@@ -1,0 +1,49 @@
+package fanout
+
+import (
+	"context"
+	"errors"
+
+	"go.opentelemetry.io/otel/attribute"
+	otelcodes "go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+	"google.golang.org/grpc/status"
+)
+
+// How an attempt ended, as its span tells.
+const (
+	answeredAttempt  = "answered"
+	failedAttempt    = "failed"
+	lateAttempt      = "late"      // no answer before the deadline
+	abandonedAttempt = "abandoned" // others answered first, or nobody waits any more
+)
+
+// tracer makes spans in the trace that ctx is part of.
+func tracer(ctx context.Context) trace.Tracer {
+	return trace.SpanFromContext(ctx).TracerProvider().Tracer("github.com/trawl-search/trawl/services/router/internal/fanout")
+}
+
+// about tells of a call to a searcher, as it begins.
+func about(t Target, shards int, hedge bool) trace.SpanStartEventOption {
+	return trace.WithAttributes(
+		attribute.String("trawl.searcher", t.ID), attribute.Int("trawl.shards", shards), attribute.Bool("trawl.hedge", hedge))
+}
+
+// tellEnd tells how the call ended. Over says that its time ended first. The
+// error's text stays out: it may name repos.
+func tellEnd(ctx context.Context, span trace.Span, err error, over bool) {
+	outcome := answeredAttempt
+	switch {
+	case over && errors.Is(context.Cause(ctx), context.Canceled):
+		outcome = abandonedAttempt
+	case over:
+		outcome = lateAttempt
+	case err != nil:
+		outcome = failedAttempt
+	}
+	span.SetAttributes(attribute.String("trawl.outcome", outcome))
+	if outcome == lateAttempt || outcome == failedAttempt {
+		span.SetAttributes(attribute.String("trawl.code", status.Code(err).String()))
+		span.SetStatus(otelcodes.Error, "")
+	}
+}

@@ -1,0 +1,128 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/trawl-search/trawl/internal/access"
+	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/queue"
+	"github.com/trawl-search/trawl/internal/searchwire"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
+)
+
+// defaultLetters is how many dead letters a page has when the request does not
+// say; each is one question to the queue.
+const defaultLetters = 100
+
+// ListDeadLetters implements ingestv1.IngestServiceServer.
+func (s *Service) ListDeadLetters(ctx context.Context, req *ingestv1.ListDeadLettersRequest) (*ingestv1.ListDeadLettersResponse, error) {
+	limit := int(req.PageSize)
+	if limit == 0 {
+		limit = defaultLetters
+	}
+	resp := &ingestv1.ListDeadLettersResponse{}
+	for letter, err := range s.jobs.DeadLetters(ctx, req.After) {
+		if err != nil {
+			return nil, queueError("list dead letters", err)
+		}
+		if !access.Sees(ctx, letter.Repo) {
+			continue
+		}
+		resp.Letters = append(resp.Letters, letterOf(letter))
+		if len(resp.Letters) == limit {
+			resp.NextAfter = letter.Place
+			break
+		}
+	}
+	return resp, nil
+}
+
+// GetDeadLetter implements ingestv1.IngestServiceServer.
+func (s *Service) GetDeadLetter(ctx context.Context, req *ingestv1.GetDeadLetterRequest) (*ingestv1.GetDeadLetterResponse, error) {
+	if !access.Sees(ctx, req.Name) {
+		return nil, errNoLetter
+	}
+	letter, err := s.jobs.DeadLetter(ctx, req.Name)
+	if err != nil {
+		return nil, queueError("get dead letter", err)
+	}
+	return &ingestv1.GetDeadLetterResponse{Letter: letterOf(letter)}, nil
+}
+
+// RetryDeadLetter implements ingestv1.IngestServiceServer. The status is the
+// first to change, so that the reconciler enqueues the job if this is broken off;
+// the letter goes last, so that the reason is not lost before the job is back.
+func (s *Service) RetryDeadLetter(ctx context.Context, req *ingestv1.RetryDeadLetterRequest) (*ingestv1.RetryDeadLetterResponse, error) {
+	if !access.Sees(ctx, req.Name) {
+		return nil, errNoLetter
+	}
+	if _, err := s.jobs.DeadLetter(ctx, req.Name); err != nil {
+		return nil, queueError("retry dead letter", err)
+	}
+	repo, err := s.store.RepoStatus(ctx, req.Name)
+	if errors.Is(err, catalog.ErrNotFound) {
+		s.forget(ctx, req.Name)
+	}
+	if err != nil {
+		return nil, storeError("retry dead letter", err)
+	}
+	if repo.PublishedEpoch < repo.Epoch {
+		if err := s.retry(ctx, repo); err != nil {
+			return nil, err
+		}
+	}
+	s.forget(ctx, req.Name)
+	return &ingestv1.RetryDeadLetterResponse{Epoch: repo.Epoch}, nil
+}
+
+// retry makes the newest request of a repo wait for an indexer again.
+func (s *Service) retry(ctx context.Context, repo *ingestv1.RepoStatus) error {
+	queued := &catalogv1.Status{State: ingestv1.State_STATE_QUEUED, Epoch: repo.Epoch, UpdatedAt: timestamppb.Now()}
+	err := s.store.PutStatus(ctx, repo.Name, queued, nil)
+	if err != nil && !errors.Is(err, catalog.ErrStale) { // stale: there is a newer request
+		return storeError("retry dead letter", err)
+	}
+	// The attempt tells the job from those that the queue has seen lately.
+	job := queue.Job{Repo: repo.Name, Epoch: repo.Epoch, Attempt: uint64(time.Now().UnixMilli())}
+	if err := s.jobs.Publish(ctx, job); err != nil {
+		return queueError("retry dead letter", err)
+	}
+	return nil
+}
+
+// forget drops a dead letter that has no meaning any more. It must not keep the
+// caller waiting for a queue that is away: letters end by themselves.
+func (s *Service) forget(ctx context.Context, repo string) {
+	ctx, cancel := context.WithTimeout(ctx, wakeTimeout)
+	defer cancel()
+	if err := s.jobs.Forget(ctx, repo); err != nil {
+		s.log.WarnContext(ctx, "dead letter not removed", "repo", repo, "error", err)
+	}
+}
+
+func letterOf(l queue.DeadLetter) *ingestv1.DeadLetter {
+	return &ingestv1.DeadLetter{
+		Name: l.Repo, Epoch: l.Epoch, Reason: l.Reason, Attempts: uint32(l.NumDelivered), GivenUpAt: timestamppb.New(l.Time),
+	}
+}
+
+// errNoLetter is told also of a repo that the caller may not see.
+var errNoLetter = searchwire.FieldError(codes.NotFound, "name", "the repo has no job that was given up")
+
+// queueError is the status of an error of the queue.
+func queueError(what string, err error) error {
+	switch {
+	case errors.Is(err, queue.ErrNoLetter):
+		return errNoLetter
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return status.FromContextError(err).Err()
+	}
+	return status.Errorf(codes.Unavailable, "%s: %v", what, err)
+}

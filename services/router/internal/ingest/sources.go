@@ -1,0 +1,81 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/source/origin"
+	"github.com/trawl-search/trawl/internal/sources"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
+)
+
+// Sources is the service of sources. It is safe for concurrent use.
+type Sources struct {
+	ingestv1.UnimplementedSourceServiceServer
+	store  *catalog.Store
+	policy origin.Policy
+}
+
+// NewSources makes the service of sources, which takes those that the policy allows.
+func NewSources(store *catalog.Store, policy origin.Policy) *Sources {
+	return &Sources{store: store, policy: policy}
+}
+
+// ApplySources implements ingestv1.SourceServiceServer.
+func (s *Sources) ApplySources(ctx context.Context, req *ingestv1.ApplySourcesRequest) (*ingestv1.ApplySourcesResponse, error) {
+	if err := errors.Join(sources.CheckAll(req.Sources), sources.Allowed(req.Sources, s.policy)); err != nil {
+		return nil, ruleError("sources", err)
+	}
+	done, err := s.store.ApplySources(ctx, req.Sources)
+	if err != nil {
+		return nil, storeError("apply sources", err)
+	}
+	return &ingestv1.ApplySourcesResponse{Added: done.Added, Changed: done.Changed, Removed: done.Removed}, nil
+}
+
+// ListSources implements ingestv1.SourceServiceServer.
+func (s *Sources) ListSources(ctx context.Context, _ *ingestv1.ListSourcesRequest) (*ingestv1.ListSourcesResponse, error) {
+	resp := &ingestv1.ListSourcesResponse{}
+	for entry, err := range s.store.ListSources(ctx) {
+		if err != nil {
+			return nil, storeError("list sources", err)
+		}
+		status, err := s.status(ctx, entry.Record)
+		if err != nil {
+			return nil, storeError("list sources", err)
+		}
+		resp.Sources = append(resp.Sources, status)
+	}
+	return resp, nil
+}
+
+func (s *Sources) status(ctx context.Context, source *catalogv1.Source) (*ingestv1.SourceStatus, error) {
+	report, err := s.store.GetSourceReport(ctx, source.GetSpec().GetName())
+	return &ingestv1.SourceStatus{Source: source.GetSpec(), Removed: source.GetRemoved(), Report: report, AppliedAt: source.GetAppliedAt()}, err
+}
+
+// GetSource implements ingestv1.SourceServiceServer. The report is read first: what it
+// says of is counted.
+func (s *Sources) GetSource(ctx context.Context, req *ingestv1.GetSourceRequest) (*ingestv1.GetSourceResponse, error) {
+	source, err := s.store.GetSource(ctx, req.Name)
+	if errors.Is(err, catalog.ErrNotFound) {
+		return nil, searchwire.FieldError(codes.NotFound, "name", "there is no such source")
+	}
+	if err != nil {
+		return nil, storeError("get source", err)
+	}
+	status, err := s.status(ctx, source.Record)
+	if err != nil {
+		return nil, storeError("get source", err)
+	}
+	n, err := s.store.SourceProgress(ctx, req.Name)
+	if err != nil {
+		return nil, storeError("get source", err)
+	}
+	return &ingestv1.GetSourceResponse{Status: status, Repos: n.Repos, Published: n.Published, Failed: n.Failed}, nil
+}

@@ -1,0 +1,79 @@
+package ingest_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/catalog/etcdtest"
+	"github.com/trawl-search/trawl/internal/source/origin"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
+	"github.com/trawl-search/trawl/services/router/internal/ingest"
+)
+
+// TestSourcesAreJudgedBeforeTheyAreKept: one that breaks a rule keeps all of them out.
+func TestSourcesAreJudgedBeforeTheyAreKept(t *testing.T) {
+	store := catalog.New(etcdtest.New().Client(nil), "")
+	s := ingest.NewSources(store, origin.Policy{Schemes: []string{"https"}, Hosts: []string{"*.example.com"}})
+	good := &ingestv1.Source{Name: "good", Kind: "gitea", Url: "https://git.example.com", Owner: "o"}
+	for want, bad := range map[string]*ingestv1.Source{
+		"is not allowed":   {Name: "x", Kind: "gitea", Url: "https://git.example.org", Owner: "o"},
+		"api.github.com":   {Name: "x", Kind: "github", Owner: "o"},
+		"scheme":           {Name: "x", Kind: "gitea", Url: "http://git.example.com", Owner: "o"},
+		"credentials":      {Name: "x", Kind: "git", Url: "https://u:hunter2@git.example.com/x"},
+		"there twice":      {Name: "good", Kind: "gitea", Url: "https://git.example.com", Owner: "o"},
+		"TRAWL_SECRET_":    {Name: "x", Kind: "gitea", Url: "https://git.example.com", Owner: "o", Token: &ingestv1.SecretRef{Env: "HOME"}},
+		"owner is missing": {Name: "x", Kind: "gitea", Url: "https://git.example.com"},
+	} {
+		_, err := s.ApplySources(t.Context(), &ingestv1.ApplySourcesRequest{Sources: []*ingestv1.Source{good, bad}})
+		if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%v: %v, want %q", bad, err, want)
+		}
+	}
+	list := func() []*ingestv1.SourceStatus {
+		t.Helper()
+		resp, err := s.ListSources(t.Context(), &ingestv1.ListSourcesRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.GetSources()
+	}
+	if got := list(); len(got) > 0 {
+		t.Errorf("kept %v", got)
+	}
+	done, err := s.ApplySources(t.Context(), &ingestv1.ApplySourcesRequest{Sources: []*ingestv1.Source{good}})
+	if err != nil || len(done.GetAdded()) != 1 {
+		t.Errorf("%v, %v", done, err)
+	}
+	if _, err := s.GetSource(t.Context(), &ingestv1.GetSourceRequest{Name: "none"}); status.Code(err) != codes.NotFound {
+		t.Errorf("a source that is not there: %v", err)
+	}
+	// Of 70 repos every third is published and every seventh of the others has failed.
+	for i := range 70 {
+		name := fmt.Sprintf("r%02d", i)
+		if _, _, err := store.PutDesired(t.Context(), &catalogv1.Desired{Name: name, Source: []string{"good", "other"}[min(i/65, 1)]}); err != nil {
+			t.Fatal(err)
+		}
+		if i%3 == 0 {
+			publish(t, store, name)
+		} else if i%7 == 0 {
+			if err := store.PutStatus(t.Context(), name, &catalogv1.Status{Epoch: 1, State: ingestv1.State_STATE_FAILED}, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if got, err := s.GetSource(t.Context(), &ingestv1.GetSourceRequest{Name: "good"}); err != nil || got.GetRepos() != 65 || got.GetPublished() != 22 || got.GetFailed() != 6 || got.GetStatus().GetAppliedAt() == nil {
+		t.Errorf("%v, %v", got, err)
+	}
+	if _, err := s.ApplySources(t.Context(), &ingestv1.ApplySourcesRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := list(); len(got) != 1 || !got[0].GetRemoved() || got[0].GetReport() != nil {
+		t.Errorf("after its removal: %v", got)
+	}
+}

@@ -1,0 +1,177 @@
+// Package ranged serves shards that are not on disk as a whole: the blocks that
+// a search reads are brought from the bucket when it reads them, into a sparse
+// file, and stay while the disk budget has room for them.
+//
+//	search ──▶ view ── reads bytes ──▶ fill ──▶ block there: pinned by the view
+//	                                     │
+//	                                     ▼ not there
+//	                 room from the budget, by eviction (S3-FIFO) ──▶ flight: one
+//	                 ranged read of adjacent blocks, for all who want them
+//
+// Each search has a view of its own, which pins what it has read until it ends:
+// nothing is evicted under it. Bytes that were brought are held against the
+// shard's checksums by package format, each time a view first reads them.
+package ranged
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/trawl-search/trawl/internal/bucket"
+	"github.com/trawl-search/trawl/services/searcher/internal/disk"
+)
+
+// ErrNoRoom means that a search needs more of a shard at once than the disk
+// budget, or the disk, has room for.
+var ErrNoRoom = errors.New("no space for the parts of the shard that this needs at once")
+
+// Object names a shard in the bucket.
+type Object struct {
+	// Name is for errors.
+	Name string
+	Key  string
+	// Size in bytes.
+	Size int64
+}
+
+// fetches is how many ranged reads run at once, over all searches.
+const fetches = 32
+
+// Cache holds blocks of shards. It is safe for concurrent use.
+type Cache struct {
+	dir     string
+	grain   int64 // bytes of a block
+	bucket  bucket.Bucket
+	budget  *disk.Budget
+	relieve func() bool
+	log     *slog.Logger
+	metrics *Metrics
+
+	life    context.Context
+	end     context.CancelFunc
+	flights sync.WaitGroup
+	slots   chan struct{} // a token for each ranged read
+
+	mu   sync.Mutex
+	fifo fifo
+	// views are open; waiting ones wait for room, with how many goroutines.
+	views int
+	// searches began so far.
+	searches uint64
+	waiting  map[*view]int
+	flying   int // flights that have not landed
+	// freed is closed, and replaced, when there may be room.
+	freed chan struct{}
+}
+
+// New makes a cache over a folder that exists. It must be closed. Relieve is
+// called when a search finds no room although no other holds any: it says whether
+// it gave bytes back to the budget, so that trying again makes sense.
+func New(dir string, b bucket.Bucket, budget *disk.Budget, relieve func() bool, log *slog.Logger, m *Metrics) *Cache {
+	c := &Cache{
+		dir: dir, grain: blockSize, bucket: b, budget: budget, relieve: relieve, log: log, metrics: m,
+		slots: make(chan struct{}, fetches), waiting: make(map[*view]int), freed: make(chan struct{}),
+	}
+	c.life, c.end = context.WithCancel(context.Background())
+	return c
+}
+
+// Close ends the reads that run, and waits for them. Searches that still want
+// something get an error.
+func (c *Cache) Close() {
+	c.end()
+	c.flights.Wait()
+}
+
+// Reserve takes bytes from the budget, evicting blocks when it must. It says
+// whether it could: what is in use stays.
+func (c *Cache) Reserve(n int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.reserve(n)
+}
+
+// Freed tells who waits for room that there may be some.
+func (c *Cache) Freed() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.notify()
+}
+
+// reserve needs mu.
+func (c *Cache) reserve(n int64) bool {
+	if limit := c.budget.Limit(); limit > 0 && n > limit {
+		return false
+	}
+	for !c.budget.Take(n) {
+		if !c.evict() {
+			return false
+		}
+	}
+	return true
+}
+
+// evict frees one block's room; callers hold mu. What cannot be freed stays taken
+// from the budget as long as its file is there.
+func (c *Cache) evict() bool {
+	b, g := c.fifo.evict()
+	if b == nil {
+		return false
+	}
+	o := b.object
+	o.slots[b.number] = slot{ghost: g}
+	off, n := o.span(b.number, b.number)
+	if err := disk.Punch(o.path, off, disk.Rounded(n)); err != nil {
+		o.stuck += int64(b.size)
+		c.log.Error("free a block of a shard", "shard", o.Name, "error", err)
+		return true
+	}
+	c.metrics.evictions.Inc()
+	c.metrics.blocks.Sub(float64(b.size))
+	c.budget.Give(int64(b.size))
+	return true
+}
+
+// notify needs mu.
+func (c *Cache) notify() {
+	close(c.freed)
+	c.freed = make(chan struct{})
+}
+
+// open makes an object's sparse file.
+func (c *Cache) open(o Object) (*object, error) {
+	taken := overhead(o.Size, c.grain)
+	if !c.Reserve(taken) {
+		return nil, fmt.Errorf("%w: %d bytes of shard %s", ErrNoRoom, taken, o.Name)
+	}
+	obj, err := newObject(c.dir, c.grain, o)
+	if err != nil {
+		c.budget.Give(taken)
+	}
+	return obj, err
+}
+
+// leave ends one reference of an object; callers hold mu.
+func (c *Cache) leave(o *object) {
+	if o.refs--; o.refs > 0 {
+		return
+	}
+	taken := overhead(o.Size, o.grain) + o.stuck
+	for i := range o.slots {
+		if b := o.slots[i].block; b != nil {
+			c.fifo.drop(b)
+			c.metrics.blocks.Sub(float64(b.size))
+			taken += int64(b.size)
+		}
+	}
+	o.slots = nil
+	if err := o.remove(); err != nil {
+		c.log.Error("remove the blocks of a shard", "shard", o.Name, "error", err)
+		return // what may still be on disk stays taken
+	}
+	c.budget.Give(taken)
+	c.notify()
+}

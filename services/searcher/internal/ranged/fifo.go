@@ -1,0 +1,157 @@
+package ranged
+
+// block is a piece of an object that is on disk, or on its way. Its fields are
+// guarded by the cache's mutex.
+type block struct {
+	object     *object
+	flight     *flight // that brings it, nil once it is there
+	prev, next *block  // in its queue, if linked
+	number     uint32  // within its object
+	size       int32   // bytes it takes on disk
+	pins       int32   // views that use it
+	freq       uint8   // uses since it came, at most mostFreq
+	main       bool    // belongs to the main queue, not to the small one
+	linked     bool    // is in its queue
+	dead       bool    // was evicted, or never came
+}
+
+// mostFreq is up to what uses of a block are counted.
+const mostFreq = 3
+
+// queue is a list of blocks, oldest first.
+type queue struct{ head, tail *block }
+
+func (q *queue) push(b *block) {
+	b.prev, b.next, b.linked = q.tail, nil, true
+	if q.tail == nil {
+		q.head = b
+	} else {
+		q.tail.next = b
+	}
+	q.tail = b
+}
+
+func (q *queue) remove(b *block) {
+	if b.prev == nil {
+		q.head = b.next
+	} else {
+		b.prev.next = b.next
+	}
+	if b.next == nil {
+		q.tail = b.prev
+	} else {
+		b.next.prev = b.prev
+	}
+	b.prev, b.next, b.linked = nil, nil, false
+}
+
+// fifo is the order in which blocks leave: S3-FIFO (Yang, Zhang, Qiu, Yue,
+// Rashmi, "FIFO queues are all you need for cache eviction", SOSP 2023). What
+// comes for the first time waits in a small queue, a tenth of all; only what is
+// used twice there, or comes back soon after it left, gets into the main queue.
+// So a sweep over everything passes through the small queue alone.
+//
+// A block that is in use is in no queue when its turn comes; it is put back by
+// the last who used it.
+type fifo struct {
+	small, main           queue
+	smallBytes, mainBytes int64
+	// blocks counts those of both queues; departed those that left the small
+	// one, which is the time by which the ghosts of blocks age.
+	blocks, departed uint32
+}
+
+// smallShare: a small queue of one part in so many.
+const smallShare = 10
+
+// ghost is when a block left the small queue, 0 for never.
+type ghost uint32
+
+// insert takes a block that has come. A recent ghost of it says it was here.
+func (q *fifo) insert(b *block, g ghost) {
+	b.main = g != 0 && q.departed-uint32(g) < q.blocks
+	b.freq = 0
+	*q.bytes(b) += int64(b.size)
+	q.blocks++
+	if b.pins == 0 {
+		q.of(b).push(b)
+	}
+}
+
+func (q *fifo) of(b *block) *queue {
+	if b.main {
+		return &q.main
+	}
+	return &q.small
+}
+
+func (q *fifo) bytes(b *block) *int64 {
+	if b.main {
+		return &q.mainBytes
+	}
+	return &q.smallBytes
+}
+
+// unused puts a block back that nobody uses any more.
+func (q *fifo) unused(b *block) {
+	if !b.linked {
+		q.of(b).push(b)
+	}
+}
+
+// drop forgets a block.
+func (q *fifo) drop(b *block) {
+	if b.linked {
+		q.of(b).remove(b)
+	}
+	*q.bytes(b) -= int64(b.size)
+	q.blocks--
+	b.dead = true
+}
+
+// evict drops the block whose turn it is to leave, with its ghost; nil when all
+// are in use.
+func (q *fifo) evict() (*block, ghost) {
+	for {
+		b := q.oldest()
+		switch {
+		case b == nil:
+			return nil, 0
+		case b.pins > 0:
+			q.of(b).remove(b)
+		case b.main && b.freq > 0:
+			q.main.remove(b)
+			b.freq--
+			q.main.push(b)
+		case !b.main && b.freq > 1:
+			q.promote(b)
+		case b.main:
+			q.drop(b)
+			return b, 0
+		default:
+			q.drop(b)
+			q.departed++
+			return b, ghost(max(q.departed, 1))
+		}
+	}
+}
+
+// oldest is the head of the queue that is to give.
+func (q *fifo) oldest() *block {
+	first, second := &q.main, &q.small
+	if q.smallBytes*smallShare >= q.smallBytes+q.mainBytes {
+		first, second = second, first
+	}
+	if first.head != nil {
+		return first.head
+	}
+	return second.head
+}
+
+func (q *fifo) promote(b *block) {
+	q.small.remove(b)
+	q.smallBytes -= int64(b.size)
+	b.main, b.freq = true, 0
+	q.mainBytes += int64(b.size)
+	q.main.push(b)
+}

@@ -1,0 +1,84 @@
+package ranged
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+
+	"github.com/trawl-search/trawl/services/searcher/internal/disk"
+)
+
+// blockSize is the grain in which objects are brought and evicted, in bytes: a
+// multiple of disk.Page.
+const blockSize = 256 << 10
+
+// Prefix is how the names of this package's files begin. What has such a name
+// when no cache runs was left by a process that died, and is of no use.
+const Prefix = ".blocks-"
+
+// object is a shard of the bucket, and the sparse file that holds what was
+// brought of it, mapped as a whole. Slots, refs and stuck are guarded by the
+// cache's mutex.
+type object struct {
+	Object
+	path  string
+	data  []byte
+	grain int64 // bytes of a block
+	slots []slot
+	// refs are the shard that is open and the flights; the last one removes the file.
+	refs int
+	// stuck bytes could not be given back to the file system.
+	stuck int64
+}
+
+// slot is the place of a block.
+type slot struct {
+	block *block
+	ghost ghost
+}
+
+// overhead is what an object's file takes on disk beside its blocks: what file
+// systems need to tell apart the pieces of a file with holes, when they are more
+// than a few.
+func overhead(size, grain int64) int64 {
+	if blocks := size / grain; blocks >= 4 {
+		return disk.Page * (1 + blocks/256)
+	}
+	return 0
+}
+
+// newObject makes the sparse file.
+func newObject(dir string, grain int64, o Object) (*object, error) {
+	f, err := os.CreateTemp(dir, Prefix+"*")
+	if err != nil {
+		return nil, fmt.Errorf("make a sparse file: %w", err)
+	}
+	defer f.Close()
+	obj := &object{Object: o, path: f.Name(), grain: grain, slots: make([]slot, (o.Size+grain-1)/grain), refs: 1}
+	if err = f.Truncate(o.Size); err == nil && o.Size > 0 {
+		obj.data, err = syscall.Mmap(int(f.Fd()), 0, int(o.Size), syscall.PROT_READ, syscall.MAP_SHARED)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("map a sparse file of %d bytes: %w", o.Size, err), os.Remove(obj.path))
+	}
+	return obj, nil
+}
+
+// span is where the blocks from first to last lie, in bytes.
+func (o *object) span(first, last uint32) (off, n int64) {
+	off = int64(first) * o.grain
+	return off, min(int64(last+1)*o.grain, o.Size) - off
+}
+
+// remove unmaps and removes the file.
+func (o *object) remove() error {
+	var unmap error
+	if o.data != nil {
+		unmap = syscall.Munmap(o.data)
+	}
+	if err := errors.Join(unmap, os.Remove(o.path)); err != nil {
+		return fmt.Errorf("remove a sparse file: %w", err)
+	}
+	return nil
+}

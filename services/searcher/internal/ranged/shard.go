@@ -1,0 +1,85 @@
+package ranged
+
+import (
+	"context"
+	"errors"
+
+	"github.com/trawl-search/trawl/index/docset"
+	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/index/shard"
+)
+
+// Shard is a shard of the bucket that is searched by ranged reads, with the
+// methods and errors of a *shard.Shard. What the bucket cannot give is its
+// error; room that is lacking is ErrNoRoom. It is safe for concurrent use, but
+// not after Close.
+type Shard struct {
+	cache  *Cache
+	object *object
+}
+
+// Open makes a shard that can be searched. Nothing of it is read before.
+func (c *Cache) Open(o Object) (*Shard, error) {
+	obj, err := c.open(o)
+	if err != nil {
+		return nil, err
+	}
+	return &Shard{cache: c, object: obj}, nil
+}
+
+// Close forgets what was brought of the shard. No search may be running.
+func (s *Shard) Close() error {
+	s.cache.mu.Lock()
+	defer s.cache.mu.Unlock()
+	s.cache.leave(s.object)
+	return nil
+}
+
+// Check opens the shard as a search does: it reads its table of contents and
+// what tells the places of the rest.
+func (s *Shard) Check(ctx context.Context) error {
+	return s.use(ctx, func(*shard.Shard) error { return nil })
+}
+
+// Search is shard.Shard's.
+func (s *Shard) Search(ctx context.Context, q *shard.Query, opts shard.Options) (r *shard.Result, err error) {
+	err = s.use(ctx, func(sh *shard.Shard) error {
+		r, err = sh.Search(ctx, q, opts)
+		return err
+	})
+	return r, err
+}
+
+// List is shard.Shard's.
+func (s *Shard) List(ctx context.Context, q *shard.Query, opts shard.ListOptions) (r *shard.ListResult, err error) {
+	err = s.use(ctx, func(sh *shard.Shard) error {
+		r, err = sh.List(ctx, q, opts)
+		return err
+	})
+	return r, err
+}
+
+// File is shard.Shard's.
+func (s *Shard) File(ctx context.Context, repo string, path []byte, branch string, hidden docset.Set) (f *shard.File, err error) {
+	err = s.use(ctx, func(sh *shard.Shard) error {
+		f, err = sh.File(ctx, repo, path, branch, hidden)
+		return err
+	})
+	return f, err
+}
+
+// use opens the shard over a view of its own for one search.
+func (s *Shard) use(ctx context.Context, do func(*shard.Shard) error) error {
+	return s.cache.run(ctx, s.object, func(v *view) error {
+		fill := func(off, n int64) error { return v.fill(ctx, off, n) }
+		f, err := format.NewSparse(s.object.Name, s.object.data, fill)
+		if err != nil {
+			return err
+		}
+		sh, err := shard.OpenFile(f)
+		if err != nil {
+			return err
+		}
+		return errors.Join(do(sh), sh.Close())
+	})
+}

@@ -1,0 +1,317 @@
+package ranged
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha1"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/trawl-search/trawl/index/build"
+	"github.com/trawl-search/trawl/index/docset"
+	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/index/indextest"
+	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/services/searcher/internal/disk"
+)
+
+// built is a corpus as a shard.
+func built(t testing.TB, corpus *indextest.Corpus) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	b, err := build.NewBuilder(&out, build.Options{MaxNgrams: 1 << 20})
+	must(t, err)
+	for _, r := range corpus.Repos {
+		repo := docstore.Repo{Name: r.Name, Archived: r.Archived, Fork: r.Fork, Public: r.Public, Meta: r.Meta}
+		for _, name := range r.Branches {
+			repo.Branches = append(repo.Branches, docstore.Branch{Name: name, Commit: "c0ffee"})
+		}
+		must(t, b.AddRepo(repo))
+		for _, d := range documents(r) {
+			must(t, b.Add(d))
+		}
+	}
+	_, err = b.Close()
+	must(t, err)
+	return out.Bytes()
+}
+
+func documents(r indextest.Repo) (docs []build.Document) {
+	id := func(content []byte) []byte { sum := sha1.Sum(content); return sum[:] }
+	for i, d := range r.Documents {
+		doc := build.Document{Path: []byte(d.Path), Content: d.Content, Language: d.Language, OID: id(d.Content)}
+		for _, name := range d.Branches {
+			doc.Branches = append(doc.Branches, uint32(slices.Index(r.Branches, name)))
+		}
+		slices.Sort(doc.Branches)
+		if d.Skipped {
+			doc.Skip, doc.Size, doc.OID = docstore.Binary, 1, id([]byte{0, byte(i), byte(i >> 8)})
+		}
+		docs = append(docs, doc)
+	}
+	slices.SortFunc(docs, func(a, b build.Document) int {
+		return cmp.Or(bytes.Compare(a.Path, b.Path), bytes.Compare(a.OID, b.OID))
+	})
+	return docs
+}
+
+// searchable is what a local shard and a ranged one have in common.
+type searchable interface {
+	Search(ctx context.Context, q *shard.Query, opts shard.Options) (*shard.Result, error)
+	List(ctx context.Context, q *shard.Query, opts shard.ListOptions) (*shard.ListResult, error)
+	File(ctx context.Context, repo string, path []byte, branch string, hidden docset.Set) (*shard.File, error)
+}
+
+// answers are what a shard says to a query, in words.
+func answers(ctx context.Context, s searchable, q *shard.Query, corpus *indextest.Corpus) (string, error) {
+	found, err := s.Search(ctx, q, shard.Options{MaxFiles: 10_000, MaxMatchesPerFile: 10_000})
+	if err != nil {
+		return "", err
+	}
+	if found.Incomplete != nil {
+		return "", found.Incomplete
+	}
+	listed, err := s.List(ctx, q, shard.ListOptions{MaxSkippedFiles: 10})
+	if err != nil || listed.Incomplete != nil {
+		return "", cmp.Or(err, listed.Incomplete)
+	}
+	repo := corpus.Repos[0]
+	file, err := s.File(ctx, repo.Name, []byte(repo.Documents[0].Path), "", docset.Set{})
+	if err != nil && !errors.Is(err, shard.ErrNoFile) {
+		return "", err
+	}
+	return fmt.Sprintf("%+v\n%+v\n%+v", found.Files, listed.Repos, file), nil
+}
+
+func prepare(t testing.TB, corpus *indextest.Corpus, text string) *shard.Query {
+	t.Helper()
+	tree, err := query.Parse(text, query.ParseOptions{})
+	must(t, err)
+	tree, err = indextest.Resolve(corpus, tree)
+	must(t, err)
+	q, err := shard.Prepare(tree)
+	if errors.Is(err, query.ErrNoSymbols) {
+		return nil
+	}
+	must(t, err)
+	return q
+}
+
+// pair is a shard by ranges and the same one in memory.
+type pair struct {
+	*world
+	corpus *indextest.Corpus
+	local  *shard.Shard
+	ranged *Shard
+	size   int64
+}
+
+// newPair makes one with so many parts of a hundred of the shard as its budget.
+func newPair(t *testing.T, percent int64) *pair {
+	t.Helper()
+	corpus := &indextest.Corpus{Name: "many"}
+	for seed := range uint64(30) {
+		for _, r := range indextest.Random(seed).Repos {
+			r.Name = fmt.Sprintf("%02d-%s", seed, r.Name)
+			corpus.Repos = append(corpus.Repos, r)
+		}
+	}
+	whole := built(t, corpus)
+	f, err := format.NewFile("local", whole)
+	must(t, err)
+	local, err := shard.OpenFile(f)
+	must(t, err)
+	w := newWorld(t, t.TempDir(), int64(len(whole))*percent/100+3*disk.Page, disk.Page)
+	t.Cleanup(w.Close)
+	p := &pair{world: w, corpus: corpus, local: local, size: int64(len(whole))}
+	p.ranged, err = w.Open(w.put(t, "whole", whole))
+	must(t, err)
+	return p
+}
+
+// TestSameAsLocal: queries of every kind find by ranges what they find in a local
+// shard, with room for all of it and with too little; then they say so.
+func TestSameAsLocal(t *testing.T) {
+	percents := []int64{100, 75, 50}
+	if testing.Short() {
+		percents = percents[1:2]
+	}
+	for _, percent := range percents {
+		p := newPair(t, percent)
+		answered, refused := 0, 0
+		for _, q := range indextest.Queries(p.corpus, 5, 80) {
+			ready := prepare(t, p.corpus, q.Text)
+			if ready == nil {
+				continue
+			}
+			want, err := answers(t.Context(), p.local, ready, p.corpus)
+			must(t, err)
+			got, err := answers(t.Context(), p.ranged, ready, p.corpus)
+			switch {
+			case errors.Is(err, ErrNoRoom) && percent < 100:
+				refused++
+			case err != nil:
+				t.Errorf("%d %%, query %q: %v", percent, q.Text, err)
+			case got != want:
+				t.Errorf("%d %%, query %q:\n got %s\nwant %s", percent, q.Text, got, want)
+			default:
+				answered++
+			}
+			checkRoom(t, p.world)
+		}
+		t.Logf("%d %% of %d bytes: %d answered, %d refused, %d reads", percent, p.size, answered, refused, p.source.reads.Load())
+		if answered < 20 && percent > 50 || refused == 0 && percent == 50 {
+			t.Errorf("%d %%: %d queries were answered, %d refused", percent, answered, refused)
+		}
+	}
+}
+
+type brokenReader struct {
+	io.ReadCloser
+	read func(r io.Reader, p []byte) (int, error)
+}
+
+func (b brokenReader) Read(p []byte) (int, error) { return b.read(b.ReadCloser, p) }
+
+// TestBucketThatFails: whatever the bucket does, an answer is right or an error
+// that tells it; when it is well again, all answers are right, and what was damaged
+// stays damaged only until the shard is opened anew.
+func TestBucketThatFails(t *testing.T) {
+	away := errors.New("the bucket is away")
+	var rng *rand.Rand
+	enough := 60 // queries that met it
+	if testing.Short() {
+		enough = 10
+	}
+	some := func(f func(io.ReadCloser) (io.ReadCloser, error)) func(context.Context, io.ReadCloser) (io.ReadCloser, error) {
+		return func(_ context.Context, r io.ReadCloser) (io.ReadCloser, error) {
+			if rng.IntN(5) > 0 {
+				return r, nil
+			}
+			return f(r)
+		}
+	}
+	for name, c := range map[string]struct {
+		how  func(context.Context, io.ReadCloser) (io.ReadCloser, error)
+		want error
+	}{
+		"fails":     {some(func(r io.ReadCloser) (io.ReadCloser, error) { r.Close(); return nil, away }), away},
+		"truncates": {some(func(r io.ReadCloser) (io.ReadCloser, error) { return brokenReader{r, half}, nil }), io.ErrUnexpectedEOF},
+		"flips":     {some(func(r io.ReadCloser) (io.ReadCloser, error) { return brokenReader{r, flip}, nil }), format.ErrCorrupt},
+	} {
+		p := newPair(t, 100)
+		p.slots = make(chan struct{}, 1) // one read at a time: rng is of one goroutine
+		rng = rand.New(rand.NewPCG(8, 8))
+		failed := 0
+		for i, q := range indextest.Queries(p.corpus, 6, 20*enough) {
+			ready := prepare(t, p.corpus, q.Text)
+			if ready == nil {
+				continue
+			}
+			if failed == enough {
+				break
+			}
+			want, err := answers(t.Context(), p.local, ready, p.corpus)
+			must(t, err)
+			p.source.breakBy(c.how)
+			got, err := answers(t.Context(), p.ranged, ready, p.corpus)
+			p.source.breakBy(nil)
+			switch {
+			case err == nil && got != want:
+				t.Errorf("%s, query %q:\n got %s\nwant %s", name, q.Text, got, want)
+			case err != nil && !errors.Is(err, c.want):
+				t.Errorf("%s, query %q: %v", name, q.Text, err)
+			case err != nil:
+				failed++
+			}
+			checkRoom(t, p.world)
+			if err != nil || i%5 == 0 { // as the store does it: dropped, and opened anew
+				must(t, p.ranged.Close())
+				p.ranged, err = p.Open(Object{Name: "whole", Key: "whole", Size: p.size})
+				must(t, err)
+				if got, err = answers(t.Context(), p.ranged, ready, p.corpus); err != nil || got != want {
+					t.Errorf("%s, query %q, when the bucket is well: %v", name, q.Text, err)
+				}
+				must(t, p.ranged.Close())
+				p.ranged, err = p.Open(Object{Name: "whole", Key: "whole", Size: p.size})
+				must(t, err)
+			}
+		}
+		if failed < enough {
+			t.Errorf("%s: only %d queries met it", name, failed)
+		}
+	}
+}
+
+func half(r io.Reader, p []byte) (int, error) {
+	n, _ := r.Read(p[:(len(p)+1)/2])
+	return n, io.EOF
+}
+
+func flip(r io.Reader, p []byte) (int, error) {
+	n, err := r.Read(p)
+	if n > 0 {
+		p[n/2] ^= 4
+	}
+	return n, err
+}
+
+// TestDeadlineOfTheQuery: a bucket that hangs holds a query up until the query's
+// time ends, and one that waits for the same bytes not a moment longer; then the
+// read ends too, for want of anybody who wants it.
+func TestDeadlineOfTheQuery(t *testing.T) {
+	p := newPair(t, 100)
+	gone := make(chan struct{})
+	giveUp := sync.OnceFunc(func() { close(gone) })
+	p.source.breakBy(func(ctx context.Context, r io.ReadCloser) (io.ReadCloser, error) {
+		r.Close()
+		<-ctx.Done()
+		giveUp()
+		return nil, ctx.Err()
+	})
+	patient, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- p.ranged.Check(patient) }()
+	flights := func() int64 {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return int64(p.flying)
+	}
+	for flights() == 0 || p.source.reads.Load() < flights() {
+		time.Sleep(time.Millisecond)
+	}
+	before := p.source.reads.Load()
+	short, end := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer end()
+	if err := p.ranged.Check(short); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("the impatient one: %v", err)
+	}
+	select {
+	case err := <-done:
+		t.Fatalf("the patient one did not wait: %v", err)
+	case <-gone:
+		t.Fatal("the read was given up although one waits for it")
+	default:
+	}
+	if n := p.source.reads.Load(); n != before {
+		t.Errorf("%d more reads of the same bytes", n-before)
+	}
+	p.source.breakBy(nil)
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("the patient one: %v", err)
+	}
+	<-gone
+	if err := p.ranged.Check(t.Context()); err != nil {
+		t.Errorf("when the bucket is well: %v", err)
+	}
+}

@@ -1,0 +1,259 @@
+package ranged
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// errCrowded ends a search that holds room which others wait for, as it does
+// itself: none would go on. It is tried again when there is room.
+var errCrowded = errors.New("searches wait for each other's room")
+
+// view is one search's use of an object. It pins the blocks that it reads until
+// it is closed. Its fields are guarded by the cache's mutex.
+type view struct {
+	cache  *Cache
+	object *object
+	pinned map[uint32]*block
+	// age orders views by when their searches began: older ones have lower ones.
+	age uint64
+	// crowded is set when the view is to give way, alone when there is no other.
+	crowded, alone bool
+}
+
+// run does something with a view of an object, again when it had to give way:
+// then, of those whose searches began after it did, none took its room.
+func (c *Cache) run(ctx context.Context, o *object, do func(*view) error) error {
+	c.mu.Lock()
+	c.searches++
+	age := c.searches
+	c.mu.Unlock()
+	for {
+		v := c.view(o, age)
+		err := do(v)
+		v.close()
+		switch {
+		case !errors.Is(err, errCrowded):
+			return err
+		case v.alone && !c.relieve():
+			return fmt.Errorf("%w; the budget is of %d bytes: a larger one, or a query that looks at less, helps", ErrNoRoom, c.budget.Limit())
+		}
+		if err := c.waitTurn(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// waitTurn waits until no view waits for room.
+func (c *Cache) waitTurn(ctx context.Context) error {
+	for {
+		c.mu.Lock()
+		waiting, freed := len(c.waiting), c.freed
+		c.mu.Unlock()
+		if waiting == 0 {
+			return nil
+		}
+		select {
+		case <-freed:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for room in the disk budget: %w", ctx.Err())
+		}
+	}
+}
+
+func (c *Cache) view(o *object, age uint64) *view {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.views++
+	return &view{cache: c, object: o, age: age, pinned: make(map[uint32]*block)}
+}
+
+func (v *view) close() {
+	c := v.cache
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, b := range v.pinned {
+		v.unpin(b)
+	}
+	v.pinned = nil
+	c.views--
+	c.notify()
+}
+
+// fill makes bytes of the object readable for the view: it is a format.Fill but
+// for the context, whose end ends it.
+func (v *view) fill(ctx context.Context, off, n int64) error {
+	if n <= 0 {
+		return nil
+	}
+	first, last := uint32(off/v.object.grain), uint32((off+n-1)/v.object.grain)
+	for {
+		flights, short := v.claim(first, last)
+		switch {
+		case len(flights) > 0:
+			if err := v.await(ctx, flights); err != nil {
+				return err
+			}
+		case short != nil:
+			if err := v.waitForRoom(ctx, short); err != nil {
+				return err
+			}
+		default:
+			return nil
+		}
+	}
+}
+
+// await waits for flights and returns the first error. One that was abandoned
+// before the view wanted it says nothing: the next claim sees.
+func (v *view) await(ctx context.Context, flights []*flight) error {
+	for i, fl := range flights {
+		err := v.cache.wait(ctx, fl)
+		if err != nil {
+			err = fmt.Errorf("wait for the bucket: %w", err)
+		} else if !fl.abandoned {
+			err = fl.err
+		}
+		if err != nil {
+			v.cache.forsake(flights[i+1:])
+			return err
+		}
+	}
+	return nil
+}
+
+// forsake ends the wait for flights that are not waited for to their end.
+func (c *Cache) forsake(flights []*flight) {
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, fl := range flights {
+		_ = c.wait(ended, fl) // says only that it was not waited for
+	}
+}
+
+// claim pins the blocks from first to last that are there or on their way, sees
+// to it that the others come, and returns what to wait for. When some have no
+// room, short is closed once there may be more.
+func (v *view) claim(first, last uint32) (flights []*flight, short <-chan struct{}) {
+	c := v.cache
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for n := first; n <= last; n++ {
+		b := v.object.slots[n].block
+		if b == nil {
+			if c.olderWaits(v) {
+				return flights, c.freed
+			}
+			fl := c.launch(v.object, n, v.runFrom(n, last))
+			if fl == nil {
+				return flights, c.freed
+			}
+			b = fl.blocks[0]
+		}
+		fl := b.flight
+		if fl == nil || !fl.abandoned {
+			v.pin(b)
+		}
+		if fl != nil && !slices.Contains(flights, fl) {
+			fl.waiters++
+			flights = append(flights, fl)
+		}
+	}
+	return flights, nil
+}
+
+// olderWaits says whether a view of an older search waits for room: it comes
+// first. Callers hold mu.
+func (c *Cache) olderWaits(v *view) bool {
+	for w := range c.waiting {
+		if w.age < v.age {
+			return true
+		}
+	}
+	return false
+}
+
+// runFrom is the last block to bring together with one that is missing: what is
+// missing after it and wanted, and beyond that, where the view reads on from what
+// it read before, as much again.
+func (v *view) runFrom(n, last uint32) uint32 {
+	before := uint32(0)
+	for before < longestRun && before < n && v.pinned[n-before-1] != nil {
+		before++
+	}
+	end := min(max(last, n+before), n+longestRun-1, uint32(len(v.object.slots)-1))
+	for at := n + 1; at <= end; at++ {
+		if v.object.slots[at].block != nil {
+			return at - 1
+		}
+	}
+	return end
+}
+
+// pin needs the cache's mutex.
+func (v *view) pin(b *block) {
+	old := v.pinned[b.number]
+	if old == b {
+		return
+	}
+	if old != nil {
+		v.unpin(old) // it never came
+	}
+	if b.flight == nil {
+		v.cache.metrics.hits.Inc()
+		b.freq = min(b.freq+1, mostFreq)
+	} else {
+		v.cache.metrics.misses.Inc()
+	}
+	b.pins++
+	v.pinned[b.number] = b
+}
+
+// unpin needs the cache's mutex.
+func (v *view) unpin(b *block) {
+	if b.pins--; b.pins == 0 && !b.dead && b.flight == nil {
+		v.cache.fifo.unused(b)
+	}
+}
+
+// waitForRoom waits until there may be room, which freed tells. When all views
+// wait and nothing is on its way, the one of the youngest search gives way: the
+// oldest never does, so that each is the oldest one day and ends.
+func (v *view) waitForRoom(ctx context.Context, freed <-chan struct{}) error {
+	c := v.cache
+	c.mu.Lock()
+	c.waiting[v]++
+	if len(c.waiting) == c.views && c.flying == 0 && freed == (<-chan struct{})(c.freed) {
+		c.crowd()
+	}
+	c.mu.Unlock()
+	var err error
+	select {
+	case <-freed:
+	case <-ctx.Done():
+		err = fmt.Errorf("wait for room in the disk budget: %w", ctx.Err())
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.waiting[v]--; c.waiting[v] == 0 {
+		delete(c.waiting, v)
+	}
+	if v.crowded {
+		return errCrowded
+	}
+	return err
+}
+
+// crowd makes the youngest view give way; callers hold mu.
+func (c *Cache) crowd() {
+	var youngest *view
+	for v := range c.waiting {
+		if youngest == nil || v.age > youngest.age {
+			youngest = v
+		}
+	}
+	youngest.crowded, youngest.alone = true, c.views == 1
+	c.notify()
+}

@@ -1,0 +1,85 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/trawl-search/trawl/internal/searchwire"
+)
+
+const (
+	// admissionWeight is how much one shard counts in the mean time of a shard.
+	admissionWeight = 1.0 / 64
+	// admissionShare is the part of a call's time within which its turn must
+	// come. A call waits for what was admitted before it and for what comes
+	// while it runs, which in a steady overload is as much again.
+	admissionShare = 0.5
+)
+
+// admission refuses calls whose time would end before their turn came, so that
+// under overload work is done for answers that still arrive. Calls take turns
+// at the processors, shard by shard: one with few shards passes one with many,
+// and waits for no more of another's shards than it has itself. It is safe for
+// concurrent use.
+type admission struct {
+	parallel float64
+
+	mu    sync.Mutex
+	calls map[*admitted]struct{}
+	// mean seconds that a shard takes a processor.
+	mean float64
+}
+
+// admitted is a call that is being answered.
+type admitted struct {
+	to *admission
+	// shards that are not done.
+	shards int
+}
+
+func newAdmission(parallel int) *admission {
+	return &admission{parallel: float64(parallel), calls: make(map[*admitted]struct{})}
+}
+
+// admit lets a call for so many shards begin; end must follow. The error is a
+// status that says when to try again.
+func (a *admission) admit(ctx context.Context, shards int) (*admitted, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	ahead := 0
+	for c := range a.calls {
+		ahead += min(c.shards, shards)
+	}
+	wait := time.Duration(float64(ahead) * a.mean / a.parallel * float64(time.Second))
+	if deadline, ok := ctx.Deadline(); ok && ahead > 0 {
+		if spare := time.Duration(admissionShare * float64(time.Until(deadline))); wait > spare {
+			return nil, searchwire.Overloaded(fmt.Sprintf(
+				"%d calls are before this one, and its turn would come in %v, too late for its deadline", len(a.calls), wait.Round(time.Millisecond)), wait-spare)
+		}
+	}
+	c := &admitted{to: a, shards: shards}
+	a.calls[c] = struct{}{}
+	return c, nil
+}
+
+// done says that one of the call's shards waits no more.
+func (c *admitted) done() {
+	c.to.mu.Lock()
+	defer c.to.mu.Unlock()
+	c.shards--
+}
+
+// took says that a shard had a processor for so long.
+func (a *admission) took(took time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.mean += admissionWeight * (took.Seconds() - a.mean)
+}
+
+func (c *admitted) end() {
+	c.to.mu.Lock()
+	defer c.to.mu.Unlock()
+	delete(c.to.calls, c)
+}

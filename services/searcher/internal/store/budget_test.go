@@ -1,0 +1,311 @@
+package store_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/trawl-search/trawl/index/build"
+	"github.com/trawl-search/trawl/index/docset"
+	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/internal/bucket"
+	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/services/searcher/internal/disk"
+	"github.com/trawl-search/trawl/services/searcher/internal/store"
+)
+
+// budgeted is a store of real shards that runs with a budget.
+type budgeted struct {
+	*store.Store
+	t      *testing.T
+	bucket bucket.Bucket
+	dir    string
+	limit  int64
+}
+
+func newBudgeted(t *testing.T, dir string, b bucket.Bucket, limit int64) *budgeted {
+	t.Helper()
+	m, err := store.NewMetrics(prometheus.NewRegistry())
+	must(t, err)
+	cfg := store.Config{Dir: dir, Budget: limit, Loads: 2, Grace: time.Second, Retry: 10 * time.Millisecond}
+	s, err := store.New(cfg, b, openReal, slog.New(slog.DiscardHandler), m)
+	must(t, err)
+	return &budgeted{Store: s, t: t, bucket: b, dir: dir, limit: limit}
+}
+
+func runBudgeted(t *testing.T, dir string, b bucket.Bucket, limit int64) (*budgeted, func()) {
+	t.Helper()
+	s := newBudgeted(t, dir, b, limit)
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { s.Run(ctx) })
+	stop := sync.OnceFunc(func() { cancel(); running.Wait() })
+	t.Cleanup(stop)
+	return s, stop
+}
+
+func openReal(path string) (store.Shard, error) {
+	sh, err := shard.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return sh, nil
+}
+
+// putShard puts a shard into the bucket that holds one repo, with the word
+// marker and about so many bytes that do not compress.
+func putShard(t *testing.T, b bucket.Bucket, repo string, size int) store.Ref {
+	t.Helper()
+	var out bytes.Buffer
+	builder, err := build.NewBuilder(&out, build.Options{MaxNgrams: 1 << 20})
+	must(t, err)
+	must(t, builder.AddRepo(docstore.Repo{Name: repo, Branches: []docstore.Branch{{Name: "main", Commit: "c0ffee"}}}))
+	rng := rand.New(rand.NewPCG(uint64(size), uint64(len(repo))))
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789\n "
+	for i := range 1 + size/20_000 {
+		text := make([]byte, 20_000)
+		for j := range text {
+			text[j] = letters[rng.IntN(len(letters))]
+		}
+		copy(text, "marker of "+repo+"\n")
+		must(t, builder.Add(build.Document{Path: fmt.Appendf(nil, "file%04d", i), Content: text, Branches: []uint32{0}}))
+	}
+	done, err := builder.Close()
+	must(t, err)
+	ref := store.Ref{Digest: searchwire.Digest(done.SHA256), Key: "shards/" + repo, Size: done.Size}
+	must(t, b.Put(t.Context(), ref.Key, &out, bucket.PutOptions{Size: done.Size}))
+	return ref
+}
+
+func markerQuery(t *testing.T) *shard.Query {
+	t.Helper()
+	tree, err := query.Parse("marker", query.ParseOptions{})
+	must(t, err)
+	q, err := shard.Prepare(tree)
+	must(t, err)
+	return q
+}
+
+// search searches a shard that is wanted, and checks that its files are the repo's.
+func (b *budgeted) search(ctx context.Context, q *shard.Query, ref store.Ref) error {
+	h, err := b.Acquire(ctx, ref.Digest)
+	if err != nil {
+		return err
+	}
+	defer h.Release()
+	r, err := h.Shard.Search(ctx, q, shard.Options{MaxFiles: 1000, MaxMatchesPerFile: 10})
+	if err != nil {
+		return err
+	}
+	if len(r.Files) == 0 || "shards/"+r.Files[0].Repo != ref.Key {
+		return fmt.Errorf("%d files found in %s", len(r.Files), ref.Key)
+	}
+	return nil
+}
+
+// checkDisk holds what is on disk against the budget. Looking takes a while, in
+// which room can move from one file to another: only what is seen again counts.
+func (b *budgeted) checkDisk() {
+	b.t.Helper()
+	var taken int64
+	for range 5 {
+		var err error
+		taken, err = disk.Taken(b.dir)
+		must(b.t, err)
+		if taken <= b.limit {
+			return
+		}
+	}
+	b.t.Errorf("%d bytes are on disk, the budget is of %d", taken, b.limit)
+}
+
+func (b *budgeted) settled() {
+	for counts, changed := b.Counts(); !counts.Settled(); counts, changed = b.Counts() {
+		<-changed
+	}
+}
+
+// TestFlipsWithinTheBudget: sets of shards of three times the budget come and go
+// while they are searched. All that is wanted is found, and the disk holds no
+// more than the budget: with the next generation beside the one that serves, and
+// after a restart with a smaller budget too.
+func TestFlipsWithinTheBudget(t *testing.T) {
+	dir, b := t.TempDir(), bucket.NewMemory(1<<30)
+	var refs []store.Ref
+	var sum int64
+	for i := range 16 {
+		ref := putShard(t, b, fmt.Sprintf("repo%02d", i), 20_000+i*20_000)
+		refs, sum = append(refs, ref), sum+ref.Size
+	}
+	q := markerQuery(t)
+	for round, limit := range []int64{sum / 3, sum / 4, sum * 2} {
+		s, stop := runBudgeted(t, dir, b, limit)
+		rng := rand.New(rand.NewPCG(uint64(round), 3))
+		for range 8 {
+			first := rng.IntN(len(refs) / 2)
+			wanted := refs[first : first+len(refs)/2]
+			s.Want(wanted)
+			s.checkDisk()
+			s.settled()
+			var searches sync.WaitGroup
+			for range 3 {
+				searches.Go(func() {
+					for _, ref := range wanted {
+						if err := s.search(t.Context(), q, ref); err != nil {
+							t.Errorf("budget of %d: %v", limit, err)
+						}
+					}
+				})
+			}
+			s.checkDisk()
+			searches.Wait()
+			s.checkDisk()
+		}
+		if round == 0 {
+			must(t, s.Prune())
+		}
+		stop()
+	}
+}
+
+// TestSweepMovesNoWholeFile: shards that are asked for become whole files in
+// place of others; sweeps over all then leave them whole.
+func TestSweepMovesNoWholeFile(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		b := bucket.NewMemory(1 << 30)
+		var refs []store.Ref
+		var sum int64
+		for i := range 12 {
+			ref := putShard(t, b, fmt.Sprintf("repo%02d", i), 60_000)
+			refs, sum = append(refs, ref), sum+disk.Rounded(ref.Size)
+		}
+		s, stop := runBudgeted(t, dir, b, sum/2)
+		defer stop()
+		s.Want(refs)
+		s.settled()
+		if n := len(s.whole(refs)); n == 0 || n > 6 {
+			t.Fatalf("%d shards of 12 are whole files", n)
+		}
+		q := markerQuery(t)
+		hot := refs[:3]
+		for range 40 {
+			for _, ref := range hot {
+				must(t, s.search(t.Context(), q, ref))
+			}
+		}
+		time.Sleep(10 * time.Minute) // a fetch may have to be tried again
+		synctest.Wait()
+		checkWhole(t, "asked for", hot, s.whole(refs))
+		for range 5 {
+			for _, ref := range refs {
+				must(t, s.search(t.Context(), q, ref))
+			}
+			time.Sleep(time.Minute)
+			synctest.Wait()
+		}
+		checkWhole(t, "swept", hot, s.whole(refs))
+		s.checkDisk()
+	})
+}
+
+// TestRoomOfOneThatGrows: what makes room for a shard that is asked for gets none
+// of it, whichever of the fetches that are under way comes first.
+func TestRoomOfOneThatGrows(t *testing.T) {
+	b := bucket.NewMemory(1 << 30)
+	var refs []store.Ref
+	for i := range 4 {
+		refs = append(refs, putShard(t, b, fmt.Sprintf("repo%02d", i), 60_000))
+	}
+	one := disk.Rounded(refs[0].Size)
+	s := newBudgeted(t, t.TempDir(), b, 2*one)
+	s.Want(refs)
+	for work := s.Next(); work != nil; work = s.Next() {
+		work(t.Context())
+	}
+	before := s.whole(refs)
+	if len(before) != 1 {
+		t.Fatalf("%d shards of 4 are whole files", len(before))
+	}
+	hot := refs[slices.IndexFunc(refs, func(r store.Ref) bool { return r != before[0] })]
+	for range 40 {
+		must(t, s.search(t.Context(), markerQuery(t), hot))
+	}
+	var works []func(context.Context)
+	for work := s.Next(); work != nil; work = s.Next() {
+		works = append(works, work)
+	}
+	for _, work := range slices.Backward(works) {
+		work(t.Context())
+	}
+	checkWhole(t, "asked for", []store.Ref{hot}, s.whole(refs))
+	s.checkDisk()
+	ended, end := context.WithCancel(t.Context())
+	end()
+	s.Run(ended)
+}
+
+// whole are the shards that are whole files.
+func (b *budgeted) whole(refs []store.Ref) (files []store.Ref) {
+	for _, ref := range refs {
+		if _, err := os.Stat(b.dir + "/" + ref.Digest.String() + ".trawl"); err == nil {
+			files = append(files, ref)
+		}
+	}
+	return files
+}
+
+func checkWhole(t *testing.T, when string, want, got []store.Ref) {
+	t.Helper()
+	there := make(map[string]bool)
+	for _, ref := range got {
+		there[ref.Key] = true
+	}
+	for _, ref := range want {
+		if !there[ref.Key] {
+			t.Errorf("when they were %s, the hot %s is no whole file; those are %v", when, ref.Key, there)
+		}
+	}
+}
+
+// TestDamagedBlocks: a shard whose bytes come damaged by ranges is reported, and
+// read anew.
+func TestDamagedBlocks(t *testing.T) {
+	b := bucket.NewMemory(1 << 30)
+	large := putShard(t, b, "large", 2_000_000)
+	s, _ := runBudgeted(t, t.TempDir(), b, large.Size/2)
+	s.Want([]store.Ref{large})
+	s.settled()
+	h, err := s.Acquire(t.Context(), large.Digest)
+	must(t, err)
+	h.Corrupt(errors.New("test"))
+	h.Release()
+	for {
+		h, err = s.Acquire(t.Context(), large.Digest)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, store.ErrCorrupt) {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	defer h.Release()
+	if f, err := h.Shard.File(t.Context(), "large", []byte("file0001"), "", docset.Set{}); err != nil || !bytes.HasPrefix(f.Content, []byte("marker of large")) {
+		t.Errorf("%v", err)
+	}
+	s.checkDisk()
+}

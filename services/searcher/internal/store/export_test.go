@@ -1,0 +1,13 @@
+package store
+
+import (
+	"context"
+	"time"
+)
+
+// Next is the next piece of work, nil if there is none now: Run without its
+// goroutines, for tests that choose their order.
+func (s *Store) Next() func(context.Context) {
+	work, _ := s.next(time.Now(), true)
+	return work
+}

@@ -1,0 +1,308 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/services/searcher/internal/disk"
+)
+
+// Which shards are whole files: as long as all fit into the budget, all are.
+// Otherwise a part of it, the reserve, is for blocks of those that are read by
+// ranges, and in the rest are the shards that are asked for most for each byte
+// they take. One that is asked for more takes the place of others only when it
+// is by far: a sweep over all shards counts for each of them, and moves none.
+
+// errNoRoom means that a shard has no room as a whole file.
+var errNoRoom = errors.New("no room in the disk budget")
+
+const (
+	// growPause is how often it is looked which shards should be whole.
+	growPause = 10 * time.Second
+	// leastAsked is how often a shard must have been asked for to take the place
+	// of others, and by how much more for each byte than they were.
+	leastAsked, byFar = 8, 2
+	// halveAfter so many requests for each shard, on average, all counts are halved.
+	halveAfter = 16
+)
+
+// count needs mu.
+func (s *Store) count(e *entry) {
+	e.asked++
+	if e.current.whole {
+		s.metrics.fromDisk.Inc()
+	} else {
+		s.metrics.fromBucket.Inc()
+	}
+	if s.asked++; s.asked >= halveAfter*len(s.entries) && s.asked >= 1000 {
+		s.asked = 0
+		for _, e := range s.entries {
+			e.asked /= 2
+		}
+	}
+}
+
+// resize works out what whole files may take, after the entries changed; callers
+// hold mu.
+func (s *Store) resize() {
+	limit := s.budget.Limit()
+	if limit == 0 {
+		limit = math.MaxInt64
+	}
+	s.wholeLimit = limit
+	var sum, largest int64
+	for _, e := range s.entries {
+		size := disk.Rounded(e.ref.Size)
+		sum, largest = sum+size, max(largest, size)
+	}
+	if sum <= limit {
+		return
+	}
+	// What two searches of everything in the largest shards need; more when more
+	// is read by ranges, but not all.
+	s.wholeLimit -= min(limit/2, max(2*largest, min(limit/4, sum-limit)))
+}
+
+// takeWhole takes room for a whole file, or says errNoRoom.
+func (s *Store) takeWhole(n int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.take(n)
+}
+
+// take needs mu.
+func (s *Store) take(n int64) error {
+	for !s.hasRoom(n) || !s.ranges.Reserve(n) {
+		if !s.dropAside() {
+			return errNoRoom
+		}
+	}
+	s.whole += n
+	return nil
+}
+
+// hasRoom needs mu.
+func (s *Store) hasRoom(n int64) bool { return n <= s.wholeLimit-s.whole }
+
+// giveWhole gives back what takeWhole took.
+func (s *Store) giveWhole(n int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.give(n)
+}
+
+// give needs mu.
+func (s *Store) give(n int64) {
+	s.whole -= n
+	s.budget.Give(n)
+	s.ranges.Freed()
+	s.wake()
+}
+
+// giveBack accounts for an open shard that was closed; callers hold mu.
+func (s *Store) giveBack(o *opened) {
+	switch {
+	case o.aside != "":
+		s.keepAside(o.aside, o.taken)
+	case o.taken > 0:
+		s.give(o.taken)
+	}
+	o.taken = 0
+}
+
+// keepAside accounts for a file in quarantine, or for one that is gone if it has
+// no name; callers hold mu.
+func (s *Store) keepAside(name string, taken int64) {
+	if name == "" {
+		s.give(taken)
+		return
+	}
+	if before, ok := s.aside[name]; ok {
+		s.give(before)
+	}
+	s.aside[name] = taken
+}
+
+// dropAside removes a file from quarantine, if there is one; callers hold mu.
+func (s *Store) dropAside() bool {
+	for name, taken := range s.aside {
+		delete(s.aside, name)
+		if err := ignoreMissing(os.Remove(filepath.Join(s.cfg.Dir, quarantineDir, name))); err != nil {
+			s.log.Error("remove a damaged shard to make room", "file", name, "error", err)
+			continue // it stays taken
+		}
+		s.give(taken)
+		return true
+	}
+	return false
+}
+
+// takeLeft hands over a file that an earlier process left, if it is the shard's.
+func (s *Store) takeLeft(ref Ref) (taken int64, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	taken, ok = s.left[ref.Digest]
+	if !ok {
+		return 0, false
+	}
+	if info, err := os.Stat(s.path(ref.Digest)); err != nil || info.Size() != ref.Size {
+		if err := s.removeLeft(ref.Digest); err != nil {
+			s.log.Error("remove a file that is not the shard's", "shard", ref.Digest.String(), "error", err)
+		}
+		return 0, false
+	}
+	delete(s.left, ref.Digest)
+	return taken, true
+}
+
+// unlink removes the file of an open shard, whose room is given back when it is
+// closed, or one that is left; callers hold mu.
+func (s *Store) unlink(d searchwire.Digest, o *opened) {
+	err := s.removeLeft(d)
+	if o != nil && o.whole && o.aside == "" {
+		err = errors.Join(err, ignoreMissing(os.Remove(s.path(d))))
+		if err != nil {
+			o.taken = 0 // it stays taken
+		}
+	}
+	if err != nil {
+		s.log.Warn("remove shard", "shard", d.String(), "error", err)
+	}
+}
+
+// shrink turns whole files into ranges while there are too many; callers hold mu.
+func (s *Store) shrink() {
+	for s.whole > s.wholeLimit {
+		if s.dropAside() {
+			continue
+		}
+		coldest := s.coldest()
+		if coldest == nil || !s.toRanges(coldest) {
+			return
+		}
+	}
+}
+
+// relieve makes room for blocks at once, where whole files have more than they
+// should.
+func (s *Store) relieve() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.whole
+	s.shrink()
+	return s.whole < before
+}
+
+// heat is how often a shard was asked for lately, for each byte; less than
+// nothing for one that is no longer wanted.
+func (e *entry) heat() float64 {
+	if !e.unwanted.IsZero() {
+		return -1
+	}
+	return (float64(e.asked) + 1) / float64(e.ref.Size+1)
+}
+
+// coldest is a whole file that nobody uses; callers hold mu.
+func (s *Store) coldest() (coldest *entry) {
+	for _, e := range s.entries {
+		idle := e.state == ready && e.current.whole && e.current.users == 1
+		if idle && (coldest == nil || e.heat() < coldest.heat()) {
+			coldest = e
+		}
+	}
+	return coldest
+}
+
+// toRanges serves a shard by ranges from now on; callers hold mu.
+func (s *Store) toRanges(e *entry) bool {
+	old := e.current
+	s.unlink(e.ref.Digest, old)
+	old.leave() // the last: nobody uses it
+	s.close(old, e.ref.Digest)
+	s.giveBack(old)
+	s.metrics.evicted.Inc()
+	sh, err := s.ranges.Open(s.object(e.ref))
+	if err != nil {
+		e.state, e.current, e.failure = waiting, nil, err
+		s.log.Warn("serve a shard by ranges", "shard", e.ref.Digest.String(), "error", err)
+		return false
+	}
+	e.current = &opened{shard: sh, users: 1}
+	return true
+}
+
+// growable is the hottest shard by ranges that should be a whole file now. Colder
+// ones made room for it, and the room is taken: a fetch that is begun later, of
+// one of those even, finds none of it. Callers hold mu.
+func (s *Store) growable(now time.Time) (hottest *entry) {
+	for _, e := range s.entries {
+		ranged := e.state == ready && !e.current.whole && e.unwanted.IsZero() && !e.growing && !now.Before(e.retryAt)
+		if ranged && (hottest == nil || e.heat() > hottest.heat()) {
+			hottest = e
+		}
+	}
+	if hottest == nil || !s.makeRoom(hottest) || s.take(disk.Rounded(hottest.ref.Size)) != nil {
+		return nil
+	}
+	return hottest
+}
+
+// makeRoom turns shards into ranges that are by far less asked for, if that
+// makes room enough; callers hold mu.
+func (s *Store) makeRoom(e *entry) bool {
+	n := disk.Rounded(e.ref.Size)
+	if s.hasRoom(n) {
+		return true
+	}
+	free := s.wholeLimit - s.whole
+	for _, other := range s.entries {
+		if other.yields(e) {
+			free += other.current.taken
+		}
+	}
+	if free < n {
+		return false
+	}
+	for !s.hasRoom(n) {
+		coldest := s.coldest()
+		if coldest == nil || !coldest.yields(e) || !s.toRanges(coldest) {
+			return false
+		}
+	}
+	return true
+}
+
+// yields says whether the shard, a whole file, gives way to one that is hotter.
+func (e *entry) yields(to *entry) bool {
+	return e.state == ready && e.current.whole && e.current.users == 1 &&
+		(e.heat() < 0 || to.asked >= leastAsked && byFar*e.heat() < to.heat())
+}
+
+// grow fetches a whole copy of a shard that is served by ranges, into the room
+// that growable took for it.
+func (s *Store) grow(ctx context.Context, e *entry) {
+	o, err := s.fetchWhole(ctx, e.ref, disk.Rounded(e.ref.Size))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e.growing = false
+	switch {
+	case err != nil && ctx.Err() == nil:
+		s.failed(ctx, e, err)
+		return
+	case err != nil:
+		return
+	}
+	e.tries = 0
+	old := e.current
+	e.state, e.current, e.failure = ready, o, nil
+	if old != nil && old.leave() {
+		s.close(old, e.ref.Digest)
+		s.giveBack(old)
+	}
+	s.notify()
+}
