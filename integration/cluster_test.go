@@ -80,21 +80,22 @@ func (c *cluster) searcherCache(i int) string {
 	return filepath.Join(c.dir, fmt.Sprintf("searcher%d", i))
 }
 
-func (c *cluster) startSearcher(t *testing.T, i int) *process {
+func (c *cluster) startSearcher(t *testing.T, i int, args ...string) *process {
 	t.Helper()
-	return c.role(t, fmt.Sprintf("searcher%d", i), "searcher", "--bucket-url", c.bucket(), "--replication", "2",
-		"--id", fmt.Sprintf("searcher%d", i), "--cache-dir", c.searcherCache(i))
+	return c.role(t, fmt.Sprintf("searcher%d", i), "searcher", append([]string{"--bucket-url", c.bucket(), "--replication", "2",
+		"--id", fmt.Sprintf("searcher%d", i), "--cache-dir", c.searcherCache(i)}, args...)...)
 }
 
-func (c *cluster) startIndexer(t *testing.T) {
+func (c *cluster) startIndexer(t *testing.T, args ...string) {
 	t.Helper()
-	c.indexer = c.role(t, "indexer", "indexer", append(c.policy(), "--nats-url", c.nats, "--bucket-url", c.bucket(),
-		"--cache-dir", filepath.Join(c.dir, "indexer"), "--reconcile-every", "2s")...)
+	args = append(args, c.policy()...)
+	c.indexer = c.role(t, "indexer", "indexer", append(args, "--nats-url", c.nats, "--bucket-url", c.bucket(),
+		"--cache-dir", filepath.Join(c.dir, "indexer"), "--reconcile-every", "2s", "--source-credentials", c.credentials(), "--push-pause", "1s")...)
 }
 
 func (c *cluster) startRouter(t *testing.T) {
 	t.Helper()
-	c.router = c.role(t, "router", "router", append(c.policy(), "--nats-url", c.nats, "--replication", "2")...)
+	c.router = c.role(t, "router", "router", append(c.policy(), "--nats-url", c.nats, "--replication", "2", "--credentials", c.credentials(), "--push-pause", "1s")...)
 	at := c.router.addresses(t)
 	c.routerHTTP = at.HTTP
 	conn, err := grpc.NewClient(at.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -105,6 +106,9 @@ func (c *cluster) startRouter(t *testing.T) {
 	c.search, c.ingest = searchv1.NewSearchServiceClient(conn), ingestv1.NewIngestServiceClient(conn)
 	c.ready(t, c.router)
 }
+
+// credentials is the folder with the secrets of sources.
+func (c *cluster) credentials() string { return filepath.Join(c.dir, "credentials") }
 
 // policy allows the repositories of the tests: folders below the cluster's, and
 // this machine by http.

@@ -20,6 +20,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/build"
 	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/embedded"
@@ -46,9 +47,15 @@ type cluster struct {
 	store   *catalog.Store
 	tel     *telemetry.Telemetry
 	spans   *tracetest.InMemoryExporter
+	otlp    string // where the roles send their traces; empty: to spans
 
 	replication int
+	diskBudget  string         // of searchers that are started; empty: the default
+	advertise   map[int]string // addresses of searchers, where others than their own
+	access      access.Config  // zero: off
 	routerHTTP  string
+	routerGRPC  string
+	searchers   []string // where their gRPC is
 	conn        *grpc.ClientConn
 	search      searchv1.SearchServiceClient
 	ingest      ingestv1.IngestServiceClient
@@ -58,7 +65,14 @@ type cluster struct {
 // until they are ready.
 func startCluster(t *testing.T, searchers, replication int) *cluster {
 	t.Helper()
-	c := &cluster{t: t, dir: t.TempDir(), replication: replication}
+	tel, spans := telemetrytest.New(t)
+	return startWith(t, &cluster{replication: replication, tel: tel, spans: spans}, searchers)
+}
+
+// startWith starts a cluster whose settings are made.
+func startWith(t *testing.T, c *cluster, searchers int) *cluster {
+	t.Helper()
+	c.t, c.dir = t, t.TempDir()
 	var err error
 	c.servers, err = embedded.Start(t.Context(), embedded.Config{
 		Dir: filepath.Join(c.dir, "servers"), Heartbeat: 10 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
@@ -69,7 +83,6 @@ func startCluster(t *testing.T, searchers, replication int) *cluster {
 	c.must(err)
 	t.Cleanup(func() { c.must(bucket.Close(c.bucket)) })
 	c.store = catalog.New(c.servers.Client(), "")
-	c.tel, c.spans = telemetrytest.New(t)
 	for i := range searchers {
 		c.startSearcher(i)
 	}
@@ -133,15 +146,26 @@ func (c *cluster) startSearcher(i int) (stop func()) {
 	var cfg searcher.Config
 	cfg.SetDefaults()
 	free(&cfg.Config)
-	cfg.ID, cfg.CacheDir, cfg.Replication = fmt.Sprint("s", i), c.cache(i), c.replication
-	// Each run is a process of its own to its metrics.
-	tel, _ := telemetrytest.New(c.t)
-	if i == 0 {
-		tel = c.tel
+	cfg.ID, cfg.CacheDir, cfg.Replication, cfg.Advertise = fmt.Sprint("s", i), c.cache(i), c.replication, c.advertise[i]
+	if c.access.Asked() {
+		cfg.Access = c.access
 	}
+	if c.diskBudget != "" {
+		cfg.DiskBudget = c.diskBudget
+	}
+	// Each run is a process of its own to its metrics.
+	tel := c.telemetry("searcher", func() *telemetry.Telemetry {
+		if i == 0 {
+			return c.tel
+		}
+		other, _ := telemetrytest.New(c.t)
+		return other
+	})
 	s, err := searcher.New(cfg, searcher.Deps{Etcd: c.servers.Client(), Bucket: c.bucket, Telemetry: tel})
 	c.must(err)
-	return c.run(cfg.ID, s.Listen, s.Run, func() string { return s.HTTPAddr().String() })
+	stop = c.run(cfg.ID, s.Listen, s.Run, func() string { return s.HTTPAddr().String() })
+	c.searchers = append(c.searchers, s.GRPCAddr().String())
+	return stop
 }
 
 func (c *cluster) startRouter() {
@@ -152,16 +176,48 @@ func (c *cluster) startRouter() {
 	cfg.SetDefaults()
 	free(&cfg.Config)
 	cfg.Replication = c.replication
-	r, err := router.New(cfg, router.Deps{Etcd: c.servers.Client(), Queue: jobs, Telemetry: c.tel})
+	if c.access.Asked() {
+		cfg.Access = c.access
+	}
+	r, err := router.New(cfg, router.Deps{
+		Etcd: c.servers.Client(), Queue: jobs, Telemetry: c.telemetry("router", func() *telemetry.Telemetry { return c.tel }),
+	})
 	c.must(err)
 	c.run("router", r.Listen, r.Run, func() string { return r.HTTPAddr().String() })
-	c.routerHTTP = r.HTTPAddr().String()
+	c.routerHTTP, c.routerGRPC = r.HTTPAddr().String(), r.GRPCAddr().String()
+	c.conn = c.dial(c.routerGRPC)
+	c.search, c.ingest = searchv1.NewSearchServiceClient(c.conn), ingestv1.NewIngestServiceClient(c.conn)
+}
+
+// telemetry is that of a role: of its own and with traces that are sent by OTLP,
+// if the cluster is such, or else usual.
+func (c *cluster) telemetry(role string, usual func() *telemetry.Telemetry) *telemetry.Telemetry {
+	c.t.Helper()
+	if c.otlp == "" {
+		return usual()
+	}
+	var cfg telemetry.Config
+	cfg.SetDefaults()
+	cfg.OTLPEndpoint = c.otlp
+	tel, err := telemetry.Start(c.t.Context(), cfg, telemetry.Identity{Service: "trawl-" + role}, telemetry.WithLogs(c.t.Output()))
+	c.must(err)
+	c.t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = tel.Shutdown(ctx) // where the collector is away, what is left is lost
+	})
+	return tel
+}
+
+// dial connects to a role until the test ends.
+func (c *cluster) dial(address string, more ...grpc.DialOption) *grpc.ClientConn {
+	c.t.Helper()
 	var client server.ClientConfig
 	client.SetDefaults()
-	c.conn, err = server.Dial(r.GRPCAddr().String(), client, c.tel)
+	conn, err := server.Dial(address, client, c.tel, more...)
 	c.must(err)
-	c.t.Cleanup(func() { c.must(c.conn.Close()) })
-	c.search, c.ingest = searchv1.NewSearchServiceClient(c.conn), ingestv1.NewIngestServiceClient(c.conn)
+	c.t.Cleanup(func() { c.must(conn.Close()) })
+	return conn
 }
 
 // publish builds a shard for each map of files and makes them the next
@@ -177,7 +233,7 @@ func (c *cluster) publish(repo string, shards ...map[string]string) (revision in
 		Branches: []*catalogv1.Branch{{Name: "main", Commit: fmt.Sprintf("%040d", lease.NextGeneration())}},
 	}
 	for _, files := range shards {
-		root.Shards = append(root.Shards, c.upload(root, files))
+		root.Shards = append(root.Shards, c.upload(lease.Fence(), root, files))
 	}
 	revision, err = c.store.Publish(c.t.Context(), lease, lease.Root(), root)
 	c.must(err)
@@ -185,7 +241,7 @@ func (c *cluster) publish(repo string, shards ...map[string]string) (revision in
 	return revision
 }
 
-func (c *cluster) upload(root *catalogv1.Root, files map[string]string) *catalogv1.ShardRef {
+func (c *cluster) upload(fence int64, root *catalogv1.Root, files map[string]string) *catalogv1.ShardRef {
 	c.t.Helper()
 	var object bytes.Buffer
 	b, err := build.NewBuilder(&object, build.Options{})
@@ -200,7 +256,7 @@ func (c *cluster) upload(root *catalogv1.Root, files map[string]string) *catalog
 	result, err := b.Close()
 	c.must(err)
 	digest := searchwire.Digest(result.SHA256)
-	key := "shards/" + digest.String() + ".trawl"
+	key := catalog.ShardKey(fence, digest)
 	c.must(c.bucket.Put(c.t.Context(), key, bytes.NewReader(object.Bytes()), bucket.PutOptions{Size: result.Size, SHA256: result.SHA256}))
 	return &catalogv1.ShardRef{Digest: digest[:], Key: key, SizeBytes: uint64(result.Size), Documents: result.Documents}
 }

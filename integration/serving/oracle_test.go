@@ -19,10 +19,27 @@ import (
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/indextest"
 	"github.com/trawl-search/trawl/internal/bucket"
+	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/searchwire"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
+
+// oracle answers the query by brute force; ok is false for one that asks for symbols.
+func (c *cluster) oracle(corpus *indextest.Corpus, text string) (want []indextest.Result, ok bool) {
+	c.t.Helper()
+	parsed, err := searchwire.Parse(text, 1)
+	if err == nil {
+		parsed, err = indextest.Resolve(corpus, parsed)
+	}
+	if status.Code(err) == codes.Unimplemented {
+		return nil, false
+	}
+	c.must(err)
+	want, err = indextest.Eval(corpus, parsed)
+	c.must(err)
+	return want, true
+}
 
 // TestSameAsBruteForce spreads a random corpus over shards and searchers, asks
 // queries of every kind through the router, page by page, and compares files,
@@ -35,16 +52,10 @@ func TestSameAsBruteForce(t *testing.T) {
 	sizes := rand.New(rand.NewPCG(seed, 2))
 	asked := 0
 	for _, q := range indextest.Queries(corpus, seed, 250) {
-		parsed, err := searchwire.Parse(q.Text, 1)
-		if err == nil {
-			parsed, err = indextest.Resolve(corpus, parsed)
+		want, ok := c.oracle(corpus, q.Text)
+		if !ok {
+			continue
 		}
-		if status.Code(err) == codes.Unimplemented {
-			continue // asks for symbols
-		}
-		c.must(err)
-		want, err := indextest.Eval(corpus, parsed)
-		c.must(err)
 		got := c.allPages(q.Text, sizes)
 		if a, b := describe(got), describeOracle(want); !slices.Equal(a, b) {
 			t.Errorf("corpus %s, query %q (%s):\n got %q\nwant %q", corpus.Name, q.Text, q.Kind, a, b)
@@ -123,7 +134,7 @@ func (c *cluster) publishCorpus(corpus *indextest.Corpus, rng *rand.Rand) {
 			parts[i] = append(parts[i], d)
 		}
 		for _, docs := range parts {
-			root.Shards = append(root.Shards, c.uploadDocuments(repo, docs))
+			root.Shards = append(root.Shards, c.uploadDocuments(lease.Fence(), part{repo, docs}))
 		}
 		_, err = c.store.Publish(c.t.Context(), lease, lease.Root(), root)
 		c.must(err)
@@ -155,27 +166,35 @@ func objectID(content []byte) []byte {
 	return id[:]
 }
 
-func (c *cluster) uploadDocuments(repo indextest.Repo, docs []build.Document) *catalogv1.ShardRef {
+// part is what a shard holds of a repo.
+type part struct {
+	repo indextest.Repo
+	docs []build.Document
+}
+
+func (c *cluster) uploadDocuments(fence int64, parts ...part) *catalogv1.ShardRef {
 	c.t.Helper()
 	var object bytes.Buffer
 	b, err := build.NewBuilder(&object, build.Options{MaxNgrams: 1 << 20})
 	c.must(err)
-	facts := docstore.Repo{Name: repo.Name, Archived: repo.Archived, Fork: repo.Fork, Public: repo.Public, Meta: repo.Meta}
-	for _, name := range repo.Branches {
-		facts.Branches = append(facts.Branches, docstore.Branch{Name: name, Commit: strings.Repeat("c", 40)})
-	}
-	c.must(b.AddRepo(facts))
 	ref := &catalogv1.ShardRef{}
-	for _, d := range docs {
-		c.must(b.Add(d))
-		if d.Language != "" && !slices.Contains(ref.Languages, d.Language) {
-			ref.Languages = append(ref.Languages, d.Language)
+	for _, p := range parts {
+		facts := docstore.Repo{Name: p.repo.Name, Archived: p.repo.Archived, Fork: p.repo.Fork, Public: p.repo.Public, Meta: p.repo.Meta}
+		for _, name := range p.repo.Branches {
+			facts.Branches = append(facts.Branches, docstore.Branch{Name: name, Commit: strings.Repeat("c", 40)})
+		}
+		c.must(b.AddRepo(facts))
+		for _, d := range p.docs {
+			c.must(b.Add(d))
+			if d.Language != "" && !slices.Contains(ref.Languages, d.Language) {
+				ref.Languages = append(ref.Languages, d.Language)
+			}
 		}
 	}
 	result, err := b.Close()
 	c.must(err)
 	digest := searchwire.Digest(result.SHA256)
-	ref.Digest, ref.Key, ref.SizeBytes = digest[:], "shards/"+digest.String()+".trawl", uint64(result.Size)
+	ref.Digest, ref.Key, ref.SizeBytes = digest[:], catalog.ShardKey(fence, digest), uint64(result.Size)
 	err = c.bucket.Put(c.t.Context(), ref.Key, &object, bucket.PutOptions{Size: result.Size, SHA256: result.SHA256})
 	if !errors.Is(err, bucket.ErrExists) {
 		c.must(err)

@@ -63,7 +63,7 @@ func TestSpansReachFromClientToShard(t *testing.T) {
 	c.must(err)
 
 	const rpc = "trawl.search.v1.SearchService/Search"
-	want := []string{"client", rpc, rpc, "fan out", rpc, rpc, "search shard"}
+	want := []string{"client", rpc, rpc, "fan out", "ask searcher", rpc, rpc, "search shard"}
 	c.eventually("all spans have ended", func() bool {
 		return chains(c.spans.GetSpans(), root.SpanContext().TraceID().String())[strings.Join(want, " > ")] == 2
 	})

@@ -1,0 +1,167 @@
+package images
+
+import (
+	"archive/tar"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/moby/moby/client"
+)
+
+// recipe is what an image is made from.
+type recipe struct {
+	dockerfile []byte
+	// base is the value of the argument BASE, where the Dockerfile has one.
+	base string
+	// files are paths on this machine by their paths in the build context.
+	files map[string]string
+}
+
+// hash tells recipes apart that make different images.
+func (r recipe) hash() (string, error) {
+	h := sha256.New()
+	fmt.Fprintf(h, "%q %q\n", r.dockerfile, r.base)
+	for _, name := range slices.Sorted(maps.Keys(r.files)) {
+		f, err := os.Open(r.files[name])
+		if err != nil {
+			return "", fmt.Errorf("read what goes into an image: %w", err)
+		}
+		fmt.Fprintln(h, name)
+		_, err = io.Copy(h, f)
+		if err := errors.Join(err, f.Close()); err != nil {
+			return "", fmt.Errorf("read what goes into an image: %w", err)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8]), nil
+}
+
+// write writes the build context.
+func (r recipe) write(to io.Writer) error {
+	w := tar.NewWriter(to)
+	header := &tar.Header{Name: "Dockerfile", Mode: 0o644, Size: int64(len(r.dockerfile))}
+	if err := w.WriteHeader(header); err != nil {
+		return err
+	}
+	if _, err := w.Write(r.dockerfile); err != nil {
+		return err
+	}
+	for name, path := range r.files {
+		if err := addFile(w, name, path); err != nil {
+			return err
+		}
+	}
+	return w.Close()
+}
+
+func addFile(w *tar.Writer, name, path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: info.Size()}); err != nil {
+		return err
+	}
+	_, err = io.Copy(w, f)
+	return err
+}
+
+// image makes an image unless there is one of the same recipe, and returns its
+// name.
+func (b *builder) image(ctx context.Context, name string, r recipe) (string, error) {
+	hash, err := r.hash()
+	if err != nil {
+		return "", err
+	}
+	tag := repository + name + ":" + hash
+	exists, err := b.exists(ctx, tag)
+	if err != nil || exists {
+		return tag, err
+	}
+	defer b.say("the image %s", tag)()
+	pipe, in := io.Pipe()
+	// The writer ends also when the engine has not read all.
+	defer func() { _ = pipe.CloseWithError(io.ErrClosedPipe) }()
+	go func() { _ = in.CloseWithError(r.write(in)) }()
+	args := map[string]*string{}
+	if r.base != "" {
+		args["BASE"] = &r.base
+	}
+	result, err := b.docker.ImageBuild(ctx, pipe, client.ImageBuildOptions{Tags: []string{tag}, BuildArgs: args, Remove: true, ForceRemove: true})
+	if err != nil {
+		return "", fmt.Errorf("build the image %s: %w", tag, err)
+	}
+	defer result.Body.Close()
+	if err := finish(result.Body); err != nil {
+		return "", fmt.Errorf("build the image %s: %w", tag, err)
+	}
+	return tag, nil
+}
+
+// finish reads the engine's report to its end; the error has all that was said.
+func finish(report io.Reader) error {
+	var said strings.Builder
+	for dec := json.NewDecoder(report); ; {
+		var line struct{ Stream, Error string }
+		if err := dec.Decode(&line); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("read the engine's report: %w", err)
+		}
+		said.WriteString(line.Stream)
+		if line.Error != "" {
+			return fmt.Errorf("%s\n%s", line.Error, said.String())
+		}
+	}
+}
+
+func (b *builder) exists(ctx context.Context, tag string) (bool, error) {
+	_, err := b.docker.ImageInspect(ctx, tag)
+	if errdefs.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for the image %s: %w", tag, err)
+	}
+	return true, nil
+}
+
+// old is how long an image of a role is kept that no test uses. It is long
+// enough for another tree that is tested on the same machine.
+const old = 24 * time.Hour
+
+// removeOld removes images of roles that are old and not of the set. Servers
+// and the Debian seldom change, and stay.
+func (b *builder) removeOld(ctx context.Context, set Set) error {
+	for _, role := range []string{"router", "searcher", "indexer"} {
+		list, err := b.docker.ImageList(ctx, client.ImageListOptions{Filters: client.Filters{}.Add("reference", repository+role)})
+		if err != nil {
+			return fmt.Errorf("list images: %w", err)
+		}
+		for _, image := range list.Items {
+			wanted := slices.ContainsFunc(image.RepoTags, func(tag string) bool {
+				return tag == set.Router || tag == set.Searcher || tag == set.Indexer
+			})
+			if !wanted && time.Since(time.Unix(image.Created, 0)) > old {
+				// One that is in use stays until the next time.
+				_, _ = b.docker.ImageRemove(ctx, image.ID, client.ImageRemoveOptions{PruneChildren: true})
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,138 @@
+// Package images makes the container images of the cluster tests without an
+// image registry: servers from their Go modules and Trawl's roles from this
+// tree, each image a static binary and nothing else; only the indexer's has a
+// Debian below it. An image is named by the hash of what it is made from, and
+// made once.
+package images
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/moby/moby/client"
+
+	"github.com/trawl-search/trawl/internal/pinned"
+)
+
+// repository is the first part of the names of all images made here.
+const repository = "trawl-test/"
+
+// Set names the images that a cluster runs on.
+type Set struct{ NATS, Etcd, S3, Indexer, Searcher, Router string }
+
+// Build makes the images that are not there yet and says on progress what takes
+// time. It takes minutes the first time, and seconds when nothing has changed.
+func Build(ctx context.Context, docker *client.Client, progress io.Writer) (Set, error) {
+	root, err := pinned.Repository(ctx)
+	if err != nil {
+		return Set{}, err
+	}
+	b := &builder{docker: docker, root: root, progress: progress}
+	var set Set
+	for _, image := range []struct {
+		name *string
+		make func(ctx context.Context) (string, error)
+	}{
+		{&set.NATS, b.server("nats", pinned.NATS)},
+		{&set.Etcd, b.server("etcd", pinned.Etcd)},
+		{&set.S3, b.server("versitygw", pinned.Versitygw)},
+		{&set.Router, b.role("router", "")},
+		{&set.Searcher, b.role("searcher", "")},
+		{&set.Indexer, b.indexer},
+	} {
+		if *image.name, err = image.make(ctx); err != nil {
+			return Set{}, err
+		}
+	}
+	return set, b.removeOld(ctx, set)
+}
+
+// builder makes images; trawl is the path of the binary once it is built.
+type builder struct {
+	docker   *client.Client
+	root     string
+	progress io.Writer
+	trawl    string
+}
+
+// say tells what is done, and returns a function that tells how long it took.
+func (b *builder) say(format string, args ...any) (done func()) {
+	what := fmt.Sprintf(format, args...)
+	fmt.Fprintf(b.progress, "%s …\n", what)
+	start := time.Now()
+	return func() { fmt.Fprintf(b.progress, "%s: %.1f s\n", what, time.Since(start).Seconds()) }
+}
+
+// server makes the image of a pinned server.
+func (b *builder) server(name string, program pinned.Program) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		done := b.say("the binary of %s", name)
+		binary, err := pinned.Build(ctx, program)
+		if err != nil {
+			return "", err
+		}
+		done()
+		return b.image(ctx, name, recipe{
+			dockerfile: []byte("FROM scratch\nCOPY server /server\nENTRYPOINT [\"/server\"]\n"),
+			files:      map[string]string{"server": binary},
+		})
+	}
+}
+
+// role makes the image of one of Trawl's roles by its own Dockerfile.
+func (b *builder) role(name, base string) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		if err := b.buildTrawl(ctx); err != nil {
+			return "", err
+		}
+		dockerfile, err := os.ReadFile(filepath.Join(b.root, "services", name, "Dockerfile"))
+		if err != nil {
+			return "", fmt.Errorf("read the recipe of the %s: %w", name, err)
+		}
+		return b.image(ctx, name, recipe{dockerfile: dockerfile, base: base, files: map[string]string{"bin/trawl": b.trawl}})
+	}
+}
+
+// buildTrawl builds the binary under test, once.
+func (b *builder) buildTrawl(ctx context.Context) error {
+	if b.trawl != "" {
+		return nil
+	}
+	defer b.say("the binary of trawl")()
+	path := filepath.Join(b.root, ".cache", "cluster", "trawl")
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", path, "./cmd/trawl")
+	cmd.Dir = b.root
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build trawl: %w\n%s", err, out)
+	}
+	b.trawl = path
+	return nil
+}
+
+// indexer makes the Debian of the indexer and its image on top.
+func (b *builder) indexer(ctx context.Context) (string, error) {
+	script := filepath.Join(b.root, "tools", "images", "debian.sh")
+	hash, err := recipe{files: map[string]string{"debian.sh": script}}.hash()
+	if err != nil {
+		return "", err
+	}
+	base := repository + "debian:" + hash
+	exists, err := b.exists(ctx, base)
+	if err != nil {
+		return "", err
+	}
+	if !exists {
+		done := b.say("the image %s", base)
+		if out, err := exec.CommandContext(ctx, script, base).CombinedOutput(); err != nil {
+			return "", fmt.Errorf("make the indexer's Debian (%s): %w\n%s", script, err, out)
+		}
+		done()
+	}
+	return b.role("indexer", base)(ctx)
+}

@@ -1,0 +1,122 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/trawl-search/trawl/integration/cluster/faults"
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
+)
+
+// TestPausedIndexerPublishesOnce: an indexer hangs at the worst moment, with
+// everything uploaded but the manifest, until its lease has ended and another one
+// has done the job, and what the first one uploaded is collected. When it goes on,
+// its publication is refused, and what it still uploads is garbage.
+func TestPausedIndexerPublishesOnce(t *testing.T) {
+	c := newCluster(t, layout{indexers: 2, faultyBucket: true, indexerArgs: []string{"--gc-hold", hold.String()}})
+	r := c.newRepository("repo")
+	r.commit(c.rng, 5, 20)
+	caught, release := c.holdFirstManifest()
+
+	put := c.put(r)
+	zombie := c.at(<-caught)
+	zombie.pause(t)
+	if s := c.published(put); s.GetGeneration() != 1 {
+		t.Fatalf("published as %v", s)
+	}
+	store, _ := c.catalog()
+	before, err := store.GetRoot(t.Context(), r.name)
+	c.must(err)
+	g := c.collector(func() error { return nil })
+	if c.collect(g) == 0 {
+		t.Error("what the zombie uploaded is no garbage")
+	}
+
+	zombie.unpause(t)
+	close(release)
+	eventually(t, "the zombie gives up", func(ctx context.Context) error {
+		if !strings.Contains(zombie.logged(ctx), "job not done") {
+			return errors.New("it does not say that its job is not done")
+		}
+		return nil
+	})
+	after, err := store.GetRoot(t.Context(), r.name)
+	c.must(err)
+	if after.Revision != before.Revision || after.Record.GetGeneration() != 1 {
+		t.Errorf("the root was written again: generation %d at %d, then %d at %d",
+			before.Record.GetGeneration(), before.Revision, after.Record.GetGeneration(), after.Revision)
+	}
+	c.collect(g)
+	if found := c.findings(g); len(found) > 0 {
+		t.Errorf("after the zombie: %v", found)
+	}
+	c.expect(r)
+	r.commit(c.rng, 3, 20)
+	if s := c.published(c.put(r)); s.GetGeneration() != 2 {
+		t.Errorf("the next request was published as %v", s)
+	}
+	c.expect(r)
+}
+
+// holdFirstManifest holds the upload of a manifest back, and those that the same
+// indexer tries later, until release is closed; caught gives its address.
+func (c *cluster) holdFirstManifest() (caught <-chan netip.Addr, release chan struct{}) {
+	found := make(chan netip.Addr, 1)
+	release = make(chan struct{})
+	var first atomic.Pointer[netip.Addr]
+	c.bucket.Set(func(r *http.Request) faults.S3Fault {
+		if r.Method != http.MethodPut || !strings.Contains(r.URL.Path, "/manifests/") {
+			return faults.S3Fault{}
+		}
+		host, _, _ := net.SplitHostPort(r.RemoteAddr)
+		addr, err := netip.ParseAddr(host)
+		if err != nil {
+			return faults.S3Fault{}
+		}
+		if first.CompareAndSwap(nil, &addr) {
+			found <- addr
+		}
+		if *first.Load() != addr {
+			return faults.S3Fault{}
+		}
+		return faults.S3Fault{Wait: release}
+	})
+	return found, release
+}
+
+// at is the indexer with an address.
+func (c *cluster) at(addr netip.Addr) *node {
+	c.t.Helper()
+	for _, n := range c.indexers {
+		if n.ip(c.t) == addr {
+			return n
+		}
+	}
+	c.t.Fatalf("no indexer has the address %v", addr)
+	return nil
+}
+
+// TestIndexerDies: an indexer is killed, and one taken from the network, in the
+// middle of many jobs. All requests are published by who is left.
+func TestIndexerDies(t *testing.T) {
+	c := newCluster(t, layout{indexers: 3})
+	repos := c.newRepositories("repo", 8)
+	var puts []*ingestv1.PutRepoResponse
+	for _, r := range repos {
+		puts = append(puts, c.put(r))
+	}
+	c.indexers[0].kill(t)
+	c.indexers[1].disconnect(t)
+	for _, put := range puts {
+		c.published(put)
+	}
+	c.expect(repos...)
+	c.indexers[1].connect(t)
+	c.indexers[1].ready(t)
+}

@@ -1,0 +1,193 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/trawl-search/trawl/integration/history"
+	"github.com/trawl-search/trawl/internal/catalog"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+)
+
+const (
+	// roundTime is how long one history is, under faults all the time.
+	roundTime = 2 * time.Minute
+	// checkTime bounds the judgement of one repo's history.
+	checkTime = time.Minute
+	// leastOperations is what a round must at least record, and leastOfKind of
+	// each kind, or it shows nothing. On a slow machine it takes longer.
+	leastOperations, leastOfKind = 1000, 10
+	slowest                      = 10 * roundTime
+)
+
+// TestLinearizable: while servers and roles are killed, paused and cut off, shards
+// are merged and packed and garbage is collected at once, all that callers ask for
+// and are told about a repo is explained by one order of operations. In the end every acknowledged request is
+// published, and the bucket holds what is served and nothing else. With
+// TRAWL_TEST_SOAK=1h further rounds follow on the same cluster for an hour.
+func TestLinearizable(t *testing.T) {
+	c := newCluster(t, layout{etcd: 3, indexers: 2, searchers: 3, routers: 2, indexerArgs: churn()})
+	end := time.Now().Add(soakTime(t))
+	for round := 1; round == 1 || time.Now().Before(end); round++ {
+		ok := t.Run(fmt.Sprintf("round%d", round), func(t *testing.T) { c.within(t).linearRound(round) })
+		if !ok {
+			return // what is wrong with the cluster would be found again
+		}
+	}
+}
+
+// churn lets indexers merge and pack shards as soon as there are some, and collect
+// garbage as soon as no query of these tests can be reading it.
+func churn() []string {
+	return []string{
+		"--compact-every", "500ms", "--compact-deltas", "2", "--compact-settle", "0s", "--compact-reclaim", "2s",
+		"--gc-every", "2s", "--gc-hold", (2 * callTime).String(),
+	}
+}
+
+// soakTime is how long the rounds go on; 0 is for one.
+func soakTime(t *testing.T) time.Duration {
+	t.Helper()
+	text := os.Getenv("TRAWL_TEST_SOAK")
+	if text == "" {
+		return 0
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatalf("TRAWL_TEST_SOAK: %v", err)
+	}
+	return d
+}
+
+// linearRound records and judges one history, of repos of its own.
+func (c *cluster) linearRound(round int) {
+	w := c.newWorkload(round)
+	stop := w.start()
+	for start := time.Now(); time.Since(start) < roundTime || !w.enough() && time.Since(start) < slowest; {
+		c.trouble()
+	}
+	stop()
+	w.settle()
+	for _, r := range w.repos {
+		w.addWrites(r)
+	}
+	c.clean()
+	if !w.enough() {
+		c.t.Error("too few operations to show anything")
+	}
+	start := time.Now()
+	if err := w.history.Check(checkTime, filepath.Join(outputDir(c.t), "history")); err != nil {
+		c.t.Error(err)
+	}
+	c.t.Logf("judged in %.1f s: %v; %d of %d shards were of several repos", time.Since(start).Seconds(), w.history.Counts(), w.packs(), len(w.holders))
+}
+
+// clean waits until the bucket holds what is served, all of it and nothing else.
+func (c *cluster) clean() {
+	c.t.Helper()
+	g := c.collector(nil)
+	eventually(c.t, "all garbage is collected", func(context.Context) error {
+		if found := c.findings(g); len(found) > 0 {
+			time.Sleep(callTime) // an audit reads everything
+			return fmt.Errorf("there is other than what is served: %v", found)
+		}
+		return nil
+	})
+}
+
+// enough says whether there are enough operations in the history.
+func (w *workload) enough() bool {
+	counts, total := w.history.Counts(), 0
+	for _, kind := range []history.Kind{history.Put, history.Delete, history.Status, history.Search, history.List} {
+		if counts[kind] < leastOfKind {
+			return false
+		}
+		total += counts[kind]
+	}
+	return total >= leastOperations
+}
+
+// addWrites tells the history what became of a repo, as etcd has kept it: in which
+// order it was asked for, published and deleted. When each change became visible
+// is for the callers' answers alone to say.
+func (w *workload) addWrites(r *tracked) {
+	w.t.Helper()
+	changes := map[int64]history.Write{} // by revision
+	for _, e := range w.events("desired/" + r.name) {
+		changes[e.Kv.ModRevision] = history.Write{Kind: history.Delete, Answer: history.Answer{Revision: e.Kv.ModRevision}}
+		if e.Type == clientv3.EventTypePut {
+			var desired catalogv1.Desired
+			w.must(proto.Unmarshal(e.Kv.Value, &desired))
+			changes[e.Kv.ModRevision] = history.Write{Kind: history.Put, Answer: history.Answer{Epoch: desired.GetEpoch()}}
+		}
+	}
+	for _, e := range w.events("roots/" + r.name) {
+		if e.Type != clientv3.EventTypePut {
+			continue // with the deletion of what is desired
+		}
+		var root catalogv1.Root
+		w.must(proto.Unmarshal(e.Kv.Value, &root))
+		for _, ref := range root.GetShards() {
+			w.holders[ref.GetKey()] = append(w.holders[ref.GetKey()], r.name)
+		}
+		changes[e.Kv.ModRevision] = history.Write{Kind: history.Publish, Answer: history.Answer{
+			Generation: root.GetGeneration(), Epoch: root.GetEpoch(), Commit: r.numbers[root.GetBranches()[0].GetCommit()],
+		}}
+	}
+	var writes []history.Write
+	for _, revision := range slices.Sorted(maps.Keys(changes)) {
+		writes = append(writes, changes[revision])
+	}
+	w.must(w.history.Written(r.name, writes))
+}
+
+// packs is how many shards were of several repos.
+func (w *workload) packs() (n int) {
+	for _, repos := range w.holders {
+		if len(slices.Compact(slices.Sorted(slices.Values(repos)))) > 1 {
+			n++
+		}
+	}
+	return n
+}
+
+// events are all changes of a key of the catalog that there ever were.
+func (w *workload) events(key string) (events []*clientv3.Event) {
+	w.t.Helper()
+	_, etcd := w.catalog()
+	key = catalog.DefaultPrefix + key
+	now, err := etcd.Get(w.t.Context(), key)
+	w.must(err)
+	ctx, cancel := context.WithCancel(w.t.Context())
+	defer cancel()
+	for resp := range etcd.Watch(ctx, key, clientv3.WithRev(1), clientv3.WithProgressNotify()) {
+		w.must(resp.Err())
+		events = append(events, resp.Events...)
+		if resp.Header.Revision >= now.Header.Revision {
+			return events
+		}
+		w.must(etcd.RequestProgress(ctx))
+	}
+	w.t.Fatalf("the events of %s ended early", key)
+	return nil
+}
+
+// outputDir is where a test leaves what helps to understand its failure.
+func outputDir(t *testing.T) string {
+	t.Helper()
+	dir := os.Getenv("TRAWL_TEST_OUTPUT")
+	if dir == "" {
+		dir = filepath.Join("..", "..", ".cache", "cluster", "logs")
+	}
+	return filepath.Join(dir, strings.ReplaceAll(t.Name(), "/", "_"))
+}

@@ -1,0 +1,50 @@
+package cluster
+
+import (
+	"testing"
+	"time"
+)
+
+// trouble does to the cluster what can happen to machines, once or in two places
+// at the same time, and makes everything well again.
+func (c *cluster) trouble() {
+	c.t.Helper()
+	groups := c.rng.Perm(len(c.victims()))
+	heal := c.harm(groups[0])
+	if c.rng.IntN(3) == 0 {
+		c.wait(time.Second, 2*time.Second)
+		other := c.harm(groups[1])
+		c.wait(time.Second, 3*time.Second)
+		other()
+	}
+	c.wait(time.Second, 3*time.Second)
+	heal()
+	c.wait(0, 2*time.Second)
+}
+
+// wait waits for a time by chance, long enough for most leases to end or not.
+func (c *cluster) wait(least, most time.Duration) {
+	time.Sleep(least + time.Duration(c.rng.Int64N(int64(most-least))))
+}
+
+// victims are the groups of which one may be out at a time.
+func (c *cluster) victims() [][]*node {
+	return [][]*node{c.etcd, c.nats, c.indexers, c.searchers, c.routers}
+}
+
+// harm kills, pauses or cuts off one of a group, of etcd mostly its leader, and
+// returns what makes it well.
+func (c *cluster) harm(group int) (heal func()) {
+	c.t.Helper()
+	nodes := c.victims()[group]
+	victim := nodes[c.rng.IntN(len(nodes))]
+	if group == 0 && c.rng.IntN(4) > 0 {
+		victim = c.etcdLeader()
+	}
+	harms := []struct{ do, undo func(*node, *testing.T) }{
+		{(*node).kill, (*node).restart}, {(*node).pause, (*node).unpause}, {(*node).disconnect, (*node).connect},
+	}
+	h := harms[c.rng.IntN(len(harms))]
+	h.do(victim, c.t)
+	return func() { h.undo(victim, c.t) }
+}

@@ -1,0 +1,86 @@
+package k8s
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/trawl-search/trawl/internal/pinned"
+)
+
+// set upgrades the release with other values, and waits for what comes of it.
+func (e *e2e) set(values ...string) {
+	e.t.Helper()
+	root, err := pinned.Repository(e.t.Context())
+	e.must(err)
+	args := []string{"upgrade", "trawl", root + "/charts/trawl", "--reuse-values", "--wait", "--timeout=5m"}
+	for _, v := range values {
+		args = append(args, "--set="+v)
+	}
+	e.helm(args...)
+	e.settled()
+}
+
+// scale makes four searchers of two and two of four; nobody notices.
+func (e *e2e) scale() {
+	stop := e.asking()
+	for _, n := range []int{4, 2} {
+		e.set(fmt.Sprintf("searcher.replicas=%d", n))
+		eventually(e.t, fmt.Sprintf("there are %d searchers", n), func(ctx context.Context) error {
+			list, err := e.pods(ctx, namespace)
+			if got := count(list, "searcher"); err == nil && got != n {
+				err = fmt.Errorf("there are %d", got)
+			}
+			return err
+		})
+		e.t.Logf("%d searchers", n)
+	}
+	stop().nothingMissed(e)
+}
+
+func count(list []pod, role string) (n int) {
+	for _, p := range list {
+		if p.role == role {
+			n++
+		}
+	}
+	return n
+}
+
+// upgrade goes to the current version; nobody notices, and indexing goes on.
+func (e *e2e) upgrade() {
+	stop := e.asking()
+	e.set("image.tag=" + current)
+	stop().nothingMissed(e)
+	e.runs(current)
+	e.commit(e.repos[0])
+	e.indexAndSearch()
+}
+
+// rollback goes back to the version before; nobody notices.
+func (e *e2e) rollback() {
+	stop := e.asking()
+	e.helm("rollback", "trawl", "--wait", "--timeout=5m")
+	e.settled()
+	stop().nothingMissed(e)
+	e.runs(previous)
+	e.commit(e.repos[1])
+	e.indexAndSearch()
+}
+
+// runs checks that all roles have this version, by their images and by what they
+// say themselves.
+func (e *e2e) runs(version string) {
+	e.t.Helper()
+	list, err := e.pods(e.t.Context(), namespace)
+	e.must(err)
+	for _, p := range list {
+		if p.role != "router" && p.role != "searcher" && p.role != "indexer" {
+			continue
+		}
+		says := e.kubectl("exec", "--namespace="+namespace, p.name, "--", "/trawl", "version")
+		if !strings.HasSuffix(p.image, ":"+version) || !strings.HasPrefix(says, "trawl e2e-"+version+" ") {
+			e.t.Errorf("%s has the image %s and says that it is %s", p.name, p.image, says)
+		}
+	}
+}

@@ -1,0 +1,227 @@
+package k8s
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/trawl-search/trawl/integration/k8s/kube"
+)
+
+// e2e is Trawl on a cluster. The parts of the test run one after the other, each
+// on what the one before it left.
+type e2e struct {
+	*kube.Cluster
+	t      *testing.T
+	rng    *rand.Rand
+	dir    string // where the commands of the README run
+	values string // the file of the values that this cluster needs
+	git    string // HOST:PORT of the Git server, as this machine reaches it
+	router string // and of the routers' Service
+	token  string
+	repos  []*repository
+}
+
+func TestKubernetes(t *testing.T) {
+	need(t)
+	lock(t)
+	start := time.Now()
+	e := &e2e{t: t, rng: seeded(t), Cluster: newCluster(t), dir: t.TempDir()}
+	t.Logf("the cluster is ready, and has all images, after %.0f s", time.Since(start).Seconds())
+	e.prepare()
+	for _, part := range []struct {
+		name string
+		do   func(*e2e)
+	}{
+		{"install as the README says", (*e2e).readme},
+		{"helm test", (*e2e).helmTest},
+		{"index and search", (*e2e).indexAndSearch},
+		{"scale searchers", (*e2e).scale},
+		{"upgrade", (*e2e).upgrade},
+		{"rollback", (*e2e).rollback},
+		{"faults", (*e2e).faults},
+		{"something is missing", (*e2e).missing},
+		{"uninstall", (*e2e).uninstall},
+		{"terraform", (*e2e).terraform},
+	} {
+		well := t.Run(part.name, func(t *testing.T) {
+			start := time.Now()
+			within := *e
+			within.t = t
+			part.do(&within)
+			within.t = e.t
+			*e = within
+			t.Logf("it took %.1f s", time.Since(start).Seconds())
+		})
+		if !well {
+			break // the others would only tell the same
+		}
+	}
+}
+
+// seeded gives the test its random numbers and prints their seed.
+func seeded(t *testing.T) *rand.Rand {
+	t.Helper()
+	seed := uint64(time.Now().UnixNano())
+	if text := os.Getenv("TRAWL_TEST_SEED"); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatalf("TRAWL_TEST_SEED: %v", err)
+		}
+	}
+	t.Logf("TRAWL_TEST_SEED=%d", seed)
+	return rand.New(rand.NewPCG(seed, 0))
+}
+
+//go:embed values.yaml
+var values string
+
+//go:embed git.yaml
+var gitServer string
+
+// namespace is where the README installs Trawl.
+const namespace = "trawl"
+
+// prepare makes what is there before anybody installs Trawl: a namespace that
+// takes restricted pods only, and a Git server.
+func (e *e2e) prepare() {
+	e.t.Helper()
+	e.values = filepath.Join(e.dir, "values.yaml")
+	e.must(os.WriteFile(e.values, []byte(strings.ReplaceAll(values, "NETWORK", e.Network())), 0o600))
+	e.must(e.Apply(e.t.Context(), gitServer))
+	e.kubectl("rollout", "status", "--namespace=git", "deployment/git", "--timeout=3m")
+	e.git = e.Nodes[0].IP + ":" + e.kubectl("get", "--namespace=git", "service/git", "--output=jsonpath={.spec.ports[0].nodePort}")
+	eventually(e.t, "the Git server is reached", func(ctx context.Context) error {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", e.git)
+		if err != nil {
+			return err
+		}
+		return conn.Close()
+	})
+	e.makeRepositories()
+}
+
+func (e *e2e) must(err error) {
+	e.t.Helper()
+	if err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+// kubectl runs kubectl and returns what it printed.
+func (e *e2e) kubectl(args ...string) string {
+	e.t.Helper()
+	out, err := e.Kubectl(e.t.Context(), args...)
+	e.must(err)
+	return out
+}
+
+// helm runs helm in the namespace and returns what it printed.
+func (e *e2e) helm(args ...string) string {
+	e.t.Helper()
+	out, err := e.Helm(e.t.Context(), append(args, "--namespace="+namespace)...)
+	e.must(err)
+	return out
+}
+
+// pod is what a test wants to know of a pod.
+type pod struct {
+	name, node, role, image string
+	ready                   bool
+	restarts                int
+	// waiting is why a container does not start.
+	waiting string
+}
+
+// pods are those of a namespace.
+func (e *e2e) pods(ctx context.Context, namespace string) (list []pod, err error) {
+	out, err := e.Kubectl(ctx, "get", "pods", "--namespace="+namespace, "--output=json")
+	if err != nil {
+		return nil, err
+	}
+	var all struct {
+		Items []struct {
+			Metadata struct {
+				Name   string
+				Labels map[string]string
+			}
+			Spec struct {
+				NodeName   string
+				Containers []struct{ Image string }
+			}
+			Status struct {
+				Conditions        []struct{ Type, Status string }
+				ContainerStatuses []struct {
+					RestartCount int
+					State        struct {
+						Waiting struct{ Reason, Message string }
+					}
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &all); err != nil {
+		return nil, fmt.Errorf("read the pods: %w", err)
+	}
+	for _, item := range all.Items {
+		p := pod{name: item.Metadata.Name, node: item.Spec.NodeName, role: item.Metadata.Labels["app.kubernetes.io/component"], image: item.Spec.Containers[0].Image}
+		for _, c := range item.Status.Conditions {
+			p.ready = p.ready || c.Type == "Ready" && c.Status == "True"
+		}
+		for _, c := range item.Status.ContainerStatuses {
+			p.restarts += c.RestartCount
+			p.waiting += c.State.Waiting.Reason + " " + c.State.Waiting.Message
+		}
+		list = append(list, p)
+	}
+	return list, nil
+}
+
+// patience bounds every wait for what must happen. It is large: it fails a test
+// only when nothing moves any more.
+const patience = 4 * time.Minute
+
+// eventually waits until f returns nil.
+func eventually(t *testing.T, what string, f func(ctx context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for {
+		err := f(ctx)
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("not after %v: %s: %v", patience, what, err)
+		case <-time.After(300 * time.Millisecond):
+		}
+	}
+}
+
+// settled waits until all nodes and all pods of Trawl are ready.
+func (e *e2e) settled() {
+	e.t.Helper()
+	e.must(e.WaitNodes(e.t.Context()))
+	for _, kind := range []string{"deployment/trawl-router", "deployment/trawl-indexer", "statefulset/trawl-searcher"} {
+		e.kubectl("rollout", "status", "--namespace="+namespace, kind, "--timeout=4m")
+	}
+	eventually(e.t, "all pods are ready", func(ctx context.Context) error {
+		list, err := e.pods(ctx, namespace)
+		for _, p := range list {
+			if !p.ready && p.role != "selftest" && err == nil {
+				err = fmt.Errorf("%s on %s is not ready", p.name, p.node)
+			}
+		}
+		return err
+	})
+}

@@ -1,0 +1,81 @@
+package k8s
+
+import (
+	"testing"
+	"time"
+
+	"github.com/trawl-search/trawl/integration/k8s/kube"
+)
+
+// faults takes from the cluster one thing after the other, while queries run: at
+// replication 2 none misses anything.
+func (e *e2e) faults() {
+	e.part("a node hangs", func(e *e2e) {
+		n := e.worker()
+		e.must(n.Pause(e.t.Context()))
+		e.t.Logf("%s hangs", n.Name)
+		e.unready(n)
+		e.must(n.Unpause(e.t.Context()))
+		e.t.Logf("%s goes on", n.Name)
+	})
+	e.part("a node loses its power", func(e *e2e) {
+		n := e.worker()
+		e.must(n.Kill(e.t.Context()))
+		e.t.Logf("%s is off", n.Name)
+		e.unready(n)
+		e.must(n.Start(e.t.Context()))
+		e.t.Logf("%s is on", n.Name)
+	})
+	e.part("pods are deleted", (*e2e).deletePods)
+}
+
+// part does something to the cluster while queries run, until all is well again.
+func (e *e2e) part(name string, do func(*e2e)) {
+	e.t.Run(name, func(t *testing.T) {
+		within := *e
+		within.t = t
+		stop := within.asking()
+		do(&within)
+		within.settled()
+		stop().nothingMissed(&within)
+	})
+}
+
+// worker is one of the nodes that may be taken away: not that of the control
+// plane, and of the servers of which there is one.
+func (e *e2e) worker() *kube.Node { return e.Nodes[1+e.rng.IntN(len(e.Nodes)-1)] }
+
+// unready waits until the cluster knows that a node is away.
+func (e *e2e) unready(n *kube.Node) {
+	e.t.Helper()
+	e.kubectl("wait", "--for=condition=Ready=unknown", "node/"+n.Name, "--timeout=3m")
+}
+
+// deletePods deletes pods of Trawl, one after the other, some of them without
+// leaving them time to end well.
+func (e *e2e) deletePods() {
+	long := 2 * time.Minute
+	if testing.Short() {
+		long = 20 * time.Second
+	}
+	for start := time.Now(); time.Since(start) < long; {
+		list, err := e.pods(e.t.Context(), namespace)
+		e.must(err)
+		var roles []pod
+		for _, p := range list {
+			if p.role == "router" || p.role == "searcher" || p.role == "indexer" {
+				roles = append(roles, p)
+			}
+		}
+		p := roles[e.rng.IntN(len(roles))]
+		args := []string{"delete", "pod", p.name, "--namespace=" + namespace}
+		// A forced deletion starts the next pod of a StatefulSet beside the one that still
+		// ends, on the same cache folder: Kubernetes says not to.
+		if p.role != "searcher" && e.rng.IntN(2) == 0 {
+			args = append(args, "--grace-period=0", "--force")
+		}
+		e.kubectl(args...)
+		e.t.Logf("deleted %v", args[2:])
+		e.settled()
+	}
+}

@@ -1,0 +1,102 @@
+package kube
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/trawl-search/trawl/internal/pinned"
+)
+
+// Programs are the paths of what a cluster, and what runs on it, is made of.
+type Programs struct {
+	Kubernetes, Etcd, CoreDNS, Helm, NATS, Versitygw string
+	// NodeImage is that of a node, Debian what the indexer's image is made on.
+	NodeImage, Debian string
+}
+
+// programs are all that are built from pinned modules.
+var programs = []pinned.Program{pinned.Kubernetes, pinned.Etcd, pinned.CoreDNS, pinned.Helm, pinned.NATS, pinned.Versitygw}
+
+// Missing names the programs that are yet to be built, which takes minutes for
+// all of them.
+func Missing(ctx context.Context) (names []string, err error) {
+	for _, p := range programs {
+		built, err := pinned.Built(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		if !built {
+			names = append(names, p.Name)
+		}
+	}
+	return names, nil
+}
+
+// Build builds the programs that are not there yet, and the image of a node. It
+// says on progress what takes time.
+func Build(ctx context.Context, progress io.Writer) (p Programs, err error) {
+	for _, program := range []struct {
+		path *string
+		what pinned.Program
+	}{
+		{&p.Kubernetes, pinned.Kubernetes}, {&p.Etcd, pinned.Etcd}, {&p.CoreDNS, pinned.CoreDNS}, {&p.Helm, pinned.Helm},
+		{&p.NATS, pinned.NATS}, {&p.Versitygw, pinned.Versitygw},
+	} {
+		start := time.Now()
+		if *program.path, err = pinned.Build(ctx, program.what); err != nil {
+			return p, err
+		}
+		if took := time.Since(start); took > time.Second {
+			fmt.Fprintf(progress, "building %s took %.0f s\n", program.what.Name, took.Seconds())
+		}
+	}
+	if p.NodeImage, err = unpacked(ctx, "node"); err != nil {
+		return p, err
+	}
+	p.Debian, err = unpacked(ctx, "debian")
+	return p, err
+}
+
+// unpacked makes an image of Debian packages by its script, unless there is one of
+// the same script.
+func unpacked(ctx context.Context, name string) (string, error) {
+	root, err := pinned.Repository(ctx)
+	if err != nil {
+		return "", err
+	}
+	script := filepath.Join(root, "tools", "images", name+".sh")
+	text, err := os.ReadFile(script)
+	if err != nil {
+		return "", fmt.Errorf("read how %s is made: %w", name, err)
+	}
+	hash := sha256.Sum256(text)
+	tag := "trawl-test/" + name + ":" + hex.EncodeToString(hash[:8])
+	if _, err := docker(ctx, "image", "inspect", tag); err == nil {
+		return tag, nil
+	}
+	if out, err := exec.CommandContext(ctx, script, tag).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("make an image (%s): %w\n%s", script, err, out)
+	}
+	return tag, nil
+}
+
+// errNoDocker means that no Docker engine answers.
+var errNoDocker = errors.New("no Docker engine answers")
+
+// Ping says whether a Docker engine answers.
+func Ping(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	if _, err := docker(ctx, "version"); err != nil {
+		return fmt.Errorf("%w: %w", errNoDocker, err)
+	}
+	return nil
+}

@@ -1,0 +1,300 @@
+package serving_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
+	reflectionv1 "google.golang.org/grpc/reflection/grpc_reflection_v1"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/trawl-search/trawl/internal/access"
+	"github.com/trawl-search/trawl/internal/telemetry"
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// record is what processes log.
+type record struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (r *record) Write(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.buf.Write(p)
+}
+
+func (r *record) String() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.buf.String()
+}
+
+// startLogged starts a guarded cluster whose router and first searcher log
+// everything there.
+func startLogged(t *testing.T, logs io.Writer) *cluster {
+	t.Helper()
+	var cfg telemetry.Config
+	cfg.SetDefaults()
+	cfg.LogLevel = "debug"
+	spans := tracetest.NewInMemoryExporter()
+	tel, err := telemetry.Start(t.Context(), cfg, telemetry.Identity{Service: "test", Version: "test"}, telemetry.WithLogs(logs), telemetry.WithExporter(spans))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = tel.Shutdown(context.Background()) })
+	return startWith(t, &cluster{replication: 1, access: guarded(), tel: tel, spans: spans}, 1)
+}
+
+func admin() access.Spec {
+	return access.Spec{Allow: []string{"**"}, Scopes: []access.Scope{access.ScopeAdmin}}
+}
+
+// method is one that a server has.
+type method struct {
+	name   string // as called
+	stream grpc.StreamDesc
+}
+
+// methods asks a server for all it has.
+func methods(t *testing.T, conn *grpc.ClientConn) (list []method) {
+	t.Helper()
+	stream, err := reflectionv1.NewServerReflectionClient(conn).ServerReflectionInfo(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(req *reflectionv1.ServerReflectionRequest) *reflectionv1.ServerReflectionResponse {
+		t.Helper()
+		if err := stream.Send(req); err != nil {
+			t.Fatal(err)
+		}
+		resp, err := stream.Recv()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp
+	}
+	all := ask(&reflectionv1.ServerReflectionRequest{MessageRequest: &reflectionv1.ServerReflectionRequest_ListServices{}})
+	for _, s := range all.GetListServicesResponse().Service {
+		found := ask(&reflectionv1.ServerReflectionRequest{MessageRequest: &reflectionv1.ServerReflectionRequest_FileContainingSymbol{FileContainingSymbol: s.Name}})
+		list = append(list, methodsIn(t, found.GetFileDescriptorResponse().FileDescriptorProto, s.Name)...)
+	}
+	if err := stream.CloseSend(); err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func methodsIn(t *testing.T, files [][]byte, service string) (list []method) {
+	t.Helper()
+	for _, raw := range files {
+		file := &descriptorpb.FileDescriptorProto{}
+		if err := proto.Unmarshal(raw, file); err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range file.Service {
+			if protoreflect.FullName(file.GetPackage()).Append(protoreflect.Name(s.GetName())) != protoreflect.FullName(service) {
+				continue
+			}
+			for _, m := range s.Method {
+				list = append(list, method{"/" + service + "/" + m.GetName(), grpc.StreamDesc{
+					StreamName: m.GetName(), ClientStreams: m.GetClientStreaming(), ServerStreams: m.GetServerStreaming(),
+				}})
+			}
+		}
+	}
+	return list
+}
+
+// call calls a method with an empty message and returns how it ended.
+func (m method) call(ctx context.Context, conn *grpc.ClientConn) error {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	stream, err := conn.NewStream(ctx, &m.stream, m.name)
+	if err != nil {
+		return err
+	}
+	if err := stream.SendMsg(&emptypb.Empty{}); err != nil {
+		return stream.RecvMsg(&emptypb.Empty{})
+	}
+	if err := stream.CloseSend(); err != nil {
+		return err
+	}
+	return stream.RecvMsg(&emptypb.Empty{})
+}
+
+// TestNoDoorIsOpen calls everything that a router and a searcher have without a
+// token, and with ones that are not good: health is all that answers. What a
+// token is for and what not is held for each method too.
+func TestNoDoorIsOpen(t *testing.T) {
+	c := startLogged(t, t.Output())
+	text, _ := c.token(admin())
+	all := methods(t, c.as(text).conn)
+	searching, _ := c.token(access.Spec{Allow: []string{"**"}, Scopes: []access.Scope{access.ScopeSearch}})
+	ingesting, _ := c.token(access.Spec{Allow: []string{"**"}, Scopes: []access.Scope{access.ScopeIngest}})
+	c.as(searching)
+	c.as(ingesting)
+	if len(all) < 14 {
+		t.Errorf("the router has only %d methods: %v", len(all), all)
+	}
+	for _, m := range all {
+		service := strings.Split(m.name, "/")[1]
+		open := service == healthv1.Health_ServiceDesc.ServiceName
+		for what, shown := range map[string][]string{
+			"nothing": nil, "an empty one": {""}, "no bearer": {"Basic " + string(text)}, "the token alone": {string(text)},
+			"none of ours": {"Bearer hunter2"}, "a wrong one": {"Bearer " + string(text[:len(text)-1]) + "!"}, "two": {"Bearer " + string(text), "Bearer " + string(text)},
+		} {
+			err := m.call(showing(t.Context(), shown...), c.conn)
+			if refused := status.Code(err) == codes.Unauthenticated; refused == open {
+				t.Errorf("%s with %s: %v", m.name, what, err)
+			}
+		}
+		for scope, own := range map[access.Text]string{searching: searchv1.SearchService_ServiceDesc.ServiceName, ingesting: ingestv1.IngestService_ServiceDesc.ServiceName} {
+			err := m.call(showing(t.Context(), "Bearer "+string(scope)), c.conn)
+			if denied := status.Code(err) == codes.PermissionDenied; denied == (open || service == own) {
+				t.Errorf("%s with the scope of %s: %v", m.name, own, err)
+			}
+		}
+		// A searcher has fewer services; a token is nothing to it.
+		err := m.call(showing(t.Context(), "Bearer "+string(text)), c.dial(c.searchers[0]))
+		if refused := status.Code(err) == codes.Unauthenticated; refused == open && status.Code(err) != codes.Unimplemented {
+			t.Errorf("%s of a searcher: %v", m.name, err)
+		}
+	}
+}
+
+func showing(ctx context.Context, shown ...string) context.Context {
+	var pairs []string
+	for _, s := range shown {
+		pairs = append(pairs, "authorization", s)
+	}
+	return metadata.AppendToOutgoingContext(ctx, pairs...)
+}
+
+// TestNoPathIsOpen asks the router by HTTP for what it has, for what it has not,
+// and by other ways to write that.
+func TestNoPathIsOpen(t *testing.T) {
+	c := startLogged(t, t.Output())
+	text, _ := c.token(admin())
+	c.as(text)
+	client := &http.Client{
+		Transport:     &http.Transport{DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	get := func(httpMethod, path string, shown ...string) (int, string) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), httpMethod, "http://"+c.routerHTTP, strings.NewReader(`{"Q":"x"}`))
+		c.must(err)
+		req.URL.Opaque = "//" + c.routerHTTP + path // as it is
+		for _, s := range shown {
+			req.Header.Add("Authorization", s)
+		}
+		resp, err := client.Do(req)
+		c.must(err)
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		c.must(err)
+		return resp.StatusCode, string(body)
+	}
+	for _, path := range []string{"/healthz", "/readyz", "/metrics"} {
+		if code, _ := get(http.MethodGet, path); code != http.StatusOK {
+			t.Errorf("%s: %d", path, code)
+		}
+	}
+	for _, path := range []string{"/api/search", "/api/list", "/", "/api/", "/nothing", "/api/../api/search", "/healthz/", "/healthz/../api/search", "//api/search", "/%61pi/search", "/debug/pprof/", "/hooks/none", "/hooks/", "/hooks/../api/search", "/hooks/x/y"} {
+		for _, httpMethod := range []string{http.MethodGet, http.MethodPost, http.MethodHead} {
+			for what, shown := range map[string][]string{"nothing": nil, "a wrong one": {"Bearer hunter2"}, "two": {"Bearer " + string(text), "Bearer " + string(text)}} {
+				if code, body := get(httpMethod, path, shown...); code != http.StatusUnauthorized && (code < 300 || code > 399) {
+					t.Errorf("%s %s with %s: %d %s", httpMethod, path, what, code, body)
+				}
+			}
+		}
+	}
+	for _, path := range []string{"/healthz", "/readyz", "/metrics"} {
+		if code, _ := get(http.MethodPost, path); code == http.StatusOK {
+			t.Errorf("POST %s: %d", path, code)
+		}
+	}
+	for _, path := range []string{"/api/search", "/api/list"} {
+		if code, body := get(http.MethodPost, path, "bearer "+string(text)); code != http.StatusOK {
+			t.Errorf("%s with a token: %d %s", path, code, body)
+		}
+	}
+}
+
+// TestTokensAreNowhere uses good and bad tokens in every way and looks for them
+// in what is logged, traced, counted and answered.
+func TestTokensAreNowhere(t *testing.T) {
+	var logs record
+	c := startLogged(t, &logs)
+	good, id := c.token(admin())
+	var told strings.Builder
+	tell := func(err error) { told.WriteString(status.Convert(err).Proto().String() + "\n") }
+	wrong := good[:len(good)-20] + "aaaaaaaaaaaaaaaaaaaa"
+	c.as(good)
+	shown := []string{"Bearer " + string(good), "Bearer " + string(wrong), string(good), "Basic " + string(good), "Bearer  " + string(good) + "x"}
+	for round := range 2 {
+		for _, s := range shown {
+			ctx := showing(t.Context(), s)
+			_, err := c.search.Search(ctx, &searchv1.SearchRequest{Query: "("})
+			tell(err)
+			_, err = c.ingest.GetRepo(ctx, &ingestv1.GetRepoRequest{Name: "x"})
+			tell(err)
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+c.routerHTTP+"/api/search", strings.NewReader(`{"Q":"("}`))
+			c.must(err)
+			req.Header.Set("Authorization", s)
+			resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+			c.must(err)
+			_, err = io.Copy(&told, resp.Body)
+			c.must(err)
+			resp.Body.Close()
+		}
+		if round == 0 {
+			c.must(access.NewStore(c.servers.Client(), "").Revoke(t.Context(), id))
+			c.eventually("the token is revoked", func() bool {
+				_, err := c.search.List(showing(t.Context(), "Bearer "+string(good)), &searchv1.ListRequest{})
+				return status.Code(err) == codes.Unauthenticated
+			})
+		}
+	}
+	resp, err := http.Get("http://" + c.routerHTTP + "/metrics")
+	c.must(err)
+	_, err = io.Copy(&told, resp.Body)
+	c.must(err)
+	resp.Body.Close()
+	http.DefaultClient.CloseIdleConnections()
+	for _, span := range c.spans.GetSpans() {
+		for _, a := range span.Attributes {
+			told.WriteString(string(a.Key) + "=" + a.Value.String() + "\n")
+		}
+		for _, e := range span.Events {
+			for _, a := range e.Attributes {
+				told.WriteString(string(a.Key) + "=" + a.Value.String() + "\n")
+			}
+		}
+	}
+	if !strings.Contains(logs.String(), "caller refused") {
+		t.Error("the logs do not tell of callers who were refused")
+	}
+	for where, text := range map[string]string{"logs": logs.String(), "answers, metrics or traces": told.String()} {
+		if secret := string(good[len(good)-52 : len(good)-20]); strings.Contains(text, secret) {
+			t.Errorf("a token is in the %s", where)
+		}
+	}
+}

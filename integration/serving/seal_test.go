@@ -1,0 +1,234 @@
+package serving_test
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
+	"slices"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/trawl-search/trawl/internal/access"
+	"github.com/trawl-search/trawl/internal/telemetry/telemetrytest"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// startGuarded starts a cluster of one searcher that asks who calls.
+func startGuarded(t *testing.T) *cluster {
+	t.Helper()
+	tel, spans := telemetrytest.New(t)
+	return startWith(t, &cluster{replication: 1, access: guarded(), tel: tel, spans: spans}, 1)
+}
+
+// sealed makes the metadata of a request as docs/adr/0016 describes it, with the
+// key that etcd has.
+func (c *cluster) sealed(method string, until time.Time, req proto.Message) context.Context {
+	c.t.Helper()
+	stored, err := c.servers.Client().Get(c.t.Context(), "/trawl/v1/access.key")
+	c.must(err)
+	if len(stored.Kvs) != 1 {
+		c.t.Fatal("there is no key")
+	}
+	raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(req)
+	c.must(err)
+	expiry := binary.BigEndian.AppendUint64(nil, uint64(until.UnixMilli()))
+	h := hmac.New(sha256.New, stored.Kvs[0].Value)
+	h.Write(slices.Concat([]byte("trawl plan 1\x00"+method+"\x00"), expiry, raw))
+	return metadata.AppendToOutgoingContext(c.t.Context(), "trawl-seal-bin", string(expiry)+string(h.Sum(nil)))
+}
+
+// TestSearchersObeySealsOnly asks a searcher directly: for what a router sealed,
+// for that with one more repo, too late, by another method, and without a seal.
+func TestSearchersObeySealsOnly(t *testing.T) {
+	c := startGuarded(t)
+	c.publish("seen", map[string]string{"a.go": "heron"})
+	all, _ := c.token(admin())
+	c.eventually("the repo is found", func() bool { return len(paths(c.as(all).find("heron", nil))) == 1 })
+	root, err := c.store.GetRoot(t.Context(), "seen")
+	c.must(err)
+	plan := func(repos ...string) *searchv1.Plan {
+		return &searchv1.Plan{Revision: root.Revision, Shards: []*searchv1.PlannedShard{{Digest: root.Record.Shards[0].Digest, Repos: repos}}}
+	}
+	searcher := searchv1.NewSearchServiceClient(c.dial(c.searchers[0]))
+	const method = searchv1.SearchService_Search_FullMethodName
+	none, one := &searchv1.SearchRequest{Query: "heron", Plan: plan()}, &searchv1.SearchRequest{Query: "heron", Plan: plan("seen")}
+	later := time.Now().Add(time.Minute)
+	for what, try := range map[string]struct {
+		ctx   context.Context
+		code  codes.Code
+		files int
+	}{
+		"sealed":                       {c.sealed(method, later, one), codes.OK, 1},
+		"sealed for no repo":           {c.sealed(method, later, none), codes.Unauthenticated, 0},
+		"sealed long ago":              {c.sealed(method, time.Now().Add(-time.Second), one), codes.Unauthenticated, 0},
+		"sealed for another method":    {c.sealed(searchv1.SearchService_List_FullMethodName, later, one), codes.Unauthenticated, 0},
+		"not sealed":                   {t.Context(), codes.Unauthenticated, 0},
+		"not sealed, by a good caller": {showing(t.Context(), "Bearer "+string(all)), codes.Unauthenticated, 0},
+	} {
+		resp, err := searcher.Search(try.ctx, one)
+		if status.Code(err) != try.code || len(resp.GetFiles()) != try.files || resp.GetStatistics().GetFilesMatched() != uint64(try.files) {
+			t.Errorf("%s: %v, %v", what, resp, err)
+		}
+		stream, err := searcher.StreamSearch(try.ctx, &searchv1.StreamSearchRequest{Search: one})
+		c.must(err)
+		if _, err := stream.Recv(); status.Code(err) != codes.Unauthenticated { // nothing above is sealed for it
+			t.Errorf("%s, a stream: %v", what, err)
+		}
+	}
+	// What a plan leaves out of a shard is neither found nor counted there.
+	resp, err := searcher.Search(c.sealed(method, later, none), none)
+	if err != nil || len(resp.Files) != 0 || resp.Statistics.FilesMatched != 0 || resp.Statistics.FilesConsidered != 0 {
+		t.Errorf("a plan without repos: %v, %v", resp, err)
+	}
+	req := &searchv1.StreamSearchRequest{Search: one}
+	stream, err := searcher.StreamSearch(c.sealed(searchv1.SearchService_StreamSearch_FullMethodName, later, req), req)
+	c.must(err)
+	if first, err := stream.Recv(); err != nil || len(first.Files) != 1 {
+		t.Errorf("a sealed stream: %v, %v", first, err)
+	}
+}
+
+// TestHiddenShardsAreNotMissed: shards that no searcher has are told to those who
+// see a repo in them, and to nobody else.
+func TestHiddenShardsAreNotMissed(t *testing.T) {
+	c := startGuarded(t)
+	c.publish("seen", map[string]string{"a.go": "heron"})
+	c.publish("hidden", map[string]string{"a.go": "heron hidden"})
+	all, _ := c.token(admin())
+	some, _ := c.token(access.Spec{Allow: []string{"seen"}, Scopes: []access.Scope{access.ScopeSearch}})
+	whole, part := c.as(all), c.as(some)
+	c.eventually("all is found", func() bool { return len(whole.find("heron", nil).Files) == 2 })
+	c.lose("hidden")
+	within := func(c *cluster) *searchv1.Coverage {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		resp, err := c.search.Search(ctx, &searchv1.SearchRequest{Query: "heron"})
+		c.must(err)
+		return resp.Coverage
+	}
+	if got := within(whole); got.Complete || got.Requested != 2 || len(got.Uncovered) != 1 || !slices.Equal(got.Uncovered[0].Repos, []string{"hidden"}) {
+		t.Errorf("who sees all is told %v", got)
+	}
+	if got := within(part); !proto.Equal(got, &searchv1.Coverage{Complete: true, Requested: 1, Searched: 1}) {
+		t.Errorf("who does not see it is told %v", got)
+	}
+	_, err := part.search.Search(t.Context(), &searchv1.SearchRequest{Query: "r:hidden", Options: &searchv1.SearchOptions{RequireComplete: true}})
+	c.must(err)
+}
+
+// lose makes the root of a repo name a shard that is not in the bucket.
+func (c *cluster) lose(repo string) {
+	c.t.Helper()
+	_, _, err := c.store.PutDesired(c.t.Context(), &catalogv1.Desired{Name: repo})
+	c.must(err)
+	lease, err := c.store.AcquireLease(c.t.Context(), repo, 10*time.Second)
+	c.must(err)
+	old := lease.Root()
+	root := proto.CloneOf(old.Record)
+	root.Generation, root.Epoch = lease.NextGeneration(), lease.Desired().Epoch
+	ref := c.upload(lease.Fence(), root, map[string]string{"b.go": "lost"})
+	c.must(c.bucket.Delete(c.t.Context(), ref.Key))
+	root.Shards = []*catalogv1.ShardRef{ref}
+	_, err = c.store.Publish(c.t.Context(), lease, old, root)
+	c.must(err)
+	c.must(lease.Release(c.t.Context()))
+}
+
+// TestIngestIsForItsRepos: who may see some repos may change those only, and does
+// not learn whether others are there.
+func TestIngestIsForItsRepos(t *testing.T) {
+	c := startGuarded(t)
+	c.publish("other/there", map[string]string{"a.go": "heron"})
+	text, _ := c.token(access.Spec{Allow: []string{"mine/*"}, Deny: []string{"mine/not"}, Scopes: []access.Scope{access.ScopeIngest}})
+	own := c.as(text)
+	for name, want := range map[string]codes.Code{
+		"mine/new": codes.OK, "mine/not": codes.PermissionDenied, "other/there": codes.PermissionDenied, "other/never": codes.PermissionDenied,
+	} {
+		_, err := own.ingest.PutRepo(t.Context(), &ingestv1.PutRepoRequest{Url: "https://example.org/x.git", Name: name})
+		if status.Code(err) != want {
+			t.Errorf("put %s: %v", name, err)
+		}
+	}
+	_, missing := own.ingest.DeleteRepo(t.Context(), &ingestv1.DeleteRepoRequest{Name: "mine/never"})
+	_, hidden := own.ingest.DeleteRepo(t.Context(), &ingestv1.DeleteRepoRequest{Name: "other/there"})
+	if status.Code(hidden) != codes.NotFound || !proto.Equal(status.Convert(hidden).Proto(), status.Convert(missing).Proto()) {
+		t.Errorf("deleting a hidden repo %v, one that is not there %v", hidden, missing)
+	}
+	if _, err := c.store.GetDesired(t.Context(), "other/there"); err != nil {
+		t.Errorf("it was deleted: %v", err)
+	}
+	if _, err := own.ingest.DeleteRepo(t.Context(), &ingestv1.DeleteRepoRequest{Name: "mine/new"}); err != nil {
+		t.Errorf("deleting one's own: %v", err)
+	}
+}
+
+// TestListReposPages: pages of those that a caller sees are full and name no
+// others, however many lie between.
+func TestListReposPages(t *testing.T) {
+	c := startGuarded(t)
+	var want []string
+	for i := range 40 {
+		name := "hidden/" + string(rune('a'+i%26)) + string(rune('a'+i/26))
+		if i%7 == 3 {
+			name = "mine/" + string(rune('a'+i/7))
+			want = append(want, name)
+		}
+		if i%3 == 0 {
+			name += "-x"
+			if i%7 == 3 {
+				want[len(want)-1] = name
+			}
+		}
+		_, _, err := c.store.PutDesired(t.Context(), &catalogv1.Desired{Name: name})
+		c.must(err)
+	}
+	slices.Sort(want)
+	text, _ := c.token(access.Spec{Allow: []string{"mine/*"}, Scopes: []access.Scope{access.ScopeIngest}})
+	own := c.as(text)
+	for size := range uint32(8) {
+		var got []string
+		for after, first := "", true; first || after != ""; first = false {
+			resp, err := own.ingest.ListRepos(t.Context(), &ingestv1.ListReposRequest{PageSize: size, After: after})
+			c.must(err)
+			if after = resp.NextAfter; after != "" && (len(resp.Repos) != int(size) || after != resp.Repos[size-1].Name) {
+				t.Errorf("a page of %d of %d, and then %q", len(resp.Repos), size, after)
+			}
+			for _, r := range resp.Repos {
+				got = append(got, r.Name)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("pages of %d: %q, want %q", size, got, want)
+		}
+	}
+}
+
+// TestRevokedStreamsEnd: a stream that would go on for ever ends when its caller's
+// token is revoked.
+func TestRevokedStreamsEnd(t *testing.T) {
+	c := startGuarded(t)
+	c.publish("r", map[string]string{"a.go": "heron"})
+	text, id := c.token(admin())
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	stream, err := c.as(text).ingest.WatchRepo(ctx, &ingestv1.WatchRepoRequest{Name: "r"})
+	c.must(err)
+	if _, err := stream.Recv(); err != nil {
+		t.Fatal(err)
+	}
+	c.must(access.NewStore(c.servers.Client(), "").Revoke(ctx, id))
+	for err == nil {
+		_, err = stream.Recv()
+	}
+	if status.Code(err) != codes.Unauthenticated {
+		t.Errorf("the stream ended with %v", err)
+	}
+}
