@@ -5,7 +5,9 @@ SHELL := /bin/bash
 GO ?= go
 BIN := bin/trawl
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-LDFLAGS := -s -w -X github.com/trawl-search/trawl/cmd/trawl/internal/cli.version=$(VERSION)
+COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
+CLI := github.com/trawl-search/trawl/cmd/trawl/internal/cli
+LDFLAGS := -s -w -buildid= -X $(CLI).version=$(VERSION) -X $(CLI).builtFrom=$(COMMIT)
 BUF := $(GO) tool -modfile=tools/go.mod buf
 LINT := $(GO) tool -modfile=tools/lint/go.mod golangci-lint
 
@@ -30,7 +32,30 @@ run: build ## The same, and stay up for queries of your own
 
 .PHONY: build
 build: ## Build bin/trawl, the one static binary
-	@$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/trawl
+	@$(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/trawl
+
+# What the indexer's image is made on: a Debian of a registry, or trawl-debian,
+# which `make debian` makes without one.
+BASE ?= debian:bookworm-slim
+
+# Names of the images: $(PREFIX)-router:$(TAG) and so on.
+PREFIX ?= trawl
+TAG ?= $(VERSION)
+
+# The time of all that goes into an image is that of the commit.
+CREATED ?= $(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null || echo 1970-01-01T00:00:00Z)
+
+.PHONY: images
+images: build ## Build the images PREFIX-indexer, -searcher and -router:TAG (BASE=image below the indexer) and their bills of materials
+	@BIN="$(BIN)" PREFIX="$(PREFIX)" TAG="$(TAG)" VERSION="$(VERSION)" COMMIT="$(COMMIT)" CREATED="$(CREATED)" BASE="$(BASE)" tools/images/roles.sh
+
+.PHONY: images-twice
+images-twice: ## Build the images in two folders with caches of their own, and fail unless all layers are the same
+	@PREFIX=trawl-twice BASE="$(BASE)" tools/images/twice.sh
+
+.PHONY: debian
+debian: ## Make the image trawl-debian, a BASE for the indexer, without a registry
+	tools/images/debian.sh trawl-debian
 
 .PHONY: generate
 generate: ## Generate the Go code of the protos
@@ -50,13 +75,22 @@ test: ## Run everything that proves the project; ends with a count of what ran
 # the test cache does not know: they must never be answered from it.
 UNIT = $(shell $(GO) list ./... | grep -v /integration)
 
+# The end-to-end tests that need no containers.
+PROCESSES = $(shell $(GO) list ./integration/... | grep -v -e /integration/cluster -e /integration/k8s)
+
 # The steps of `make test`, in order: name=command. A step whose command prints
 # `go test -json` events is counted by test, any other is one check.
 STEPS = \
 	"generated code=$(MAKE) --no-print-directory check-generated" \
 	"lint=$(MAKE) --no-print-directory lint" \
 	"tests=$(GO) test -json -timeout 10m $(UNIT)" \
-	"integration=$(GO) test -json -count=1 -timeout 10m ./integration/..." \
+	"integration=$(GO) test -json -count=1 -timeout 10m $(PROCESSES)" \
+	"containers=$(GO) test -json -count=1 -timeout 25m ./integration/cluster/..." \
+	"kubernetes=TRAWL_TEST_K8S=cached $(GO) test -json -short -count=1 -timeout 20m ./integration/k8s" \
+	"metrics=$(GO) -C tools/metrics test -json -count=1 -timeout 10m ./..." \
+	"bills of materials=$(GO) -C tools/sbom test -json -count=1 ./..." \
+	"charts=$(MAKE) --no-print-directory chart-test JSON=-json" \
+	"fuzz=$(MAKE) --no-print-directory fuzz FUZZ=./index/regex" \
 	"race detector=$(MAKE) --no-print-directory race JSON=-json" \
 	"demo=$(MAKE) --no-print-directory demo-short"
 
@@ -75,8 +109,42 @@ unit: ## Run the tests of all packages but the end-to-end ones
 	$(GO) test $(UNIT)
 
 .PHONY: integration
-integration: ## Run the end-to-end tests: every role a process of its own
-	$(GO) test -v -count=1 -timeout 10m ./integration/...
+integration: ## Run the end-to-end tests: roles as processes, then on real servers in containers
+	$(GO) test -v -count=1 -timeout 10m $(PROCESSES)
+	$(GO) test -v -count=1 -timeout 25m ./integration/cluster/...
+
+.PHONY: e2e-k8s
+e2e-k8s: ## Prove the Helm chart on a Kubernetes of three nodes in containers (eight minutes; the first time it builds Kubernetes, too)
+	TRAWL_TEST_K8S=build $(GO) test -v -count=1 -timeout 100m ./integration/k8s
+
+# How long the soak lasts, as Go writes durations.
+SOAK ?= 1h
+
+.PHONY: soak
+soak: ## Record and judge histories of a cluster under faults for SOAK (1h); pages of failures go to .cache/cluster/logs
+	TRAWL_TEST_SOAK=$(SOAK) $(GO) test -v -count=1 -timeout 0 -run '^TestLinearizable$$' ./integration/cluster
+
+.PHONY: dashboards
+dashboards: ## Draw the Grafana dashboards anew, with what a Trawl tells that works for four minutes (needs Chromium)
+	@command -v chromium >/dev/null || { echo "apt-get install --no-install-recommends chromium"; exit 1; }
+	$(GO) -C tools/metrics run ./render -minutes 4
+
+.PHONY: terraform-test
+terraform-test: ## Test the Terraform modules with OpenTofu (the first time it is built: ten minutes)
+	TRAWL_TEST_TERRAFORM=build $(GO) test -v -count=1 -timeout 100m -run TestModules ./integration/terraform
+
+.PHONY: terraform-apply
+terraform-apply: ## Apply and destroy the Terraform example on the cluster of KUBECONFIG, with the files VALUES
+	TRAWL_TEST_TERRAFORM=build TRAWL_TEST_KUBECONFIG=$(KUBECONFIG) TRAWL_TEST_VALUES=$(VALUES) \
+		$(GO) test -v -count=1 -timeout 100m -run TestApply ./integration/terraform
+
+.PHONY: chart-test
+chart-test: ## Render the Helm chart with many values and look at all that comes out
+	@cd charts/test && $(GO) vet . && $(GO) test $(JSON) -count=1 -timeout 10m .
+
+.PHONY: charts
+charts: ## Write anew what the chart's tests compare with, and the chart's README
+	@cd charts/test && $(GO) test -count=1 -run 'TestGolden|TestReadmeIsCurrent' . -update
 
 .PHONY: lint
 lint: ## Run the linters of .golangci.yml, go vet among them
@@ -95,9 +163,10 @@ demo-short: build ## The demo on a small repository made on the spot
 	@demo/run.sh "$(BIN)" short
 
 FUZZTIME ?= 20s
+FUZZ ?= ./...
 .PHONY: fuzz
-fuzz: ## Run every fuzz target for FUZZTIME each (20s)
-	@for p in $$($(GO) list ./...); do \
+fuzz: ## Run every fuzz target of the packages FUZZ (all) for FUZZTIME each (20s)
+	@for p in $$($(GO) list $(FUZZ)); do \
 		for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz' || true); do \
 			echo "== $$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x $$p || exit 1; \
 		done; \
@@ -113,6 +182,11 @@ BENCH ?=
 bench: ## Measure indexing and search of CORPUS beside the peers installed (bench/README.md)
 	@mkdir -p .cache && $(GO) build -o .cache/bench ./bench && .cache/bench -corpus $(CORPUS) $(BENCH)
 
+REPO ?= .
+.PHONY: bench-push
+bench-push: ## Measure how long pushes to a copy of REPO take until they can be searched
+	@mkdir -p .cache && $(GO) build -o .cache/bench ./bench && $(GO) build -o .cache/trawl ./cmd/trawl && .cache/bench push -repo $(REPO) $(BENCH)
+
 .PHONY: profile-index
 profile-index: ## Write a CPU profile of indexing CORPUS
 	@mkdir -p .cache && $(GO) build -o .cache/bench ./bench && .cache/bench -corpus $(CORPUS) -profile index -profile-file .cache/index.prof $(BENCH)
@@ -127,4 +201,4 @@ profile-search: ## Write a CPU profile of searching CORPUS
 help: ## List the targets
 	@awk 'BEGIN { FS = ":.*## " } \
 		/^##@/ { printf "\n%s\n", substr($$0, 5) } \
-		/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST); echo
+		/^[a-z0-9-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST); echo

@@ -1,0 +1,100 @@
+package charttest
+
+import (
+	"slices"
+	"testing"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+func (r rendered) has(kind, name string) bool {
+	return slices.ContainsFunc(r.objects, func(o object) bool { return o.kind == kind && o.name == name })
+}
+
+// TestPodsReferToWhatIsThere: accounts and Secrets of the chart's own.
+func TestPodsReferToWhatIsThere(t *testing.T) {
+	others := []string{"nats-user", "s3-keys", "git-https", "git-ssh"}
+	each(t, func(t *testing.T, r rendered) {
+		for _, p := range r.pods() {
+			if !r.has("ServiceAccount", p.spec.ServiceAccountName) {
+				t.Errorf("%s runs as %s", p, p.spec.ServiceAccountName)
+			}
+			for _, e := range p.spec.Containers[0].Env {
+				if e.ValueFrom == nil || e.ValueFrom.SecretKeyRef == nil {
+					continue
+				}
+				if s := e.ValueFrom.SecretKeyRef.Name; !slices.Contains(others, s) && !r.has("Secret", s) {
+					t.Errorf("%s wants the Secret %s", p, s)
+				}
+			}
+		}
+		for _, o := range r.objects {
+			if a, ok := o.typed.(*corev1.ServiceAccount); ok && !is(a.AutomountServiceAccountToken, false) {
+				t.Errorf("%s gives its token to pods", o)
+			}
+		}
+	})
+}
+
+// TestScalersHitWorkloads: what scales names a workload that leaves the number of
+// its pods open.
+func TestScalersHitWorkloads(t *testing.T) {
+	each(t, func(t *testing.T, r rendered) {
+		scaled := map[string]bool{}
+		for _, o := range r.objects {
+			switch o.kind {
+			case "HorizontalPodAutoscaler":
+				to := o.typed.(*autoscalingv2.HorizontalPodAutoscaler).Spec.ScaleTargetRef
+				scaled[to.Kind+"/"+to.Name] = true
+			case "ScaledObject":
+				to, _, _ := unstructured.NestedString(o.tree.Object, "spec", "scaleTargetRef", "name")
+				scaled["Deployment/"+to] = true
+			}
+		}
+		for _, p := range r.pods() {
+			if scaled[p.String()] && p.replicas != nil {
+				t.Errorf("%s is scaled, and has %d pods", p, *p.replicas)
+			}
+			if !scaled[p.String()] && p.replicas == nil && p.kind != "Pod" {
+				t.Errorf("%s has no number of pods", p)
+			}
+			delete(scaled, p.String())
+		}
+		if len(scaled) > 0 {
+			t.Errorf("there is nothing to scale: %v", scaled)
+		}
+	})
+}
+
+// TestMonitorFindsEveryRole: by one Service each, at the port of metrics.
+func TestMonitorFindsEveryRole(t *testing.T) {
+	r := renderedAs(t, "ha", usual)
+	for _, o := range r.objects {
+		if o.kind != "ServiceMonitor" {
+			continue
+		}
+		match, _, err := unstructured.NestedStringMap(o.tree.Object, "spec", "selector", "matchLabels")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var found []string
+		for _, other := range r.objects {
+			s, ok := other.typed.(*corev1.Service)
+			if ok && labels.SelectorFromSet(match).Matches(labels.Set(s.Labels)) {
+				found = append(found, s.Labels["app.kubernetes.io/component"])
+				if !slices.ContainsFunc(s.Spec.Ports, func(p corev1.ServicePort) bool { return p.Name == "http" }) {
+					t.Errorf("%s has no port http", other)
+				}
+			}
+		}
+		slices.Sort(found)
+		if !slices.Equal(found, []string{"indexer", "router", "searcher"}) {
+			t.Errorf("it finds %v", found)
+		}
+		return
+	}
+	t.Error("there is no ServiceMonitor")
+}

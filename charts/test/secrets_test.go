@@ -1,0 +1,101 @@
+package charttest
+
+import (
+	"regexp"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// TestSecretsStayInSecrets: what the chart makes up stands in its Secret and
+// nowhere else, and everything that is a credential comes from a Secret.
+func TestSecretsStayInSecrets(t *testing.T) {
+	secretive := regexp.MustCompile(`(?i)(ACCESS_KEY|SECRET|PASSWORD|USERNAME|TOKEN)`)
+	each(t, func(t *testing.T, r rendered) {
+		var made []string
+		for _, o := range r.objects {
+			if s, ok := o.typed.(*corev1.Secret); ok {
+				for key, value := range s.Data {
+					if len(value) < 20 {
+						t.Errorf("%s: %s has %d bytes", o, key, len(value))
+					}
+					made = append(made, string(value))
+				}
+			}
+		}
+		for _, o := range r.objects {
+			for _, value := range made {
+				if o.kind != "Secret" && regexp.MustCompile(regexp.QuoteMeta(value)).Match(o.raw) {
+					t.Errorf("%s shows what was made up", o)
+				}
+			}
+		}
+		for _, p := range r.pods() {
+			for _, e := range p.spec.Containers[0].Env {
+				if secretive.MatchString(e.Name) && e.Name != "TRAWL_TOKENS_ETCD_ENDPOINTS" && (e.Value != "" || e.ValueFrom == nil || e.ValueFrom.SecretKeyRef == nil) {
+					t.Errorf("%s: %s does not come from a Secret", p, e.Name)
+				}
+			}
+		}
+	})
+}
+
+// TestSecretsThatAreNamed: each role gets the credentials of what it talks to, and
+// no others.
+func TestSecretsThatAreNamed(t *testing.T) {
+	want := map[string][]string{
+		"router":   {"TRAWL_ROUTER_NATS_USERNAME=nats-user/username", "TRAWL_ROUTER_NATS_PASSWORD=nats-user/password"},
+		"searcher": {"TRAWL_SEARCHER_BUCKET_ACCESS_KEY=s3-keys/access-key", "TRAWL_SEARCHER_BUCKET_SECRET_KEY=s3-keys/secret-key"},
+		"indexer": {
+			"TRAWL_INDEXER_BUCKET_ACCESS_KEY=s3-keys/access-key", "TRAWL_INDEXER_BUCKET_SECRET_KEY=s3-keys/secret-key",
+			"TRAWL_INDEXER_NATS_USERNAME=nats-user/username", "TRAWL_INDEXER_NATS_PASSWORD=nats-user/password",
+		},
+		"selftest": nil,
+	}
+	for _, p := range renderedAs(t, "external", usual).pods() {
+		var got []string
+		for _, e := range p.spec.Containers[0].Env {
+			if e.ValueFrom != nil && e.ValueFrom.SecretKeyRef != nil {
+				got = append(got, e.Name+"="+e.ValueFrom.SecretKeyRef.Name+"/"+e.ValueFrom.SecretKeyRef.Key)
+			}
+		}
+		if !slices.Equal(got, want[p.component()]) {
+			t.Errorf("%s gets %v, want %v", p, got, want[p.component()])
+		}
+	}
+}
+
+// TestGitCredentialsHaveTheirPlaces: as the indexer looks for them.
+func TestGitCredentialsHaveTheirPlaces(t *testing.T) {
+	for _, p := range renderedAs(t, "external", usual).pods() {
+		if p.component() != "indexer" {
+			continue
+		}
+		var got []string
+		for _, v := range p.spec.Volumes {
+			if v.Projected == nil {
+				continue
+			}
+			for _, s := range v.Projected.Sources {
+				if s.Secret != nil {
+					if s.Secret.Items == nil {
+						got = append(got, s.Secret.Name+" as it is")
+					}
+					for _, item := range s.Secret.Items {
+						got = append(got, s.Secret.Name+"/"+item.Key+" at "+item.Path)
+					}
+				} else {
+					got = append(got, s.ConfigMap.Items[0].Path)
+				}
+			}
+		}
+		want := []string{
+			"git-https/username at git.example.com/username", "git-https/password at git.example.com/password",
+			"git-ssh/ssh_key at git.example.com:2222/ssh_key", "host-tokens as it is", "known_hosts",
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%v, want %v", got, want)
+		}
+	}
+}

@@ -1,0 +1,143 @@
+{{/* Where etcd, NATS and the bucket are. */}}
+{{- define "trawl.etcdEndpoints" -}}
+{{- .Values.evaluation.enabled | ternary (list (printf "http://%s-etcd:2379" (include "trawl.name" .))) .Values.etcd.endpoints | toJson -}}
+{{- end -}}
+
+{{- define "trawl.natsURL" -}}
+{{- .Values.evaluation.enabled | ternary (printf "nats://%s-nats:4222" (include "trawl.name" .)) .Values.nats.url -}}
+{{- end -}}
+
+{{- define "trawl.bucketURL" -}}
+{{- .Values.evaluation.enabled | ternary (printf "s3://trawl?endpoint=http://%s-s3:7070&region=us-east-1" (include "trawl.name" .)) .Values.bucket.url -}}
+{{- end -}}
+
+{{/* The Secret with the credentials of the bucket; empty: none */}}
+{{- define "trawl.bucketSecret" -}}
+{{- .Values.evaluation.enabled | ternary (printf "%s-evaluation" (include "trawl.name" .)) .Values.bucket.existingSecret -}}
+{{- end -}}
+
+{{/* A share of a size such as 50Gi, as Trawl writes sizes. (list size percent) */}}
+{{- define "trawl.share" -}}
+{{- $size := index . 0 -}}
+{{- $mib := regexFind "^[0-9]+" $size | int64 -}}
+{{- if hasSuffix "Gi" $size }}{{ $mib = mul $mib 1024 }}{{ else if hasSuffix "Ti" $size }}{{ $mib = mul $mib 1048576 }}{{ end -}}
+{{- div (mul $mib (index . 1)) 100 -}}MiB
+{{- end -}}
+
+{{/* Where the chart's own repository is put, in the indexer. */}}
+{{- define "trawl.fixtureDir" -}}/usr/share/trawl/selftest{{- end -}}
+
+{{/* Where credentials are put: those of Git servers in the indexer, those of webhooks
+in the router. */}}
+{{- define "trawl.credentialsDir" -}}/etc/trawl-credentials{{- end -}}
+
+{{/* Where the sources are put, in the indexer. */}}
+{{- define "trawl.sourcesDir" -}}/etc/trawl-sources{{- end -}}
+
+{{/* Where the certificates of authorities are put. */}}
+{{- define "trawl.caDir" -}}/etc/trawl-ca{{- end -}}
+
+{{/* Seconds that calls have to end when a pod does, and that the pod has in all.
+Queries get as long as they may take. */}}
+{{- define "trawl.drainSeconds" -}}{{ add .Values.maxQuerySeconds 5 }}{{- end -}}
+{{- define "trawl.graceSeconds" -}}{{ add .Values.maxQuerySeconds 25 }}{{- end -}}
+
+{{/* The settings of all roles. */}}
+{{- define "trawl.config.common" -}}
+log-level: {{ .Values.telemetry.logLevel }}
+otlp-endpoint: {{ .Values.telemetry.otlpEndpoint | quote }}
+trace-sampling: {{ .Values.telemetry.traceSampling }}
+etcd:
+  endpoints: {{ include "trawl.etcdEndpoints" . }}
+{{- end -}}
+
+{{- define "trawl.config.nats" -}}
+nats:
+  url: {{ include "trawl.natsURL" . | quote }}
+  replicas: {{ .Values.nats.replicas }}
+{{- end -}}
+
+{{- define "trawl.config.bucket" -}}
+bucket:
+  url: {{ include "trawl.bucketURL" . | quote }}
+{{- end -}}
+
+{{- define "trawl.config.access" -}}
+access:
+  mode: {{ .Values.access.mode }}
+  staleness: {{ .Values.access.stalenessSeconds }}s
+{{- end -}}
+
+{{/* What may be indexed; router and indexer check it both. */}}
+{{- define "trawl.config.source" -}}
+schemes: {{ toJson .Values.source.schemes }}
+hosts: {{ toJson .Values.source.hosts }}
+private-networks: {{ toJson .Values.source.privateNetworks }}
+folders: {{ .Values.selfTest | ternary (list (include "trawl.fixtureDir" .)) list | toJson }}
+{{- end -}}
+
+{{- define "trawl.config.router" -}}
+grpc: ":7430"
+http: ":7431"
+drain-delay: 5s
+drain-timeout: {{ include "trawl.drainSeconds" . }}s
+replication: {{ .Values.replication }}
+default-timeout: {{ min 20 .Values.maxQuerySeconds }}s
+max-timeout: {{ .Values.maxQuerySeconds }}s
+push-pause: {{ .Values.pushPauseSeconds }}s
+{{- if .Values.router.webhookSecret }}
+credentials: {{ include "trawl.credentialsDir" . }}
+{{- end }}
+{{ include "trawl.config.common" . }}
+{{ include "trawl.config.nats" . }}
+source:
+  {{- include "trawl.config.source" . | nindent 2 }}
+{{ include "trawl.config.access" . }}
+{{- end -}}
+
+{{- define "trawl.config.searcher" -}}
+grpc: ":7440"
+http: ":7441"
+drain-delay: 5s
+drain-timeout: {{ include "trawl.drainSeconds" . }}s
+cache-dir: /var/cache/trawl/searcher
+disk-budget: {{ include "trawl.share" (list .Values.searcher.cache.size 80) }}
+replication: {{ .Values.replication }}
+{{ include "trawl.config.common" . }}
+{{ include "trawl.config.bucket" . }}
+{{ include "trawl.config.access" . }}
+{{- end -}}
+
+{{- define "trawl.config.indexer" -}}
+grpc: "127.0.0.1:7450"
+http: ":7451"
+drain-delay: 0s
+drain-timeout: 10s
+cache-dir: /var/cache/trawl/indexer
+cache-size: {{ include "trawl.share" (list .Values.indexer.cache.size 50) }}
+workers: {{ .Values.indexer.workers }}
+job-timeout: {{ .Values.indexer.jobTimeoutSeconds }}s
+poll-per-host: {{ .Values.indexer.pollPerHost }}
+poll-per-second: {{ .Values.indexer.pollPerSecond }}
+push-pause: {{ .Values.pushPauseSeconds }}s
+compact:
+{{- if not .Values.indexer.compact.enabled }}
+  every: 0s
+{{- end }}
+  reclaim: {{ .Values.indexer.compact.reclaimHours }}h
+  rate: {{ .Values.indexer.compact.rate }}
+{{- if kindIs "slice" .Values.sources }}
+sources: {{ include "trawl.sourcesDir" . }}/sources.yaml
+{{- end }}
+{{ include "trawl.config.common" . }}
+{{ include "trawl.config.nats" . }}
+{{ include "trawl.config.bucket" . }}
+source:
+  {{- include "trawl.config.source" . | nindent 2 }}
+  {{- if or .Values.source.credentials .Values.source.existingSecret .Values.source.knownHosts }}
+  credentials: {{ include "trawl.credentialsDir" . }}
+  {{- end }}
+  {{- if .Values.caBundle.existingConfigMap }}
+  ca-file: {{ include "trawl.caDir" . }}/ca.crt
+  {{- end }}
+{{- end -}}

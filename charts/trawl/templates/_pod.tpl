@@ -1,0 +1,175 @@
+{{/* What Pod Security calls restricted. Everything runs as the user of the images. */}}
+{{- define "trawl.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+fsGroup: 65532
+fsGroupChangePolicy: OnRootMismatch
+seccompProfile:
+  type: RuntimeDefault
+{{- end -}}
+
+{{- define "trawl.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+{{- end -}}
+
+{{/* The image of a role. (list $ role) */}}
+{{- define "trawl.image" -}}
+{{- $ := index . 0 -}}{{- $role := index . 1 -}}
+{{- default (printf "%s%s:%s" $.Values.image.prefix $role (default $.Chart.AppVersion $.Values.image.tag)) (get $.Values $role).image -}}
+{{- end -}}
+
+{{/* Metadata of a role's pods. A change of the settings makes new pods. (list $ role) */}}
+{{- define "trawl.podMetadata" -}}
+{{- $ := index . 0 -}}{{- $role := index . 1 -}}{{- $values := get $.Values $role -}}
+labels:
+  {{- with $values.podLabels }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+  {{- include "trawl.podLabels" . | nindent 2 }}
+annotations:
+  {{- with $values.podAnnotations }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+  checksum/config: {{ include (printf "trawl.config.%s" $role) $ | sha256sum }}
+{{- end -}}
+
+{{/* What the pods of all roles have in common. (list $ role) */}}
+{{- define "trawl.podCommon" -}}
+{{- $ := index . 0 -}}{{- $role := index . 1 -}}{{- $values := get $.Values $role -}}
+serviceAccountName: {{ include "trawl.name" $ }}-{{ $role }}
+automountServiceAccountToken: false
+enableServiceLinks: false
+{{- with $.Values.imagePullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with $values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+affinity:
+  {{- if $values.affinity }}
+  {{- toYaml $values.affinity | nindent 2 }}
+  {{- else }}
+  podAntiAffinity:
+    preferredDuringSchedulingIgnoredDuringExecution:
+      - weight: 100
+        podAffinityTerm:
+          topologyKey: kubernetes.io/hostname
+          {{- /* In a rolling change the pods that go do not count: those that come would share a node. */}}
+          matchLabelKeys: [pod-template-hash]
+          labelSelector:
+            matchLabels:
+              {{- include "trawl.selector" . | nindent 14 }}
+  {{- end }}
+topologySpreadConstraints:
+  - maxSkew: 1
+    topologyKey: topology.kubernetes.io/zone
+    whenUnsatisfiable: ScheduleAnyway
+    labelSelector:
+      matchLabels:
+        {{- include "trawl.selector" . | nindent 8 }}
+securityContext:
+  {{- include "trawl.podSecurity" $ | nindent 2 }}
+{{- end -}}
+
+{{/* What the containers of all roles have in common; mounts come last. (list $ role) */}}
+{{- define "trawl.containerCommon" -}}
+{{- $ := index . 0 -}}{{- $role := index . 1 -}}{{- $values := get $.Values $role -}}
+image: {{ include "trawl.image" . | quote }}
+imagePullPolicy: {{ $.Values.image.pullPolicy }}
+args: [--config, /etc/trawl/config.yaml]
+securityContext:
+  {{- include "trawl.containerSecurity" $ | nindent 2 }}
+resources:
+  {{- toYaml $values.resources | nindent 2 }}
+{{/* Loading what an earlier run left can take long; then a process that does not
+answer for a minute is started anew, and one that cannot work gets no calls. */ -}}
+startupProbe:
+  httpGet: {path: /healthz, port: http}
+  periodSeconds: 2
+  timeoutSeconds: 2
+  failureThreshold: 150
+readinessProbe:
+  httpGet: {path: /readyz, port: http}
+  periodSeconds: 5
+  timeoutSeconds: 3
+  failureThreshold: 2
+livenessProbe:
+  httpGet: {path: /healthz, port: http}
+  periodSeconds: 10
+  timeoutSeconds: 5
+  failureThreshold: 6
+{{- end -}}
+
+{{/* An environment variable of a key of a Secret. (list name secret key) */}}
+{{- define "trawl.secretEnv" -}}
+- name: {{ index . 0 }}
+  valueFrom: {secretKeyRef: {name: {{ index . 1 }}, key: {{ index . 2 }}}}
+{{ end -}}
+
+{{/* The environment beyond a role's own. (list $ role needs…) */}}
+{{- define "trawl.env" -}}
+{{- $ := index . 0 -}}{{- $role := index . 1 -}}
+{{- $prefix := printf "TRAWL_%s" (upper $role) -}}
+{{- $bucket := include "trawl.bucketSecret" $ -}}
+{{- $nats := $.Values.evaluation.enabled | ternary "" $.Values.nats.existingSecret -}}
+{{- if and (has "bucket" .) $bucket }}
+{{- include "trawl.secretEnv" (list (printf "%s_BUCKET_ACCESS_KEY" $prefix) $bucket "access-key") }}
+{{- include "trawl.secretEnv" (list (printf "%s_BUCKET_SECRET_KEY" $prefix) $bucket "secret-key") }}
+{{- end }}
+{{- if and (has "nats" .) $nats }}
+{{- include "trawl.secretEnv" (list (printf "%s_NATS_USERNAME" $prefix) $nats "username") }}
+{{- include "trawl.secretEnv" (list (printf "%s_NATS_PASSWORD" $prefix) $nats "password") }}
+{{- end }}
+{{- with (get $.Values $role).resources.limits.memory }}{{ if regexMatch "^[0-9]+[MGT]i$" (toString .) -}}
+# Garbage is collected before the limit is reached.
+- name: GOMEMLIMIT
+  value: {{ include "trawl.share" (list . 80) }}
+{{ end }}{{ end }}
+{{- if $.Values.caBundle.existingConfigMap -}}
+- name: SSL_CERT_FILE
+  value: {{ include "trawl.caDir" $ }}/ca.crt
+{{ end }}
+{{- with (get $.Values $role).extraEnv }}
+{{- toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "trawl.mounts" -}}
+{{- $ := index . 0 -}}
+- {name: config, mountPath: /etc/trawl, readOnly: true}
+{{- if $.Values.caBundle.existingConfigMap }}
+- {name: ca, mountPath: {{ include "trawl.caDir" $ }}, readOnly: true}
+{{- end }}
+{{- with (get $.Values (index . 1)).extraVolumeMounts }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "trawl.volumes" -}}
+{{- $ := index . 0 -}}{{- $role := index . 1 -}}
+- name: config
+  configMap:
+    name: {{ include "trawl.name" $ }}-{{ $role }}
+{{- with $.Values.caBundle }}{{ if .existingConfigMap }}
+- name: ca
+  configMap:
+    name: {{ .existingConfigMap }}
+    items: [{key: {{ .key | quote }}, path: ca.crt}]
+{{- end }}{{ end }}
+{{- with (get $.Values $role).extraVolumes }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}

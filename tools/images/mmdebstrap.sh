@@ -1,0 +1,10 @@
+#!/bin/sh
+# Prints where mmdebstrap is. Where it is not installed its package is unpacked
+# into the folder $1 for this one use.
+set -eu
+command -v mmdebstrap || {
+	echo "fetching mmdebstrap" >&2
+	(cd "$1" && { apt-get download -qq mmdebstrap || { apt-get update -qq && apt-get download -qq mmdebstrap; }; }) >&2
+	dpkg-deb -x "$1"/mmdebstrap_*.deb "$1/mmdebstrap"
+	echo "$1/mmdebstrap/usr/bin/mmdebstrap"
+}

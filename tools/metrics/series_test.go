@@ -1,0 +1,244 @@
+package metrics_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql/parser"
+
+	"github.com/trawl-search/trawl/tools/metrics"
+)
+
+const (
+	root     = "../.."
+	chart    = "../../charts/trawl"
+	interval = 15 * time.Second
+	minutes  = 30
+)
+
+// lived is a Trawl that has worked: what it told, as if it had been scraped
+// every interval for half an hour until end.
+type lived struct {
+	store  *metrics.Store
+	series []labels.Labels
+	end    time.Time
+}
+
+// live runs Trawl, has it index and search, and stops it.
+func live(t *testing.T) *lived {
+	t.Helper()
+	store, err := metrics.OpenStore(t.TempDir())
+	must(t, err)
+	t.Cleanup(func() { must(t, store.Close()) })
+	first, last := work(t)
+	l := &lived{store: store, end: time.Now().Truncate(interval)}
+	for at := l.end.Add(-minutes * time.Minute); !at.After(l.end); at = at.Add(interval) {
+		page := last
+		if at.Before(l.end.Add(-minutes * time.Minute / 2)) {
+			page = first
+		}
+		must(t, store.Add(t.Context(), page, at, "trawl-0"))
+	}
+	matrix, err := store.Range(t.Context(), `{__name__=~".+"}`, l.end, l.end, interval)
+	must(t, err)
+	for _, s := range matrix {
+		l.series = append(l.series, s.Metric)
+	}
+	return l
+}
+
+// work gives the metrics before anything was done, and after.
+func work(t *testing.T) (first, last []byte) {
+	t.Helper()
+	trawl, err := metrics.Start(t.Context(), root, t.TempDir())
+	must(t, err)
+	defer func() { must(t, trawl.Stop()) }()
+	repo := t.TempDir()
+	must(t, metrics.Repository(t.Context(), repo, map[string]string{"a.go": "package a // needle\n", "b.txt": "needle\n"}))
+	first, err = metrics.Scrape(t.Context(), trawl.Metrics)
+	must(t, err)
+	must(t, trawl.Run(t.Context(), "index", repo))
+	for range 3 {
+		must(t, trawl.Run(t.Context(), "search", "needle"))
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for !settled(last) && ctx.Err() == nil {
+		time.Sleep(100 * time.Millisecond)
+		last, err = metrics.Scrape(ctx, trawl.Metrics)
+		must(t, err)
+	}
+	return first, last
+}
+
+// settled says that the indexer has reconciled and collected since it published.
+func settled(page []byte) bool {
+	return strings.Contains(string(page), `trawl_indexer_repos{component="indexer",state="published"} 1`) &&
+		strings.Contains(string(page), `trawl_gc_objects{component="indexer",state="kept"} 2`)
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestSeriesExist: whatever dashboards and alerts read, Trawl tells: the metric,
+// and the values of its labels that they name. Every panel shows something, under
+// names that its series have, and no alert fires at a Trawl that is well.
+func TestSeriesExist(t *testing.T) {
+	l := live(t)
+	boards, err := metrics.Dashboards(filepath.Join(chart, "dashboards"))
+	must(t, err)
+	for _, board := range boards {
+		for _, panel := range board.Panels {
+			for _, target := range panel.Targets {
+				what := board.Name + ", " + panel.Title
+				l.check(t, what, target.Query(5*time.Minute))
+				l.draw(t, what, target)
+			}
+		}
+	}
+	alerts, err := metrics.Alerts(filepath.Join(chart, "alerts", "alerts.yaml"))
+	must(t, err)
+	for _, alert := range alerts {
+		l.check(t, alert.Alert, alert.Expr)
+		firing, err := l.store.Range(t.Context(), alert.Expr, l.end, l.end, interval)
+		if err != nil || len(firing) != 0 {
+			t.Errorf("%s fires at a Trawl that is well: %v, %v", alert.Alert, firing, err)
+		}
+	}
+}
+
+// check holds the selectors of a query against the series.
+func (l *lived) check(t *testing.T, what, query string) {
+	t.Helper()
+	selectors, err := metrics.Selectors(query)
+	if err != nil {
+		t.Errorf("%s: %v", what, err)
+		return
+	}
+	for _, s := range selectors {
+		for _, alternative := range alternatives(s) {
+			if !slices.ContainsFunc(l.series, func(have labels.Labels) bool { return matches(have, alternative) }) {
+				t.Errorf("%s reads %v, which nothing tells", what, alternative)
+			}
+		}
+	}
+}
+
+var words = regexp.MustCompile(`^\w+(\|\w+)+$`)
+
+// alternatives are the matchers of a selector: for each word that a label may be,
+// a set of its own, so that each word must exist.
+func alternatives(s *parser.VectorSelector) (sets [][]*labels.Matcher) {
+	sets = [][]*labels.Matcher{nil}
+	for _, m := range s.LabelMatchers {
+		var next [][]*labels.Matcher
+		for _, set := range sets {
+			if m.Type != labels.MatchRegexp || !words.MatchString(m.Value) {
+				next = append(next, append(slices.Clone(set), m))
+				continue
+			}
+			for _, word := range strings.Split(m.Value, "|") {
+				next = append(next, append(slices.Clone(set), labels.MustNewMatcher(labels.MatchEqual, m.Name, word)))
+			}
+		}
+		sets = next
+	}
+	return sets
+}
+
+func matches(have labels.Labels, want []*labels.Matcher) bool {
+	return !slices.ContainsFunc(want, func(m *labels.Matcher) bool {
+		// A label that the series does not have is a mistake also where any value will do.
+		return !m.Matches(have.Get(m.Name)) || !have.Has(m.Name)
+	})
+}
+
+var legendLabel = regexp.MustCompile(`\{\{(\w+)\}\}`)
+
+// draw evaluates a query over the time lived. Only what filters by a value may
+// come out empty.
+func (l *lived) draw(t *testing.T, what string, target metrics.Target) {
+	t.Helper()
+	matrix, err := l.store.Range(t.Context(), target.Query(5*time.Minute), l.end.Add(-minutes*time.Minute), l.end, time.Minute)
+	if err != nil {
+		t.Errorf("%s: %v", what, err)
+		return
+	}
+	if len(matrix) == 0 && !strings.Contains(target.Expr, "> 0") {
+		t.Errorf("%s shows nothing for %s", what, target.Expr)
+	}
+	for _, s := range matrix {
+		for _, label := range legendLabel.FindAllStringSubmatch(target.LegendFormat, -1) {
+			if !s.Metric.Has(label[1]) {
+				t.Errorf("%s: the legend %q names a label that %v lacks", what, target.LegendFormat, s.Metric)
+			}
+		}
+	}
+}
+
+// TestDashboards: each can be told apart, asks for its data source and namespace,
+// has units, fits the grid, and leads to the runbook.
+func TestDashboards(t *testing.T) {
+	boards, err := metrics.Dashboards(filepath.Join(chart, "dashboards"))
+	must(t, err)
+	anchors := anchorsOf(t, filepath.Join(root, "docs", "runbook.md"))
+	seen := map[string]bool{}
+	for _, board := range boards {
+		if board.UID == "" || seen[board.UID] || board.Title == "" {
+			t.Errorf("%s has the id %q and the title %q", board.Name, board.UID, board.Title)
+		}
+		seen[board.UID] = true
+		var variables []string
+		for _, v := range board.Templating.List {
+			variables = append(variables, v.Name+" "+v.Type)
+		}
+		if fmt.Sprint(variables) != "[datasource datasource namespace query]" {
+			t.Errorf("%s has the variables %v", board.Name, variables)
+		}
+		if !slices.ContainsFunc(board.Links, func(l metrics.Link) bool { return l.URL == runbook }) {
+			t.Errorf("%s does not lead to the runbook", board.Name)
+		}
+		for _, p := range board.Panels {
+			if p.Title == "" || p.FieldConfig.Defaults.Unit == "" || p.GridPos.W < 1 || p.GridPos.H < 1 || p.GridPos.X+p.GridPos.W > 24 {
+				t.Errorf("%s, %q: unit %q at %v", board.Name, p.Title, p.FieldConfig.Defaults.Unit, p.GridPos)
+			}
+			for _, link := range p.Links {
+				if anchor, ok := strings.CutPrefix(link.URL, runbook+"#"); !ok || !anchors[anchor] {
+					t.Errorf("%s, %q leads to %s, where nothing is", board.Name, p.Title, link.URL)
+				}
+			}
+			for _, target := range p.Targets {
+				if !strings.Contains(target.Expr, `namespace=~"$namespace"`) {
+					t.Errorf("%s, %q is about all namespaces: %s", board.Name, p.Title, target.Expr)
+				}
+			}
+		}
+	}
+}
+
+const runbook = "https://github.com/trawl-search/trawl/blob/main/docs/runbook.md"
+
+// anchorsOf are the anchors that GitHub gives the headings of a page.
+func anchorsOf(t *testing.T, page string) map[string]bool {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	must(t, err)
+	anchors := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^#+ (.+)$`).FindAllStringSubmatch(string(text), -1) {
+		plain := regexp.MustCompile(`[^\p{L}\p{N}\- _]`).ReplaceAllString(strings.ToLower(m[1]), "")
+		anchors[strings.ReplaceAll(plain, " ", "-")] = true
+	}
+	return anchors
+}

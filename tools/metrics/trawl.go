@@ -1,0 +1,95 @@
+package metrics
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// Trawl is all roles in one process, from the binary.
+type Trawl struct {
+	Binary, Addr, Metrics string
+
+	cmd *exec.Cmd
+	out *io.PipeReader
+}
+
+// Start builds the binary of the repository at root into dir and runs it there,
+// with maintenance that does not keep anybody waiting.
+func Start(ctx context.Context, root, dir string) (*Trawl, error) {
+	t := &Trawl{Binary: filepath.Join(dir, "trawl")}
+	build := exec.CommandContext(ctx, "go", "build", "-o", t.Binary, "./cmd/trawl")
+	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false")
+	if out, err := build.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("build trawl: %w\n%s", err, out)
+	}
+	t.cmd = exec.Command(t.Binary, "up", "--data-dir", filepath.Join(dir, "data"), "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0",
+		"--indexer-reconcile-every", "1s", "--indexer-gc-every", "1s", "--log-level", "info", "--log-format", "json")
+	var in *io.PipeWriter
+	t.out, in = io.Pipe()
+	t.cmd.Stdout, t.cmd.Stderr = in, in
+	if err := t.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start trawl: %w", err)
+	}
+	return t, t.await()
+}
+
+// await reads the log until the router says where it listens, and discards the rest.
+func (t *Trawl) await() error {
+	lines := bufio.NewScanner(t.out)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var said struct{ Msg, Component, GRPC, HTTP string }
+		if json.Unmarshal(lines.Bytes(), &said) == nil && said.Msg == "serving" && said.Component == "router" {
+			t.Addr, t.Metrics = said.GRPC, "http://"+said.HTTP+"/metrics"
+			go io.Copy(io.Discard, t.out)
+			return nil
+		}
+	}
+	return errors.Join(errors.New("trawl never said where it listens"), t.Stop())
+}
+
+// Run runs a command of trawl that talks to this one.
+func (t *Trawl) Run(ctx context.Context, command string, args ...string) error {
+	cmd := exec.CommandContext(ctx, t.Binary, append([]string{command, "--addr", t.Addr}, args...)...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("trawl %s %s: %w\n%s", command, strings.Join(args, " "), err, out)
+	}
+	return nil
+}
+
+// Stop ends it and waits until it has ended.
+func (t *Trawl) Stop() error {
+	if err := t.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("stop trawl: %w", err)
+	}
+	err := t.cmd.Wait()
+	t.out.Close()
+	return err
+}
+
+// Repository makes a Git repository of a folder's files.
+func Repository(ctx context.Context, dir string, files map[string]string) error {
+	for path, content := range files {
+		path = filepath.Join(dir, path)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o600)); err != nil {
+			return err
+		}
+	}
+	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "-A"}, {"commit", "-q", "-m", "a commit"}} {
+		cmd := exec.CommandContext(ctx, "git", append([]string{"-c", "user.name=t", "-c", "user.email=t@t.invalid"}, args...)...)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("git %s: %w\n%s", args[0], err, out)
+		}
+	}
+	return nil
+}
