@@ -172,6 +172,30 @@ func TestRandomTrees(t *testing.T) {
 	}
 }
 
+// TestBrokenRunes has expressions that may begin with bytes that are no UTF-8, and
+// texts full of runes whose last bytes alone would be such: no match begins within
+// a rune.
+func TestBrokenRunes(t *testing.T) {
+	var count tally
+	broken := []*syntax.Regexp{
+		{Op: syntax.OpLiteral, Rune: []rune{utf8.RuneError}}, {Op: syntax.OpLiteral, Rune: []rune{utf8.RuneError, '本'}},
+		{Op: syntax.OpCharClass, Rune: complement([]rune{'a', 'é'})}, {Op: syntax.OpAnyCharNotNL},
+	}
+	pieces := []string{"é", "É", "日", "本", "😀", "a", "\uFFFD", "\xFF", "\x89", "\xA9", "\xE6\x97", "\xF0\x9F"}
+	rapid.Check(t, func(t *rapid.T) {
+		rest := rapid.SliceOfN(rapid.SampledFrom([]rune{'é', '日', '本', 'a', utf8.RuneError}), 1, 4).Draw(t, "rest")
+		tree := &syntax.Regexp{Op: syntax.OpConcat, Sub: []*syntax.Regexp{rapid.SampledFrom(broken).Draw(t, "first"), {Op: syntax.OpLiteral, Rune: rest}}}
+		for range 10 {
+			text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 6).Draw(t, "before"), "") + string(rest) +
+				strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 6).Draw(t, "after"), "")
+			checkText(t, tree, rapid.Bool().Draw(t, "case"), []byte(text), &count)
+		}
+	})
+	if count.matched == 0 {
+		t.Error("nothing matched: the test says nothing")
+	}
+}
+
 // TestNearMisses runs trees on the texts of other trees, where most must be
 // excluded rightly.
 func TestNearMisses(t *testing.T) {
@@ -192,7 +216,7 @@ func TestNearMisses(t *testing.T) {
 // other, and compares Compile with the library's own way.
 func FuzzAnalyze(f *testing.F) {
 	for pattern, text := range map[string]string{
-		`[ab]foo`: "xafoo", `(?i)straße.*k`: "STRAßE \u212A", `^a|b$`: "b\na", `\bx+?y{2,3}`: "xxyyy", `(foo|ba[rz])+\n`: "foobaz\n", `a\x{FFFD}`: "a\xff",
+		`[ab]foo`: "xafoo", `(?i)straße.*k`: "STRAßE \u212A", `^a|b$`: "b\na", `\bx+?y{2,3}`: "xxyyy", `(foo|ba[rz])+\n`: "foobaz\n", `a\x{FFFD}`: "a\xff", `\x{FFFD}本`: "É本K\xff本",
 		`\A(?s:.*)\z`: "a\nb", `[^a]\W\S`: "A -", `(?:a*)*|b??`: "aab", `\pL{2}`: "éÉ", `(?U)a+(?-s).`: "aaa\n",
 	} {
 		f.Add(pattern, []byte(text), true)

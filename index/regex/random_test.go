@@ -128,7 +128,7 @@ func appendRune(t *rapid.T, text []byte, r rune, fold bool) []byte {
 		}
 	}
 	if r == utf8.RuneError && rapid.Bool().Draw(t, "invalid") {
-		return append(text, 0xFF)
+		return append(text, rapid.SampledFrom([]byte{0xFF, 0x89, 0xC3, 0xE6}).Draw(t, "byte"))
 	}
 	return utf8.AppendRune(text, r)
 }

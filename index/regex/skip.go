@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"regexp/syntax"
 	"slices"
+	"unicode/utf8"
 )
 
 // skip knows where a match cannot begin. Its zero value knows nothing.
@@ -99,7 +100,33 @@ type skipping struct {
 func (s *skip) at(text []byte) skipping { return skipping{s, text, -1, 0} }
 
 // next is the first place, at or later, where a match can begin; -1 if there is none.
+// The sets know bytes only: those within a rune are no place to begin, though they
+// would be bytes that are no UTF-8 if they stood alone.
 func (s *skipping) next(at int) int {
+	for {
+		at = s.nextByte(at)
+		if at < 0 || begins(s.text, at) {
+			return at
+		}
+		at++
+	}
+}
+
+// begins tells whether a rune, or a byte that is in none, begins at a place.
+func begins(text []byte, at int) bool {
+	if at >= len(text) || utf8.RuneStart(text[at]) {
+		return true
+	}
+	for from := at - 1; from >= max(0, at-utf8.UTFMax+1); from-- {
+		if utf8.RuneStart(text[from]) {
+			_, size := utf8.DecodeRune(text[from:])
+			return from+size <= at
+		}
+	}
+	return true
+}
+
+func (s *skipping) nextByte(at int) int {
 	if s.finder != nil {
 		if at+s.offset > s.found && !s.find(at) {
 			return -1
