@@ -8,6 +8,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/index/shard"
 )
 
 // TestOddPushes: what is searched is what the repository has after each push that
@@ -51,6 +55,48 @@ func TestOddPushes(t *testing.T) {
 	}
 	r.Commit("next", files...)
 	want("one commit touches all files", nil, docs...)
+}
+
+// TestHundredThousandFiles: commits that touch all of 100,000 files, a fifth of them,
+// a fiftieth, and all names, are what is searched afterwards, built as is cheaper.
+func TestHundredThousandFiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("900 files are enough for a short run")
+	}
+	r, e := newRepo(t, nil)
+	e.LeaseTTL = time.Minute
+	const n = 100_000
+	blobs := []string{r.Blob("needle 0"), r.Blob("needle 1")}
+	push := func(built, path string, is func(i int) int) {
+		t.Helper()
+		files, want := make([][3]string, n), 0
+		for i := range files {
+			want += is(i)
+			files[i] = [3]string{"100644", blobs[is(i)], fmt.Sprintf(path, i%97, i)}
+		}
+		r.Commit("main", files...)
+		begun := time.Now()
+		root := e.done(e.want(r.Dir))
+		t.Logf("%s: %v", root.GetBuilt(), time.Since(begun))
+		if root.GetBuilt() != built {
+			t.Errorf("built %q, want %q", root.GetBuilt(), built)
+		}
+		served := e.serve(root.GetShards())
+		for content, want := range map[string]int{"needle 1": want, "needle 0": n - want} {
+			q, err := shard.Prepare(&query.Substring{Pattern: content})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, stats := served.search(q, shard.Options{MaxFiles: 1}); stats.FilesMatched != uint64(want) {
+				t.Errorf("%s: %q is in %d files, want %d", built, content, stats.FilesMatched, want)
+			}
+		}
+	}
+	push("full: first build", "d%d/f%d", func(int) int { return 0 })
+	push("full: much changed", "d%d/f%d", func(int) int { return 1 })
+	push("full: many replaced documents", "d%d/f%d", func(i int) int { return min(i%5, 1) })
+	push("delta: documents changed", "d%d/f%d", func(i int) int { return min(i%5, (i+49)%50, 1) })
+	push("full: much changed", "e%d/f%d", func(i int) int { return i % 2 })
 }
 
 // TestDamagedCopyIsFetchedAnew: a damaged object of the local copy costs a try, never
