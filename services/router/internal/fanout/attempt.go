@@ -5,6 +5,9 @@ import (
 	"slices"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/trawl-search/trawl/internal/searchwire"
 )
 
@@ -33,6 +36,8 @@ type outcome[R any] struct {
 	attempt *attempt[R]
 	reply   Reply[R]
 	err     error
+	// over says that the call failed since its time was over.
+	over bool
 }
 
 // send makes an attempt, a hedge of another one or of none. It ends with its own
@@ -52,18 +57,38 @@ func (s *scatter[R]) send(target Target, tasks []*task, hedgeOf *attempt[R]) *at
 		defer span.End()
 		reply, err := s.call(ctx, target, shards)
 		peer.asked.Add(-int64(len(shards)))
-		over := err != nil && (ctx.Err() != nil || timeIsOver(err))
+		over := err != nil && timeIsOver(ctx, err)
 		if err == nil {
 			err = searchwire.CheckCoverage(reply.Coverage, shards)
 		}
 		tellEnd(ctx, span, err, over)
 		s.Peers.record(target, a.sent, err, over)
 		select {
-		case s.outcomes <- outcome[R]{attempt: a, reply: reply, err: err}:
+		case s.outcomes <- outcome[R]{attempt: a, reply: reply, err: err, over: over}:
 		case <-s.returned:
 		}
 	}()
 	return a
+}
+
+// lastMoment is how much earlier than the router's a searcher's copy of the deadline may
+// pass. It is too short for asking another.
+const lastMoment = 5 * time.Millisecond
+
+// timeIsOver says whether a call failed since its time was over, or its searcher ended it
+// in the last moment: gRPC then resets the stream, which reads as a cancellation. Earlier,
+// the end of a call by its searcher is a failure like any other.
+func timeIsOver(ctx context.Context, err error) bool {
+	if ctx.Err() != nil {
+		return true
+	}
+	deadline, ok := ctx.Deadline()
+	return ok && time.Until(deadline) < lastMoment && endsCall(status.Code(err))
+}
+
+// endsCall says whether the code is that of a call whose context ended.
+func endsCall(code codes.Code) bool {
+	return code == codes.DeadlineExceeded || code == codes.Canceled
 }
 
 // await makes the shards of the attempt wait for it, and has it hedged when it

@@ -344,20 +344,19 @@ func TestAccountUnderHedging(t *testing.T) {
 			c := newCluster(t, size, shares)
 			c.warm(t, n)
 			var script [200][5]time.Duration
-			var fails [200][5]bool
+			var fails [200][5]error
 			for i := range script {
 				for s := range script[i] {
 					script[i][s] = []time.Duration{0, usual, 3 * usual, 10 * usual, 20 * usual, time.Hour}[random.IntN(6)]
-					fails[i][s] = random.IntN(5) == 0
+					if random.IntN(5) == 0 {
+						fails[i][s] = status.Error([]codes.Code{codes.Unavailable, codes.Canceled, codes.DeadlineExceeded}[random.IntN(3)], "gone")
+					}
 				}
 			}
 			var turn atomic.Int64
 			c.takes = func(searcher int) (time.Duration, error) {
 				i := turn.Add(1) % int64(len(script))
-				if fails[i][searcher] {
-					return script[i][searcher], status.Error(codes.Unavailable, "gone")
-				}
-				return script[i][searcher], nil
+				return script[i][searcher], fails[i][searcher]
 			}
 			for range 20 {
 				const deadline = 20 * usual

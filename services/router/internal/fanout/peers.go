@@ -216,8 +216,8 @@ func (p *Peers) typicalQuantile() time.Duration {
 	return p.typical
 }
 
-// record learns from the end of a call: err is its error, over says that its
-// context ended first.
+// record learns from the end of a call: err is its error, over says that it
+// failed since its time was over.
 func (p *Peers) record(t Target, sent time.Time, err error, over bool) {
 	known, took := p.of(t), time.Since(sent)
 	switch {
@@ -241,7 +241,8 @@ func (p *Peers) record(t Target, sent time.Time, err error, over bool) {
 // reached, from those that it gives for a reason.
 func isFailure(err error) bool {
 	switch status.Code(err) {
-	case codes.Unavailable, codes.Internal, codes.Unknown, codes.DataLoss, codes.Unimplemented:
+	case codes.Unavailable, codes.Internal, codes.Unknown, codes.DataLoss, codes.Unimplemented,
+		codes.Canceled, codes.DeadlineExceeded: // although there was time
 		return true
 	}
 	return false

@@ -31,6 +31,7 @@ const (
 	corrupt
 	notCovered
 	refuses // the whole call
+	ends    // the whole call, by cancelling it
 	hangs   // the whole call
 	lies    // its coverage is of something else
 )
@@ -80,6 +81,8 @@ func (w *world) call(ctx context.Context, t fanout.Target, shards []searchwire.S
 		switch w.does(t.ID, s.Digest) {
 		case refuses:
 			return reply{}, status.Error(codes.Unavailable, "refused")
+		case ends:
+			return reply{}, status.Error(codes.Canceled, "shutting down")
 		case hangs:
 			<-ctx.Done()
 			return reply{}, status.FromContextError(ctx.Err()).Err()
@@ -127,7 +130,7 @@ func TestCoverageIsTrue(t *testing.T) {
 		n, searchers := rapid.IntRange(0, 8).Draw(rt, "shards"), rapid.IntRange(0, 3).Draw(rt, "searchers")
 		table := make(map[string]behaviour)
 		for i := range searchers {
-			whole := rapid.SampledFrom([]behaviour{answers, answers, refuses, hangs, lies}).Draw(rt, "searcher")
+			whole := rapid.SampledFrom([]behaviour{answers, answers, refuses, ends, hangs, lies}).Draw(rt, "searcher")
 			for j := range n {
 				b := rapid.SampledFrom([]behaviour{answers, partly, corrupt, notCovered}).Draw(rt, "shard")
 				if whole != answers {
@@ -189,7 +192,7 @@ func outcomeOf(searchers, shard int, table map[string]behaviour) (reasons []sear
 			reasons = append(reasons, reason("NOT_COVERED"))
 		case refuses:
 			reasons = append(reasons, reason("UNREACHABLE"))
-		case lies:
+		case lies, ends:
 			reasons = append(reasons, reason("ERROR"))
 		}
 	}
@@ -276,17 +279,25 @@ func TestWaitsForShardsThatAreLoading(t *testing.T) {
 	})
 }
 
-// TestSearcherSeesTheDeadlineFirst: its error is one of time, not a failure.
+// TestSearcherSeesTheDeadlineFirst: its error is one of time, not a failure, when it
+// comes a moment before the deadline. No other could answer by then.
 func TestSearcherSeesTheDeadlineFirst(t *testing.T) {
 	for _, code := range []codes.Code{codes.DeadlineExceeded, codes.Canceled} {
-		call := func(context.Context, fanout.Target, []searchwire.Shard) (reply, error) {
-			return reply{}, status.Error(code, "its clock is ahead")
-		}
-		account := searchwire.NewAccount(someShards(1))
-		fanout.Scatter(t.Context(), (&world{tb: t, searchers: 1}).fanout(fanout.Policy{}), someShards(1), account, call, func([]searchwire.Digest) {})
-		if c := account.Coverage(); c.NotReached != 1 {
-			t.Errorf("%s: coverage %v", code, c)
-		}
+		synctest.Test(t, func(t *testing.T) {
+			asked := 0
+			call := func(context.Context, fanout.Target, []searchwire.Shard) (reply, error) {
+				asked++
+				time.Sleep(99 * time.Millisecond)
+				return reply{}, status.Error(code, "its clock is ahead")
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			account := searchwire.NewAccount(someShards(1))
+			fanout.Scatter(ctx, (&world{tb: t, searchers: 2}).fanout(fanout.Policy{}), someShards(1), account, call, func([]searchwire.Digest) {})
+			if c := account.Coverage(); c.NotReached != 1 || asked != 1 {
+				t.Errorf("%s: %d asked, coverage %v", code, asked, c)
+			}
+		})
 	}
 }
 

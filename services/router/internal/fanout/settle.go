@@ -54,7 +54,7 @@ func (s *scatter[R]) settleHedge(o outcome[R]) {
 	}
 	for _, t := range h.tasks {
 		if o.err != nil {
-			t.failCall(h.target, o.err)
+			t.failCall(h.target, o.err, o.over)
 		}
 	}
 	switch {
@@ -147,7 +147,7 @@ func (s *scatter[R]) take(a *attempt[R], reply *Reply[R]) {
 func (s *scatter[R]) callFailed(o outcome[R]) {
 	a := o.attempt
 	for _, t := range a.tasks {
-		t.failCall(a.target, o.err)
+		t.failCall(a.target, o.err, o.over)
 	}
 	others := s.promote(a)
 	switch {
@@ -156,7 +156,7 @@ func (s *scatter[R]) callFailed(o outcome[R]) {
 		// under way when the connection broke is repeated once for each of them.
 		s.dispatch(others)
 		return
-	case s.ctx.Err() == nil && !timeIsOver(o.err):
+	case s.ctx.Err() == nil && !o.over:
 		s.retry(others, len(a.tasks))
 		return
 	}
@@ -191,21 +191,17 @@ func (s *scatter[R]) retry(tasks []*task, of int) {
 	s.dispatch(tasks)
 }
 
-// timeIsOver says whether a searcher ended the call because its copy of the
-// deadline passed, which can be a moment before ours does: gRPC then resets the
-// stream, which reads as a cancellation.
-func timeIsOver(err error) bool {
-	code := status.Code(err)
-	return code == codes.DeadlineExceeded || code == codes.Canceled
-}
-
-func (t *task) failCall(target Target, err error) {
+// failCall strikes out the searcher of a call that gave nothing usable, because its
+// time was over or for the reason that err tells.
+func (t *task) failCall(target Target, err error, over bool) {
 	reason, message := failedOther, status.Convert(err).Message()
 	switch {
-	case timeIsOver(err):
+	case over:
 		reason, message = deadline, "did not answer before the deadline"
 	case status.Code(err) == codes.Unavailable:
 		reason = unreachable
+	case endsCall(status.Code(err)):
+		message = "ended the call before its deadline: " + message
 	}
 	if errors.Is(err, ErrNotAsked) {
 		t.fail(target, reason, message)

@@ -1,0 +1,62 @@
+package fanout_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/services/router/internal/fanout"
+)
+
+// ownEnds are the ends of calls that read like the end of their time.
+var ownEnds = []codes.Code{codes.Canceled, codes.DeadlineExceeded}
+
+// TestSearcherEndsCallsItself: a searcher that cancels what it is asked, since it is
+// shutting down or was given less time than the router has, has failed: others answer
+// in its place, and soon it is asked by probes alone.
+func TestSearcherEndsCallsItself(t *testing.T) {
+	for _, code := range ownEnds {
+		for _, after := range []time.Duration{0, usual, 4 * usual} {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCluster(t, 3, fanout.Shares{Hedges: 0.1, Retries: 0.1})
+				c.warm(t, 9)
+				c.takes = func(searcher int) (time.Duration, error) {
+					if searcher == 2 {
+						return after, status.Error(code, "shutting down")
+					}
+					return usual, nil
+				}
+				before := c.calls[2].Load()
+				for range 100 {
+					if coverage, took := c.search(t, 9, time.Minute); !coverage.Complete || took > after+usual {
+						t.Fatalf("%s after %v: %v after %v", code, after, coverage, took)
+					}
+				}
+				if calls := c.calls[2].Load() - before; calls > 20 {
+					t.Errorf("%s after %v: %d calls of 100 queries to a searcher that ends all of them", code, after, calls)
+				}
+			})
+		}
+	}
+}
+
+// TestNobodyElseToAsk: the only searcher ends its calls itself. That is a failure, not
+// the deadline's doing: an answer that must be complete can be had by asking again.
+func TestNobodyElseToAsk(t *testing.T) {
+	for _, code := range ownEnds {
+		call := func(context.Context, fanout.Target, []searchwire.Shard) (reply, error) {
+			return reply{}, status.Error(code, "shutting down")
+		}
+		account := searchwire.NewAccount(someShards(1))
+		fanout.Scatter(t.Context(), (&world{tb: t, searchers: 1}).fanout(fanout.Policy{}), someShards(1), account, call, func([]searchwire.Digest) {})
+		const want = "searcher s0: ended the call before its deadline: shutting down"
+		if c := account.Coverage(); c.Failed != 1 || c.Uncovered[0].Message != want {
+			t.Errorf("%s: %v", code, c)
+		}
+	}
+}
