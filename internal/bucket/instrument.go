@@ -65,13 +65,15 @@ func (i *instrumented) present() {
 func (i *instrumented) Close() error { return Close(i.Bucket) }
 
 // observe records a call that began at start and ended with err.
-func (i *instrumented) observe(op string, start time.Time, err error) {
-	i.calls.WithLabelValues(op, outcome(err)).Inc()
+func (i *instrumented) observe(ctx context.Context, op string, start time.Time, err error) {
+	i.calls.WithLabelValues(op, outcome(ctx, err)).Inc()
 	i.seconds.WithLabelValues(op).Observe(time.Since(start).Seconds())
 }
 
-// outcome sorts the ends of a call: what callers reckon with is no error.
-func outcome(err error) string {
+// outcome sorts the ends of a call: what callers reckon with is no error. A store that
+// does not answer is one, although the error of a connection that timed out reads like
+// that of a context.
+func outcome(ctx context.Context, err error) string {
 	switch {
 	case err == nil:
 		return "ok"
@@ -79,7 +81,7 @@ func outcome(err error) string {
 		return "not_found"
 	case errors.Is(err, ErrExists):
 		return "exists"
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil:
 		return "canceled"
 	default:
 		return "error"
@@ -90,7 +92,7 @@ func outcome(err error) string {
 func (i *instrumented) Put(ctx context.Context, key string, r io.Reader, opts PutOptions) error {
 	start := time.Now()
 	err := i.Bucket.Put(ctx, key, r, opts)
-	i.observe("put", start, err)
+	i.observe(ctx, "put", start, err)
 	if err == nil {
 		i.bytes.WithLabelValues("written").Add(float64(opts.Size))
 	}
@@ -101,7 +103,7 @@ func (i *instrumented) Put(ctx context.Context, key string, r io.Reader, opts Pu
 func (i *instrumented) Get(ctx context.Context, key string) (io.ReadCloser, Info, error) {
 	start := time.Now()
 	r, info, err := i.Bucket.Get(ctx, key)
-	i.observe("get", start, err)
+	i.observe(ctx, "get", start, err)
 	return i.counted(r), info, err
 }
 
@@ -109,7 +111,7 @@ func (i *instrumented) Get(ctx context.Context, key string) (io.ReadCloser, Info
 func (i *instrumented) GetRange(ctx context.Context, key string, off, n int64) (io.ReadCloser, error) {
 	start := time.Now()
 	r, err := i.Bucket.GetRange(ctx, key, off, n)
-	i.observe("get_range", start, err)
+	i.observe(ctx, "get_range", start, err)
 	return i.counted(r), err
 }
 
@@ -117,7 +119,7 @@ func (i *instrumented) GetRange(ctx context.Context, key string, off, n int64) (
 func (i *instrumented) Stat(ctx context.Context, key string) (Info, error) {
 	start := time.Now()
 	info, err := i.Bucket.Stat(ctx, key)
-	i.observe("stat", start, err)
+	i.observe(ctx, "stat", start, err)
 	return info, err
 }
 
@@ -125,7 +127,7 @@ func (i *instrumented) Stat(ctx context.Context, key string) (Info, error) {
 func (i *instrumented) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		var last error
-		defer func(start time.Time) { i.observe("list", start, last) }(time.Now())
+		defer func(start time.Time) { i.observe(ctx, "list", start, last) }(time.Now())
 		for info, err := range i.Bucket.List(ctx, prefix) {
 			if last = err; !yield(info, err) {
 				return
@@ -138,7 +140,7 @@ func (i *instrumented) List(ctx context.Context, prefix string) iter.Seq2[Info, 
 func (i *instrumented) Delete(ctx context.Context, key string) error {
 	start := time.Now()
 	err := i.Bucket.Delete(ctx, key)
-	i.observe("delete", start, err)
+	i.observe(ctx, "delete", start, err)
 	return err
 }
 

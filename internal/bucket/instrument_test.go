@@ -3,9 +3,12 @@ package bucket_test
 import (
 	"context"
 	"errors"
+	"net"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/expfmt"
@@ -22,6 +25,23 @@ func TestInstrumentedIsABucket(t *testing.T) {
 		}
 		return b
 	})
+}
+
+// noAnswer is the error of a request to a store that takes connections and never answers.
+func noAnswer(t *testing.T) error {
+	t.Helper()
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	hasty := http.Client{Transport: &http.Transport{ResponseHeaderTimeout: time.Millisecond}}
+	resp, err := hasty.Get("http://" + silent.Addr().String())
+	if err == nil {
+		resp.Body.Close()
+		t.Fatal("an answer")
+	}
+	return err
 }
 
 func TestInstrument(t *testing.T) {
@@ -54,6 +74,14 @@ func TestInstrument(t *testing.T) {
 	if err := b.Delete(t.Context(), "a"); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
+	fault = noAnswer(t)
+	late, cancel := context.WithTimeout(t.Context(), 0)
+	defer cancel()
+	for _, ctx := range []context.Context{t.Context(), late} {
+		if _, err := b.Stat(ctx, "a"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+	}
 	const want = `# HELP trawl_bucket_bytes_total Bytes of objects read and written.
 # TYPE trawl_bucket_bytes_total counter
 trawl_bucket_bytes_total{direction="read"} 100
@@ -67,8 +95,30 @@ trawl_bucket_calls_total{op="get_range",outcome="ok"} 1
 trawl_bucket_calls_total{op="list",outcome="error"} 1
 trawl_bucket_calls_total{op="put",outcome="exists"} 1
 trawl_bucket_calls_total{op="put",outcome="ok"} 1
+trawl_bucket_calls_total{op="stat",outcome="canceled"} 1
+trawl_bucket_calls_total{op="stat",outcome="error"} 1
 trawl_bucket_calls_total{op="stat",outcome="ok"} 1
 `
+	got := gathered(t, registry)
+	if happened := strings.Join(slices.DeleteFunc(strings.SplitAfter(got, "\n"), func(line string) bool {
+		return strings.HasSuffix(line, " 0\n") // present before it first happens
+	}), ""); happened != want {
+		t.Errorf("metrics\n%s\nwant\n%s", happened, want)
+	}
+	if !strings.Contains(got, `{op="delete",outcome="error"} 0`) {
+		t.Errorf("what has not happened yet is not there:\n%s", got)
+	}
+	if _, err := bucket.Instrument(faulty, registry); err == nil {
+		t.Error("the metrics were registered twice")
+	}
+	if err := bucket.Close(b); err != nil { // the wrapper passes it on to Faulty, which has none
+		t.Error(err)
+	}
+}
+
+// gathered are the metrics as text, without durations.
+func gathered(t *testing.T, registry *prometheus.Registry) string {
+	t.Helper()
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -85,18 +135,5 @@ trawl_bucket_calls_total{op="stat",outcome="ok"} 1
 			t.Error(err)
 		}
 	}
-	if happened := strings.Join(slices.DeleteFunc(strings.SplitAfter(got.String(), "\n"), func(line string) bool {
-		return strings.HasSuffix(line, " 0\n") // present before it first happens
-	}), ""); happened != want {
-		t.Errorf("metrics\n%s\nwant\n%s", happened, want)
-	}
-	if !strings.Contains(got.String(), `{op="delete",outcome="error"} 0`) {
-		t.Errorf("what has not happened yet is not there:\n%s", &got)
-	}
-	if _, err := bucket.Instrument(faulty, registry); err == nil {
-		t.Error("the metrics were registered twice")
-	}
-	if err := bucket.Close(b); err != nil { // the wrapper passes it on to Faulty, which has none
-		t.Error(err)
-	}
+	return got.String()
 }
