@@ -30,7 +30,7 @@ func (s *Service) ListDeadLetters(ctx context.Context, req *ingestv1.ListDeadLet
 	resp := &ingestv1.ListDeadLettersResponse{}
 	for letter, err := range s.jobs.DeadLetters(ctx, req.After) {
 		if err != nil {
-			return nil, queueError("list dead letters", err)
+			return nil, queueError(ctx, "list dead letters", err)
 		}
 		if !access.Sees(ctx, letter.Repo) {
 			continue
@@ -51,7 +51,7 @@ func (s *Service) GetDeadLetter(ctx context.Context, req *ingestv1.GetDeadLetter
 	}
 	letter, err := s.jobs.DeadLetter(ctx, req.Name)
 	if err != nil {
-		return nil, queueError("get dead letter", err)
+		return nil, queueError(ctx, "get dead letter", err)
 	}
 	return &ingestv1.GetDeadLetterResponse{Letter: letterOf(letter)}, nil
 }
@@ -64,7 +64,7 @@ func (s *Service) RetryDeadLetter(ctx context.Context, req *ingestv1.RetryDeadLe
 		return nil, errNoLetter
 	}
 	if _, err := s.jobs.DeadLetter(ctx, req.Name); err != nil {
-		return nil, queueError("retry dead letter", err)
+		return nil, queueError(ctx, "retry dead letter", err)
 	}
 	repo, err := s.store.RepoStatus(ctx, req.Name)
 	if errors.Is(err, catalog.ErrNotFound) {
@@ -92,7 +92,7 @@ func (s *Service) retry(ctx context.Context, repo *ingestv1.RepoStatus) error {
 	// The attempt tells the job from those that the queue has seen lately.
 	job := queue.Job{Repo: repo.Name, Epoch: repo.Epoch, Attempt: uint64(time.Now().UnixMilli())}
 	if err := s.jobs.Publish(ctx, job); err != nil {
-		return queueError("retry dead letter", err)
+		return queueError(ctx, "retry dead letter", err)
 	}
 	return nil
 }
@@ -116,13 +116,14 @@ func letterOf(l queue.DeadLetter) *ingestv1.DeadLetter {
 // errNoLetter is told also of a repo that the caller may not see.
 var errNoLetter = searchwire.FieldError(codes.NotFound, "name", "the repo has no job that was given up")
 
-// queueError is the status of an error of the queue.
-func queueError(what string, err error) error {
+// queueError is the status of an error of the queue, which waits for a server that is
+// away for a while only: that its time is over does not say that the caller's is.
+func queueError(ctx context.Context, what string, err error) error {
 	switch {
 	case errors.Is(err, queue.ErrNoLetter):
 		return errNoLetter
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return status.FromContextError(err).Err()
+	case ctx.Err() != nil:
+		return status.FromContextError(ctx.Err()).Err()
 	}
 	return status.Errorf(codes.Unavailable, "%s: %v", what, err)
 }

@@ -2,11 +2,13 @@ package ingest_test
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"log/slog"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -42,6 +44,35 @@ func (l letters) DeadLetters(_ context.Context, after uint64) iter.Seq2[queue.De
 			letter, _ := l.DeadLetter(context.Background(), repo)
 			if letter.Place = uint64(i + 1); letter.Place > after && !yield(letter, nil) {
 				return
+			}
+		}
+	}
+}
+
+// away is a queue that waited for its server in vain.
+type away struct{ letters }
+
+func (away) DeadLetter(context.Context, string) (queue.DeadLetter, error) {
+	return queue.DeadLetter{}, fmt.Errorf("read dead letter: %w", context.DeadlineExceeded)
+}
+
+func (a away) DeadLetters(ctx context.Context, _ uint64) iter.Seq2[queue.DeadLetter, error] {
+	return func(yield func(queue.DeadLetter, error) bool) { yield(a.DeadLetter(ctx, "")) }
+}
+
+// TestQueueIsAway: a caller who has time is told that the queue is away, not that the
+// time is over, which would not be worth trying again.
+func TestQueueIsAway(t *testing.T) {
+	s := ingest.New(nil, away{}, origin.Policy{}, nil, slog.New(slog.DiscardHandler))
+	for want, left := range map[codes.Code]time.Duration{codes.Unavailable: time.Hour, codes.DeadlineExceeded: 0} {
+		ctx, cancel := context.WithTimeout(access.With(t.Context(), access.Anyone), left)
+		defer cancel()
+		_, listed := s.ListDeadLetters(ctx, &ingestv1.ListDeadLettersRequest{})
+		_, got := s.GetDeadLetter(ctx, &ingestv1.GetDeadLetterRequest{Name: "a"})
+		_, retried := s.RetryDeadLetter(ctx, &ingestv1.RetryDeadLetterRequest{Name: "a"})
+		for _, err := range []error{listed, got, retried} {
+			if status.Code(err) != want {
+				t.Errorf("%v left: %v, want %v", left, err, want)
 			}
 		}
 	}
