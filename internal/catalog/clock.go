@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"sync"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // CurrentRevision returns the revision of the newest acknowledged change of what
@@ -98,5 +101,12 @@ func (c *clock) lead(ctx context.Context, b, before *batch) {
 		return
 	}
 	b.revision, b.err = c.read(ctx)
-	b.abandoned = b.err != nil && ctx.Err() != nil
+	b.abandoned = b.err != nil && (ctx.Err() != nil || endsCall(b.err))
+}
+
+// endsCall says whether etcd ended a call as if its context had ended: its copy of the
+// deadline can pass a moment before the caller's does.
+func endsCall(err error) bool {
+	code := status.Code(err)
+	return code == codes.DeadlineExceeded || code == codes.Canceled
 }

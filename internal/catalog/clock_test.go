@@ -9,6 +9,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // slowRead stands for etcd: a read answers with the revision at its beginning,
@@ -19,6 +22,8 @@ type slowRead struct {
 	reads    atomic.Int32
 	overlap  atomic.Bool
 	took     func() time.Duration
+	// ahead is how much earlier than its caller etcd sees a deadline.
+	ahead time.Duration
 }
 
 func (r *slowRead) read(ctx context.Context) (int64, error) {
@@ -28,6 +33,16 @@ func (r *slowRead) read(ctx context.Context) (int64, error) {
 	}
 	defer r.running.Add(-1)
 	now := r.revision.Load()
+	if deadline, ok := ctx.Deadline(); ok && r.ahead > 0 {
+		early, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline.Add(-r.ahead))
+		defer cancel()
+		select {
+		case <-time.After(r.took()):
+			return now, nil
+		case <-early.Done():
+			return 0, status.Error([]codes.Code{codes.Canceled, codes.DeadlineExceeded}[rand.IntN(2)], "its clock is ahead")
+		}
+	}
 	select {
 	case <-time.After(r.took()):
 		return now, nil
@@ -37,8 +52,13 @@ func (r *slowRead) read(ctx context.Context) (int64, error) {
 }
 
 func TestNoCallerGetsAnEarlierRead(t *testing.T) {
+	t.Run("", func(t *testing.T) { noCallerGetsAnEarlierRead(t, 0) })
+	t.Run("etcd's clock is ahead", func(t *testing.T) { noCallerGetsAnEarlierRead(t, time.Millisecond) })
+}
+
+func noCallerGetsAnEarlierRead(t *testing.T, ahead time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &slowRead{took: func() time.Duration { return rand.N(10 * time.Millisecond) }}
+		r := &slowRead{ahead: ahead, took: func() time.Duration { return rand.N(10 * time.Millisecond) }}
 		c := &clock{read: r.read}
 		var wg sync.WaitGroup
 		wg.Go(func() {
@@ -57,7 +77,8 @@ func TestNoCallerGetsAnEarlierRead(t *testing.T) {
 					if err == nil && got < known {
 						t.Errorf("got %d although %d was there before the call", got, known)
 					}
-					if err != nil && ctx.Err() == nil {
+					deadline, _ := ctx.Deadline()
+					if err != nil && ctx.Err() == nil && time.Until(deadline) > ahead {
 						t.Errorf("another caller's end reached this one: %v", err)
 					}
 					cancel()
