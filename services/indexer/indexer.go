@@ -51,6 +51,8 @@ type Indexer struct {
 	reconciled *reconcile.Metrics
 	discovered *discover.Metrics
 	compacted  *compact.Metrics
+
+	jobs compact.Jobs
 }
 
 // New makes an indexer. It neither listens nor talks to anything yet.
@@ -119,7 +121,7 @@ func (x *Indexer) Run(ctx context.Context) error {
 
 // work does jobs until ctx ends.
 func (x *Indexer) work(ctx context.Context, store *catalog.Store, tools tools, room *server.Condition) {
-	worker := x.worker(store, tools)
+	handle := x.counted(x.worker(store, tools).Handle)
 	var running sync.WaitGroup
 	running.Go(func() { watchRoom(ctx, room, tools.cache.TempDir()) })
 	running.Go(func() { x.sweepMirrors(ctx, store, tools.cache) })
@@ -127,10 +129,18 @@ func (x *Indexer) work(ctx context.Context, store *catalog.Store, tools tools, r
 	running.Go(func() { x.maintain(ctx, store, tools.fetcher) })
 	running.Go(func() {
 		if x.deps.Queue.Ensure(ctx) == nil {
-			_ = x.deps.Queue.Consume(ctx, x.cfg.Workers, worker.Handle) // workers are 1 or more
+			_ = x.deps.Queue.Consume(ctx, x.cfg.Workers, handle) // workers are 1 or more
 		}
 	})
 	running.Wait()
+}
+
+// counted has the compactor give way to jobs while they are handled.
+func (x *Indexer) counted(handle queue.Handler) queue.Handler {
+	return func(ctx context.Context, d *queue.Delivery) error {
+		defer x.jobs.Begin()()
+		return handle(ctx, d)
+	}
 }
 
 func (x *Indexer) worker(store *catalog.Store, tools tools) *job.Worker {

@@ -43,8 +43,9 @@ type merging struct {
 
 	claim *catalog.Claim
 	pacer pacer
+	late  time.Time // when it no longer gives way to jobs
 
-	read            atomic.Int64
+	read, paused    atomic.Int64 // bytes, nanoseconds
 	written         int64
 	compacted, left int
 }
@@ -118,7 +119,13 @@ func (m *merging) parts(ctx context.Context) ([]*part, error) {
 	return parts, nil
 }
 
-func (m *merging) pace(ctx context.Context, n int) error { return m.pacer.wait(ctx, n) }
+// pace admits n bytes of reading or merging, when jobs and the rate allow it.
+func (m *merging) pace(ctx context.Context, n int) error {
+	if err := m.giveWay(ctx); err != nil {
+		return err
+	}
+	return m.pacer.wait(ctx, n)
+}
 
 // merge writes the new shard.
 func (m *merging) merge(ctx context.Context, w io.Writer, parts []*part) (result build.Result, err error) {
@@ -209,7 +216,11 @@ func (m *merging) upload(ctx context.Context, file *os.File, built build.Result,
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("read a shard for upload: %w", err)
 	}
-	content := &pacedReader{ctx: ctx, r: file, pace: m.pace}
+	if err := m.giveWay(ctx); err != nil {
+		return err
+	}
+	// The bucket would end an upload that rests.
+	content := &pacedReader{ctx: ctx, r: file, pace: m.pacer.wait}
 	err := m.Bucket.Put(ctx, key, content, bucket.PutOptions{Size: built.Size, SHA256: built.SHA256, IfAbsent: true})
 	if err != nil && !errors.Is(err, bucket.ErrExists) {
 		return fmt.Errorf("upload a shard: %w", err)

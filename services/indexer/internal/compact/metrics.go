@@ -26,6 +26,7 @@ type Metrics struct {
 	seconds             *prometheus.HistogramVec
 	repos               *prometheus.CounterVec
 	read, written       prometheus.Counter
+	paused              prometheus.Counter
 	stored, live        prometheus.Gauge
 	shards              *prometheus.GaugeVec
 	planned, oldestPlan prometheus.Gauge
@@ -49,6 +50,7 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 			Name: "trawl_compaction_repos_total", Help: "Repos of compactions by whether they were compacted, or left because they had changed."}, []string{"outcome"}),
 		read:    counter("trawl_compaction_read_bytes_total", "Bytes of shards read from the bucket to merge them."),
 		written: counter("trawl_compaction_written_bytes_total", "Bytes of the shards that were merged and uploaded."),
+		paused:  counter("trawl_compaction_paused_seconds_total", "Seconds that merges under way gave way to indexing jobs of the same indexer."),
 		stored:  gauge("trawl_compaction_stored_bytes", "Bytes of the shards that roots name"),
 		live:    gauge("trawl_compaction_live_bytes", "Bytes that documents which are served take of these shards"),
 		shards: prometheus.NewGaugeVec(prometheus.GaugeOpts{
@@ -57,7 +59,7 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 		oldestPlan: gauge("trawl_compaction_oldest_planned_seconds", "Age of the oldest compaction that is planned"),
 	}
 	for _, c := range []prometheus.Collector{
-		m.runs, m.seconds, m.repos, m.read, m.written, m.stored, m.live, m.shards, m.planned, m.oldestPlan,
+		m.runs, m.seconds, m.repos, m.read, m.written, m.paused, m.stored, m.live, m.shards, m.planned, m.oldestPlan,
 	} {
 		if err := r.Register(c); err != nil {
 			return nil, fmt.Errorf("registering the metrics of compaction: %w", err)

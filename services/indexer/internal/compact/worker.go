@@ -9,6 +9,7 @@ import (
 
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/catalog"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
 const (
@@ -18,9 +19,11 @@ const (
 	// it is four times as long after each.
 	minRetry = time.Minute
 	maxRetry = 6 * time.Hour
-	// patience is how long a compaction gives way to repos that wait to be indexed.
+	// patience is how long after it was planned a compaction gives way to repos that
+	// wait to be indexed, and to jobs of its indexer: an endless stream of them costs
+	// it no more.
 	patience = time.Hour
-	// timeout bounds one compaction.
+	// timeout bounds one compaction, its pauses included.
 	timeout = 4 * time.Hour
 	// settleTimeout bounds what is said after the end of a compaction.
 	settleTimeout = 5 * time.Second
@@ -37,6 +40,8 @@ type Worker struct {
 	LeaseTTL time.Duration
 	// Waiting says whether repos wait to be indexed.
 	Waiting func(ctx context.Context) bool
+	// Jobs are those that this indexer has in hand.
+	Jobs *Jobs
 	// Version of this program, for manifests.
 	Version string
 	Metrics *Metrics
@@ -71,11 +76,11 @@ func (w *Worker) Next(ctx context.Context) (did bool, err error) {
 		return false, err
 	}
 	now := time.Now()
-	waiting := len(all) > 0 && w.Waiting(ctx)
+	waiting := len(all) > 0 && (w.Jobs.ended() != nil || w.Waiting(ctx))
 	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	for _, pressing := range []bool{true, false} {
 		for _, c := range all {
-			late := c.Record.GetPressing() || now.Sub(c.Record.GetPlannedAt().AsTime()) > patience
+			late := !now.Before(lateAt(c.Record, now))
 			if c.Claimed || c.Record.GetPressing() != pressing || waiting && !late || now.Before(c.Record.GetNotBefore().AsTime()) {
 				continue
 			}
@@ -92,6 +97,19 @@ func (w *Worker) Next(ctx context.Context) (did bool, err error) {
 	return false, nil
 }
 
+// lateAt is when a compaction goes before jobs. A plan of the future, by a clock
+// that is wrong, is as one of now.
+func lateAt(c *catalogv1.Compaction, now time.Time) time.Time {
+	if c.GetPressing() {
+		return now
+	}
+	planned := c.GetPlannedAt().AsTime()
+	if planned.After(now) {
+		planned = now
+	}
+	return planned.Add(patience)
+}
+
 // retryAfter is the wait after an attempt, with so many before it.
 func retryAfter(attempts uint32) time.Duration {
 	return min(minRetry<<min(2*attempts, 20), maxRetry)
@@ -100,20 +118,25 @@ func retryAfter(attempts uint32) time.Duration {
 // claimed does the compaction as long as the claim is held.
 func (w *Worker) claimed(ctx context.Context, claim *catalog.Claim) error {
 	start := time.Now()
-	running, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
+	running, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	running, stop := context.WithTimeout(running, timeout)
+	defer stop()
 	lost := make(chan struct{})
 	go func() {
 		defer close(lost)
 		select {
 		case <-claim.Lost():
-			cancel()
+			cancel(catalog.ErrLeaseLost)
 		case <-running.Done():
 		}
 	}()
-	m := &merging{Worker: w, claim: claim, pacer: pacer{rate: int64(w.Rate)}}
+	m := &merging{Worker: w, claim: claim, pacer: pacer{rate: int64(w.Rate)}, late: lateAt(claim.Work(), start)}
 	outcome, err := m.run(running)
-	cancel()
+	if cause := context.Cause(running); err != nil && cause != nil {
+		err = cause
+	}
+	cancel(nil)
 	<-lost
 	after, end := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer end()
@@ -131,6 +154,7 @@ func (w *Worker) claimed(ctx context.Context, claim *catalog.Claim) error {
 	err = errors.Join(err, claim.Release(after))
 	w.Metrics.done(outcome, claim.Work().GetReason(), time.Since(start), m)
 	w.Log.InfoContext(ctx, "compaction ended", "reason", claim.Work().GetReason(), "outcome", outcome, "repos", m.compacted,
-		"left", m.left, "read_bytes", m.read.Load(), "written_bytes", m.written, "seconds", time.Since(start).Seconds())
+		"left", m.left, "read_bytes", m.read.Load(), "written_bytes", m.written, "seconds", time.Since(start).Seconds(),
+		"paused_seconds", time.Duration(m.paused.Load()).Seconds())
 	return err
 }

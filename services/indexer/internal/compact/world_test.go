@@ -74,7 +74,7 @@ func (w *world) store(step func() error) *catalog.Store {
 func (w *world) worker(step func() error) *Worker {
 	return &Worker{
 		Config: w.cfg, Store: w.store(step), Bucket: stepping{w.bucket, step}, TempDir: w.t.TempDir(), LeaseTTL: leaseTTL,
-		Waiting: func(context.Context) bool { return false }, Version: "test", Metrics: w.metrics(), Log: slog.New(slog.DiscardHandler),
+		Waiting: func(context.Context) bool { return false }, Jobs: &Jobs{}, Version: "test", Metrics: w.metrics(), Log: slog.New(slog.DiscardHandler),
 	}
 }
 
