@@ -19,7 +19,7 @@ import (
 type slowBucket struct {
 	bucket.Bucket
 
-	puts         atomic.Int64
+	puts        atomic.Int64
 	begun, goOn chan struct{}
 }
 
