@@ -27,8 +27,9 @@ type Condemned struct {
 
 // Condemn notes garbage that reach has found, to be deleted when hold has passed.
 // The time is etcd's: it is longer when etcd changes its leader, and no clock of
-// another machine counts. Each call is for another Reach, or has other objects.
-func (s *Store) Condemn(ctx context.Context, reach *Reach, garbage []*catalogv1.CondemnedObject, hold time.Duration) error {
+// another machine counts. Each call is for another Reach, or has other objects. What
+// was garbage as of the revision after is in batches that are there already.
+func (s *Store) Condemn(ctx context.Context, reach *Reach, after int64, garbage []*catalogv1.CondemnedObject, hold time.Duration) error {
 	if len(garbage) == 0 {
 		return nil
 	}
@@ -38,7 +39,7 @@ func (s *Store) Condemn(ctx context.Context, reach *Reach, garbage []*catalogv1.
 	}
 	// The lease is part of the name: two processes may have the same revision.
 	for batch := range slices.Chunk(garbage, condemnedBatch) {
-		value, err := encode(&catalogv1.Condemned{Objects: batch})
+		value, err := encode(&catalogv1.Condemned{Objects: batch, After: after})
 		if err != nil {
 			return fmt.Errorf("condemn objects: %w", err)
 		}
@@ -86,7 +87,7 @@ func (s *Store) ListCondemned(ctx context.Context) iter.Seq2[Condemned, error] {
 func (s *Store) Settle(ctx context.Context, batch Condemned, rest []*catalogv1.CondemnedObject) error {
 	op := clientv3.OpDelete(s.key(condemnedKind, batch.id))
 	if len(rest) > 0 {
-		value, err := encode(&catalogv1.Condemned{Objects: rest})
+		value, err := encode(&catalogv1.Condemned{Objects: rest, After: batch.Record.GetAfter()})
 		if err != nil {
 			return fmt.Errorf("settle condemned objects: %w", err)
 		}

@@ -14,7 +14,9 @@
 //	elections/<name> (empty)   who leads a duty that one process has
 //	compactions/<id> Compaction shards that are to become one
 //	claims/<id>      (empty)   the one indexer that does it; dies with its etcd lease
-//	packs/<id>       Pack      which repos a shard of several was made of
+//	packs/<id>       Pack      which repos a shard of several was made of, until it is gone
+//	collection       Collection how far the collections of garbage are
+//	disks/<id>       Disk      what is on the disk of a live searcher or indexer; dies with its etcd lease
 //
 // # Publishing
 //
@@ -37,6 +39,19 @@
 // ended is therefore garbage for ever ([Reach.Garbage]), as of one revision of
 // etcd and whatever any clock says. Queries that began before may still read it:
 // [Store.Condemn] makes it wait, as long as etcd keeps the hold.
+//
+// # Deletions
+//
+// What a repo had before it was deleted, at a revision D, is gone for ever when
+//
+//   - nothing is in the bucket that was garbage as of D or later ([Store.NoteCollection]);
+//   - no pack is that was made before D and has documents of the repo. Its record stays
+//     until the object is gone from the bucket and from the searchers' disks;
+//   - no live searcher has on its disk what was not served as of D, and no live
+//     indexer what was not desired ([Store.KeepDisk]).
+//
+// [Store.Deletion] compares these, as of one revision. A repo of the same name that
+// was put after D has objects of later leases, which are not meant.
 //
 // # Reading
 //

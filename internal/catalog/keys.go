@@ -26,6 +26,9 @@ const (
 	compactionKind kind = "compactions"
 	claimKind      kind = "claims"
 	packKind       kind = "packs"
+	diskKind       kind = "disks"
+	// searcherKind is what package registry keeps.
+	searcherKind kind = "searchers"
 
 	sourceKind kind = "sources"
 	reportKind kind = "sourcereports"
@@ -34,6 +37,9 @@ const (
 // clockName sorts before every root and after nothing else, so that
 // [clockName, end of roots) is one range.
 const clockName = "roots.clock"
+
+// collectionName is the only record of its kind.
+const collectionName = "collection"
 
 func (s *Store) key(k kind, name string) string { return s.prefix + string(k) + "/" + name }
 

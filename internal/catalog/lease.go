@@ -80,6 +80,10 @@ func desiredLife(answers []*etcdserverpb.ResponseOp) int64 {
 // the holder must build. It is the caller's to keep, not to change.
 func (l *Lease) Desired() *catalogv1.Desired { return l.before.desired.Record }
 
+// Life is the revision that made the repo desired: another one after it was deleted
+// and put again.
+func (l *Lease) Life() int64 { return l.before.desired.Life }
+
 // Seen is the newest commit that was told of when the lease was taken, nil if none
 // was. It is the caller's to keep, not to change.
 func (l *Lease) Seen() *catalogv1.Seen { return l.before.seen.Record }

@@ -37,9 +37,9 @@ func ManifestKey(fence int64, repo string, generation uint64, digest [32]byte) s
 
 func fenceSuffix(fence int64) string { return fmt.Sprintf("-%0*x", fenceDigits, uint64(fence)) }
 
-// keyFence is the fencing token in an object's key; ok is false for a key that
+// KeyFence is the fencing token in an object's key; ok is false for a key that
 // neither ShardKey nor ManifestKey made.
-func keyFence(key string) (fence int64, ok bool) {
+func KeyFence(key string) (fence int64, ok bool) {
 	if !strings.HasPrefix(key, shardPrefix) && !strings.HasPrefix(key, manifestPrefix) {
 		return 0, false
 	}
@@ -77,7 +77,7 @@ func checkObjects(made int64, old *Root, next *catalogv1.Root) error {
 		}
 	}
 	for _, key := range objects(next) {
-		if fence, ok := keyFence(key); (!ok || fence != made) && !kept[key] {
+		if fence, ok := KeyFence(key); (!ok || fence != made) && !kept[key] {
 			return fmt.Errorf("%w: %s", ErrForeignObject, key)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/protobuf/proto"
 
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
@@ -64,7 +65,24 @@ func (s *Store) PacksOf(ctx context.Context, repo string) (keys []string, err er
 	return keys, nil
 }
 
-// ForgetPack removes what is known of a pack that is garbage.
+// LeavePack notes that a pack is garbage, as of a revision. Whoever was faster noted
+// an earlier one.
+func (s *Store) LeavePack(ctx context.Context, pack Pack, revision int64) error {
+	next := proto.CloneOf(pack.Record)
+	next.LeftAt = revision
+	value, err := encode(next)
+	if err != nil {
+		return fmt.Errorf("leave pack: %w", err)
+	}
+	_, err = s.client.Txn(ctx).If(s.unchanged(packKind, pack.id, pack.Revision)).Then(clientv3.OpPut(s.key(packKind, pack.id), value)).Commit()
+	if err != nil {
+		return fmt.Errorf("leave pack: %w", err)
+	}
+	return nil
+}
+
+// ForgetPack removes what is known of a pack that is gone, from the bucket and from
+// all disks.
 func (s *Store) ForgetPack(ctx context.Context, pack Pack) error {
 	if _, err := s.client.Delete(ctx, s.key(packKind, pack.id)); err != nil {
 		return fmt.Errorf("forget pack: %w", err)

@@ -14,6 +14,11 @@ import (
 type Reach struct {
 	// Revision is the newest revision that it reflects.
 	Revision int64
+	// Changed is the revision of the newest change of what is desired or served.
+	Changed int64
+	// Settled is the newest revision for which it holds that what was deleted before
+	// is in no shard that a compaction under way may still publish.
+	Settled int64
 	// New says that nothing was ever asked for, published or deleted here.
 	New bool
 	// named has the truncated SHA-256 of every key that a root names: a
@@ -27,11 +32,15 @@ type Reach struct {
 // than the call (linearizable).
 func (s *Store) Reach(ctx context.Context) (*Reach, error) {
 	// The clock's key need not exist: what counts is the answer's revision.
-	now, err := s.client.Get(ctx, s.clockKey(), clientv3.WithCountOnly())
+	now, err := s.client.Get(ctx, s.clockKey())
 	if err != nil {
 		return nil, fmt.Errorf("read revision: %w", err)
 	}
-	r := &Reach{Revision: now.Header.Revision, New: now.Count == 0, named: map[[16]byte]struct{}{}, running: map[int64]struct{}{}}
+	r := &Reach{Revision: now.Header.Revision, New: len(now.Kvs) == 0, named: map[[16]byte]struct{}{}, running: map[int64]struct{}{}}
+	r.Settled = r.Revision
+	for _, kv := range now.Kvs {
+		r.Changed = kv.ModRevision
+	}
 	for root, err := range listAt(ctx, s, rootKind, r.Revision, newRoot) {
 		if err != nil {
 			return nil, err
@@ -48,6 +57,9 @@ func (s *Store) Reach(ctx context.Context) (*Reach, error) {
 		}
 		for _, kv := range leases.Kvs {
 			r.running[kv.CreateRevision] = struct{}{}
+			if k == claimKind { // it reads roots after it was claimed
+				r.Settled = min(r.Settled, kv.CreateRevision)
+			}
 		}
 	}
 	return r, nil
@@ -67,7 +79,7 @@ func (r *Reach) Named(key string) bool {
 // Pending says that the object was made under a lease that is held: a root may
 // name it soon.
 func (r *Reach) Pending(key string) bool {
-	fence, ok := keyFence(key)
+	fence, ok := KeyFence(key)
 	_, running := r.running[fence]
 	return ok && running
 }
@@ -79,6 +91,6 @@ func (r *Reach) Pending(key string) bool {
 // r, or that etcd was set up anew beside a bucket that was in use: nothing is
 // known of such objects.
 func (r *Reach) Garbage(key string) bool {
-	fence, ok := keyFence(key)
+	fence, ok := KeyFence(key)
 	return ok && fence <= r.Revision && !r.Pending(key) && !r.Named(key)
 }

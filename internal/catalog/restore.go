@@ -22,7 +22,7 @@ const ManifestPrefix = manifestPrefix
 // IsManifest says whether an object with the digest can be the manifest that the
 // key names, and gives the fencing token that it was made under.
 func IsManifest(key string, digest [32]byte) (fence int64, ok bool) {
-	fence, ok = keyFence(key)
+	fence, ok = KeyFence(key)
 	return fence, ok && strings.HasPrefix(key, manifestPrefix) &&
 		strings.HasSuffix(key, "-"+hex.EncodeToString(digest[:16])+fenceSuffix(fence)+".pb")
 }

@@ -30,6 +30,8 @@ type Entry[T proto.Message] struct {
 	Record T
 	// Revision is the etcd modification revision: it changes with every write.
 	Revision int64
+	// Life is the revision that made the record: another one after a deletion.
+	Life int64
 }
 
 // Stored records.
@@ -134,7 +136,7 @@ func first[T proto.Message](kvs []*mvccpb.KeyValue, k kind, name string, record 
 	if err := proto.Unmarshal(kvs[0].Value, record); err != nil {
 		return Entry[T]{}, fmt.Errorf("decode %s of %q: %w", k, name, err)
 	}
-	return Entry[T]{Record: record, Revision: kvs[0].ModRevision}, nil
+	return Entry[T]{Record: record, Revision: kvs[0].ModRevision, Life: kvs[0].CreateRevision}, nil
 }
 
 // list reads page by page, all pages at the revision of the first.

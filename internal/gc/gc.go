@@ -37,12 +37,18 @@ type Collector struct {
 	Store  *catalog.Store
 	Bucket bucket.Bucket
 	Config
+	// Bounds are told to people who wait for a deletion; empty ones change nothing.
+	Bounds Bounds
 	// DryRun changes nothing: Report says what a pass would do.
 	DryRun bool
 	// Metrics may be nil.
 	Metrics *Metrics
 	Log     *slog.Logger
 }
+
+// Bounds are the times within which bytes of a deleted repo leave the bucket: those of
+// objects of its own, and those of shards that it shared; 0: there is none.
+type Bounds struct{ Own, Shared time.Duration }
 
 // Report is what a pass did.
 type Report struct {
@@ -115,9 +121,13 @@ type pass struct {
 	report Report
 	// waiting are condemned objects that this pass leaves alone.
 	waiting map[string]bool
+	ledger  ledger
 }
 
 func (p *pass) run(ctx context.Context) error {
+	if err := p.openLedger(ctx); err != nil {
+		return err
+	}
 	ready, err := p.batches(ctx)
 	if err != nil {
 		return err
@@ -135,7 +145,13 @@ func (p *pass) run(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := p.findPacks(ctx, reach); err != nil {
+		return err
+	}
 	if err := p.condemn(ctx, reach); err != nil || p.DryRun {
+		return err
+	}
+	if err := p.closeLedger(ctx, reach); err != nil {
 		return err
 	}
 	p.report.Forgotten, err = p.Store.DropMemories(ctx, time.Now().Add(-p.Memory))
@@ -168,12 +184,16 @@ func (p *pass) batches(ctx context.Context) (ready []catalog.Condemned, err erro
 			ready = append(ready, batch)
 			continue
 		}
-		p.leave(batch.Record.GetObjects())
+		p.leave(batch.Record, batch.Record.GetObjects())
 	}
 	return ready, nil
 }
 
-func (p *pass) leave(objects []*catalogv1.CondemnedObject) {
+// leave leaves objects of a batch for later.
+func (p *pass) leave(batch *catalogv1.Condemned, objects []*catalogv1.CondemnedObject) {
+	if len(objects) > 0 {
+		p.ledger.outstanding(batch.GetAfter())
+	}
 	for _, o := range objects {
 		p.waiting[o.GetKey()] = true
 		p.report.Waiting.add(o.GetSizeBytes())
@@ -184,7 +204,7 @@ func (p *pass) leave(objects []*catalogv1.CondemnedObject) {
 func (p *pass) settle(ctx context.Context, reach *catalog.Reach, batch catalog.Condemned) error {
 	objects := batch.Record.GetObjects()
 	n := min(len(objects), p.Limit-p.report.Deleted.Objects)
-	p.leave(objects[n:])
+	p.leave(batch.Record, objects[n:])
 	var garbage []*catalogv1.CondemnedObject
 	for _, o := range objects[:n] {
 		if reach.Garbage(o.GetKey()) {
@@ -230,6 +250,7 @@ func (p *pass) delete(ctx context.Context, objects []*catalogv1.CondemnedObject)
 func (p *pass) condemn(ctx context.Context, reach *catalog.Reach) error {
 	var garbage []*catalogv1.CondemnedObject
 	err := p.each(ctx, func(info bucket.Info) error {
+		p.ledger.saw(reach, info.Key)
 		switch {
 		case p.waiting[info.Key]:
 		case !reach.Garbage(info.Key):
@@ -245,7 +266,10 @@ func (p *pass) condemn(ctx context.Context, reach *catalog.Reach) error {
 	if err != nil || p.DryRun {
 		return err
 	}
-	return p.Store.Condemn(ctx, reach, garbage, p.Hold)
+	if len(garbage) > 0 {
+		p.ledger.outstanding(p.ledger.before.GetCondemned())
+	}
+	return p.Store.Condemn(ctx, reach, p.ledger.before.GetCondemned(), garbage, p.Hold)
 }
 
 // each lists all objects.

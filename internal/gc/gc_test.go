@@ -210,7 +210,7 @@ func TestInUseAgain(t *testing.T) {
 		for _, key := range append(w.live(), "shards/from-elsewhere") {
 			wrong = append(wrong, &catalogv1.CondemnedObject{Key: key})
 		}
-		if err := w.truth.Condemn(t.Context(), reach, wrong, hold); err != nil {
+		if err := w.truth.Condemn(t.Context(), reach, 0, wrong, hold); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(hold + time.Second)

@@ -90,16 +90,18 @@ func (t *tally) add(o counts) {
 	t.broken += o.broken
 	t.compacted += o.compacted
 	t.gaveWay += o.gaveWay
+	t.gone += o.gone
 }
 
 // counts are what happened in a schedule.
-type counts struct{ published, refused, deleted, queries, broken, compacted, gaveWay int }
+type counts struct{ published, refused, deleted, queries, broken, compacted, gaveWay, gone int }
 
 func (c counts) all() map[string]int {
 	return map[string]int{
 		"publications": c.published, "refused publications": c.refused, "deleted objects": c.deleted,
 		"queries": c.queries, "passes broken off": c.broken,
 		"repos compacted": c.compacted, "compactions in vain": c.gaveWay,
+		"looks at deletions whose bytes are gone": c.gone,
 	}
 }
 
@@ -109,6 +111,7 @@ type sim struct {
 
 	rng *rand.Rand
 	tally
+	deletions []deletion
 }
 
 // newSim makes the schedule of a seed. Time alone decides whose turn it is, so
@@ -167,17 +170,17 @@ func (s *sim) run() {
 			}
 		})
 	}
-	for range 2 {
-		loop(s.index)
+	for i := range 2 {
+		loop(s.holder(fmt.Sprintf("index%d", i), s.index))
+		loop(s.holder(fmt.Sprintf("compact%d", i), s.compact))
 		loop(s.collect)
 		loop(s.query)
 	}
-	loop(s.compact)
-	loop(s.compact)
 	loop(s.change)
 	running.Wait()
 	time.Sleep(hold) // what was begun without a limit of time is over
 	s.checkClean()
+	s.checkAllGone()
 }
 
 // change puts and deletes repos, and ends leases before their time.
@@ -187,7 +190,10 @@ func (s *sim) change(ctx context.Context) {
 	case 4:
 		s.endClaims(ctx)
 	case 0:
-		_, _ = s.store().DeleteRepo(ctx, s.repo())
+		repo := s.repo()
+		if revision, err := s.store().DeleteRepo(ctx, repo); err == nil {
+			s.noteDeletion(repo, revision)
+		}
 	case 1:
 		s.etcd.Expire(catalog.DefaultPrefix + "leases/" + s.repo())
 	default:
@@ -237,6 +243,7 @@ func (s *sim) collect(ctx context.Context) {
 	if err != nil {
 		s.add(counts{broken: 1})
 	}
+	s.checkGone("after a pass")
 	if report.Spared > 0 {
 		s.t.Errorf("%d condemned objects were in use again", report.Spared)
 	}

@@ -91,6 +91,7 @@ func pack(ctx context.Context, b bucket.Bucket, claim *catalog.Claim) (flips []c
 	}
 	var content []byte
 	for _, root := range roots {
+		content = fmt.Appendf(content, "pack of %s and ", root.Record.GetRepo())
 		for _, shard := range root.Record.GetShards() {
 			content = append(content, shard.GetDigest()...)
 		}

@@ -96,6 +96,17 @@ func (c *Config) limits() source.Limits {
 	return source.Limits{MaxFileSize: int64(c.MaxFileBytes), MaxDepth: c.MaxDepth, MaxDocuments: c.MaxFiles}
 }
 
+// bounds are the times within which a deleted repo's bytes leave the bucket, as long
+// as collections and compactions succeed: a hold and two collections, and before
+// that the age at which a shared shard is rewritten, and the time to plan and do it.
+func (c *Config) bounds() gc.Bounds {
+	own := c.GC.Hold + 2*c.GCEvery
+	if c.Compact.Every == 0 {
+		return gc.Bounds{Own: own}
+	}
+	return gc.Bounds{Own: own, Shared: c.Compact.Reclaim + 2*c.Compact.Every + c.Compact.Longest() + own}
+}
+
 func (c *Config) build() build.Options {
 	return build.Options{MaxFileSize: int(c.MaxFileBytes), MaxNgrams: c.MaxNgrams, MaxSourceBytes: int64(c.ShardBytes)}
 }

@@ -31,7 +31,7 @@ func (x *Indexer) maintain(ctx context.Context, store *catalog.Store, fetcher *s
 		Store: store, Queue: x.deps.Queue, Every: x.cfg.ReconcileEvery, RetryFailed: x.cfg.RetryFailed,
 		Metrics: x.reconciled, Log: log,
 	}
-	collector := gc.Collector{Store: store, Bucket: x.deps.Bucket, Config: x.cfg.GC, Metrics: x.garbage, Log: log}
+	collector := gc.Collector{Store: store, Bucket: x.deps.Bucket, Config: x.cfg.GC, Bounds: x.cfg.bounds(), Metrics: x.garbage, Log: log}
 	discoverer := x.discoverer(store, fetcher)
 	scheduler := compact.Scheduler{Config: x.cfg.Compact, Store: store, Metrics: x.compacted, Log: log}
 	store.Lead(ctx, election, leaderTTL, log, func(leading context.Context) {

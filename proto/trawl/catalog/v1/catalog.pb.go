@@ -13,6 +13,7 @@ import (
 	v1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -772,8 +773,10 @@ func (x *Manifest) GetDesired() *Desired {
 // Condemned is a batch of objects in the bucket that no root can name any more.
 // They are deleted when no query can be reading them either.
 type Condemned struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Objects       []*CondemnedObject     `protobuf:"bytes,1,rep,name=objects,proto3" json:"objects,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Objects []*CondemnedObject     `protobuf:"bytes,1,rep,name=objects,proto3" json:"objects,omitempty"`
+	// What was garbage as of this revision is in batches of before. 0: not known.
+	After         int64 `protobuf:"varint,2,opt,name=after,proto3" json:"after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -813,6 +816,13 @@ func (x *Condemned) GetObjects() []*CondemnedObject {
 		return x.Objects
 	}
 	return nil
+}
+
+func (x *Condemned) GetAfter() int64 {
+	if x != nil {
+		return x.After
+	}
+	return 0
 }
 
 // CondemnedObject is one of them.
@@ -1038,7 +1048,11 @@ type Pack struct {
 	Key    string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	MadeAt *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=made_at,json=madeAt,proto3" json:"made_at,omitempty"`
 	// Ascending.
-	Repos         []string `protobuf:"bytes,3,rep,name=repos,proto3" json:"repos,omitempty"`
+	Repos []string `protobuf:"bytes,3,rep,name=repos,proto3" json:"repos,omitempty"`
+	// Revision as of which no root names it any more; 0 while one does.
+	LeftAt int64 `protobuf:"varint,4,opt,name=left_at,json=leftAt,proto3" json:"left_at,omitempty"`
+	// It may have documents of any repo: the catalog was restored.
+	Unknown       bool `protobuf:"varint,5,opt,name=unknown,proto3" json:"unknown,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1094,6 +1108,168 @@ func (x *Pack) GetRepos() []string {
 	return nil
 }
 
+func (x *Pack) GetLeftAt() int64 {
+	if x != nil {
+		return x.LeftAt
+	}
+	return 0
+}
+
+func (x *Pack) GetUnknown() bool {
+	if x != nil {
+		return x.Unknown
+	}
+	return false
+}
+
+// Collection is how far the collections of garbage are. It only grows.
+type Collection struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What was garbage in the bucket as of this revision is condemned, or gone.
+	Condemned int64 `protobuf:"varint,1,opt,name=condemned,proto3" json:"condemned,omitempty"`
+	// What was garbage in the bucket as of this revision is gone.
+	Deleted int64 `protobuf:"varint,2,opt,name=deleted,proto3" json:"deleted,omitempty"`
+	// Time within which objects of a deleted repo's own go.
+	OwnWithin *durationpb.Duration `protobuf:"bytes,3,opt,name=own_within,json=ownWithin,proto3" json:"own_within,omitempty"`
+	// The same of shards that it shared; absent where nobody compacts.
+	SharedWithin  *durationpb.Duration `protobuf:"bytes,4,opt,name=shared_within,json=sharedWithin,proto3" json:"shared_within,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Collection) Reset() {
+	*x = Collection{}
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Collection) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Collection) ProtoMessage() {}
+
+func (x *Collection) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Collection.ProtoReflect.Descriptor instead.
+func (*Collection) Descriptor() ([]byte, []int) {
+	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *Collection) GetCondemned() int64 {
+	if x != nil {
+		return x.Condemned
+	}
+	return 0
+}
+
+func (x *Collection) GetDeleted() int64 {
+	if x != nil {
+		return x.Deleted
+	}
+	return 0
+}
+
+func (x *Collection) GetOwnWithin() *durationpb.Duration {
+	if x != nil {
+		return x.OwnWithin
+	}
+	return nil
+}
+
+func (x *Collection) GetSharedWithin() *durationpb.Duration {
+	if x != nil {
+		return x.SharedWithin
+	}
+	return nil
+}
+
+// Disk is what a live searcher or indexer has on its disk, kept under its etcd
+// lease.
+type Disk struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Of the searcher, or of the indexer's host.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// searcher, indexer.
+	Role string `protobuf:"bytes,2,opt,name=role,proto3" json:"role,omitempty"`
+	// Nothing is there that was not served, or not desired, as of this revision. 0: not
+	// known.
+	Revision int64 `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
+	// Time within which what is not served, or not desired, goes.
+	Within        *durationpb.Duration `protobuf:"bytes,4,opt,name=within,proto3" json:"within,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Disk) Reset() {
+	*x = Disk{}
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Disk) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Disk) ProtoMessage() {}
+
+func (x *Disk) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Disk.ProtoReflect.Descriptor instead.
+func (*Disk) Descriptor() ([]byte, []int) {
+	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *Disk) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Disk) GetRole() string {
+	if x != nil {
+		return x.Role
+	}
+	return ""
+}
+
+func (x *Disk) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *Disk) GetWithin() *durationpb.Duration {
+	if x != nil {
+		return x.Within
+	}
+	return nil
+}
+
 // Status is how far the newest request for a repo is. Advisory: lost without harm.
 type Status struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -1111,7 +1287,7 @@ type Status struct {
 
 func (x *Status) Reset() {
 	*x = Status{}
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[13]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1123,7 +1299,7 @@ func (x *Status) String() string {
 func (*Status) ProtoMessage() {}
 
 func (x *Status) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[13]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1136,7 +1312,7 @@ func (x *Status) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Status.ProtoReflect.Descriptor instead.
 func (*Status) Descriptor() ([]byte, []int) {
-	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{13}
+	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Status) GetState() v1.State {
@@ -1203,7 +1379,7 @@ type Searcher struct {
 
 func (x *Searcher) Reset() {
 	*x = Searcher{}
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[14]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1215,7 +1391,7 @@ func (x *Searcher) String() string {
 func (*Searcher) ProtoMessage() {}
 
 func (x *Searcher) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[14]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1228,7 +1404,7 @@ func (x *Searcher) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Searcher.ProtoReflect.Descriptor instead.
 func (*Searcher) Descriptor() ([]byte, []int) {
-	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{14}
+	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Searcher) GetId() string {
@@ -1281,7 +1457,7 @@ type Token struct {
 
 func (x *Token) Reset() {
 	*x = Token{}
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[15]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1293,7 +1469,7 @@ func (x *Token) String() string {
 func (*Token) ProtoMessage() {}
 
 func (x *Token) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[15]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1306,7 +1482,7 @@ func (x *Token) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Token.ProtoReflect.Descriptor instead.
 func (*Token) Descriptor() ([]byte, []int) {
-	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{15}
+	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Token) GetId() string {
@@ -1369,7 +1545,7 @@ var File_trawl_catalog_v1_catalog_proto protoreflect.FileDescriptor
 
 const file_trawl_catalog_v1_catalog_proto_rawDesc = "" +
 	"\n" +
-	"\x1etrawl/catalog/v1/catalog.proto\x12\x10trawl.catalog.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctrawl/ingest/v1/ingest.proto\x1a\x1dtrawl/ingest/v1/sources.proto\"\xaf\x03\n" +
+	"\x1etrawl/catalog/v1/catalog.proto\x12\x10trawl.catalog.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctrawl/ingest/v1/ingest.proto\x1a\x1dtrawl/ingest/v1/sources.proto\"\xaf\x03\n" +
 	"\aDesired\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03url\x18\x02 \x01(\tR\x03url\x12\x1a\n" +
@@ -1436,9 +1612,10 @@ const file_trawl_catalog_v1_catalog_proto_rawDesc = "" +
 	"\x04root\x18\x01 \x01(\v2\x16.trawl.catalog.v1.RootR\x04root\x12+\n" +
 	"\x11skipped_documents\x18\x02 \x01(\x04R\x10skippedDocuments\x12'\n" +
 	"\x0fbuilder_version\x18\x03 \x01(\tR\x0ebuilderVersion\x123\n" +
-	"\adesired\x18\x04 \x01(\v2\x19.trawl.catalog.v1.DesiredR\adesired\"H\n" +
+	"\adesired\x18\x04 \x01(\v2\x19.trawl.catalog.v1.DesiredR\adesired\"^\n" +
 	"\tCondemned\x12;\n" +
-	"\aobjects\x18\x01 \x03(\v2!.trawl.catalog.v1.CondemnedObjectR\aobjects\"B\n" +
+	"\aobjects\x18\x01 \x03(\v2!.trawl.catalog.v1.CondemnedObjectR\aobjects\x12\x14\n" +
+	"\x05after\x18\x02 \x01(\x03R\x05after\"B\n" +
 	"\x0fCondemnedObject\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x1d\n" +
 	"\n" +
@@ -1457,11 +1634,25 @@ const file_trawl_catalog_v1_catalog_proto_rawDesc = "" +
 	"\x0fCompactionInput\x12\x12\n" +
 	"\x04repo\x18\x01 \x01(\tR\x04repo\x12\x1a\n" +
 	"\brevision\x18\x02 \x01(\x03R\brevision\x12\x12\n" +
-	"\x04keys\x18\x03 \x03(\tR\x04keys\"c\n" +
+	"\x04keys\x18\x03 \x03(\tR\x04keys\"\x96\x01\n" +
 	"\x04Pack\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x123\n" +
 	"\amade_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x06madeAt\x12\x14\n" +
-	"\x05repos\x18\x03 \x03(\tR\x05repos\"\x8e\x02\n" +
+	"\x05repos\x18\x03 \x03(\tR\x05repos\x12\x17\n" +
+	"\aleft_at\x18\x04 \x01(\x03R\x06leftAt\x12\x18\n" +
+	"\aunknown\x18\x05 \x01(\bR\aunknown\"\xbe\x01\n" +
+	"\n" +
+	"Collection\x12\x1c\n" +
+	"\tcondemned\x18\x01 \x01(\x03R\tcondemned\x12\x18\n" +
+	"\adeleted\x18\x02 \x01(\x03R\adeleted\x128\n" +
+	"\n" +
+	"own_within\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\townWithin\x12>\n" +
+	"\rshared_within\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\fsharedWithin\"}\n" +
+	"\x04Disk\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04role\x18\x02 \x01(\tR\x04role\x12\x1a\n" +
+	"\brevision\x18\x03 \x01(\x03R\brevision\x121\n" +
+	"\x06within\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06within\"\x8e\x02\n" +
 	"\x06Status\x12,\n" +
 	"\x05state\x18\x01 \x01(\x0e2\x16.trawl.ingest.v1.StateR\x05state\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x14\n" +
@@ -1501,7 +1692,7 @@ func file_trawl_catalog_v1_catalog_proto_rawDescGZIP() []byte {
 	return file_trawl_catalog_v1_catalog_proto_rawDescData
 }
 
-var file_trawl_catalog_v1_catalog_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_trawl_catalog_v1_catalog_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_trawl_catalog_v1_catalog_proto_goTypes = []any{
 	(*Desired)(nil),               // 0: trawl.catalog.v1.Desired
 	(*PendingRequest)(nil),        // 1: trawl.catalog.v1.PendingRequest
@@ -1516,48 +1707,54 @@ var file_trawl_catalog_v1_catalog_proto_goTypes = []any{
 	(*Compaction)(nil),            // 10: trawl.catalog.v1.Compaction
 	(*CompactionInput)(nil),       // 11: trawl.catalog.v1.CompactionInput
 	(*Pack)(nil),                  // 12: trawl.catalog.v1.Pack
-	(*Status)(nil),                // 13: trawl.catalog.v1.Status
-	(*Searcher)(nil),              // 14: trawl.catalog.v1.Searcher
-	(*Token)(nil),                 // 15: trawl.catalog.v1.Token
-	(*v1.RepoFacts)(nil),          // 16: trawl.ingest.v1.RepoFacts
-	(*timestamppb.Timestamp)(nil), // 17: google.protobuf.Timestamp
-	(v1.SeenBy)(0),                // 18: trawl.ingest.v1.SeenBy
-	(*v1.Source)(nil),             // 19: trawl.ingest.v1.Source
-	(v1.State)(0),                 // 20: trawl.ingest.v1.State
-	(*v1.Progress)(nil),           // 21: trawl.ingest.v1.Progress
+	(*Collection)(nil),            // 13: trawl.catalog.v1.Collection
+	(*Disk)(nil),                  // 14: trawl.catalog.v1.Disk
+	(*Status)(nil),                // 15: trawl.catalog.v1.Status
+	(*Searcher)(nil),              // 16: trawl.catalog.v1.Searcher
+	(*Token)(nil),                 // 17: trawl.catalog.v1.Token
+	(*v1.RepoFacts)(nil),          // 18: trawl.ingest.v1.RepoFacts
+	(*timestamppb.Timestamp)(nil), // 19: google.protobuf.Timestamp
+	(v1.SeenBy)(0),                // 20: trawl.ingest.v1.SeenBy
+	(*v1.Source)(nil),             // 21: trawl.ingest.v1.Source
+	(*durationpb.Duration)(nil),   // 22: google.protobuf.Duration
+	(v1.State)(0),                 // 23: trawl.ingest.v1.State
+	(*v1.Progress)(nil),           // 24: trawl.ingest.v1.Progress
 }
 var file_trawl_catalog_v1_catalog_proto_depIdxs = []int32{
-	16, // 0: trawl.catalog.v1.Desired.facts:type_name -> trawl.ingest.v1.RepoFacts
-	17, // 1: trawl.catalog.v1.Desired.requested_at:type_name -> google.protobuf.Timestamp
-	17, // 2: trawl.catalog.v1.Desired.not_before:type_name -> google.protobuf.Timestamp
-	17, // 3: trawl.catalog.v1.Desired.left_at:type_name -> google.protobuf.Timestamp
+	18, // 0: trawl.catalog.v1.Desired.facts:type_name -> trawl.ingest.v1.RepoFacts
+	19, // 1: trawl.catalog.v1.Desired.requested_at:type_name -> google.protobuf.Timestamp
+	19, // 2: trawl.catalog.v1.Desired.not_before:type_name -> google.protobuf.Timestamp
+	19, // 3: trawl.catalog.v1.Desired.left_at:type_name -> google.protobuf.Timestamp
 	1,  // 4: trawl.catalog.v1.Desired.pending:type_name -> trawl.catalog.v1.PendingRequest
-	17, // 5: trawl.catalog.v1.PendingRequest.at:type_name -> google.protobuf.Timestamp
-	17, // 6: trawl.catalog.v1.Seen.at:type_name -> google.protobuf.Timestamp
-	18, // 7: trawl.catalog.v1.Seen.by:type_name -> trawl.ingest.v1.SeenBy
-	19, // 8: trawl.catalog.v1.Source.spec:type_name -> trawl.ingest.v1.Source
-	17, // 9: trawl.catalog.v1.Source.applied_at:type_name -> google.protobuf.Timestamp
+	19, // 5: trawl.catalog.v1.PendingRequest.at:type_name -> google.protobuf.Timestamp
+	19, // 6: trawl.catalog.v1.Seen.at:type_name -> google.protobuf.Timestamp
+	20, // 7: trawl.catalog.v1.Seen.by:type_name -> trawl.ingest.v1.SeenBy
+	21, // 8: trawl.catalog.v1.Source.spec:type_name -> trawl.ingest.v1.Source
+	19, // 9: trawl.catalog.v1.Source.applied_at:type_name -> google.protobuf.Timestamp
 	5,  // 10: trawl.catalog.v1.Root.branches:type_name -> trawl.catalog.v1.Branch
 	6,  // 11: trawl.catalog.v1.Root.shards:type_name -> trawl.catalog.v1.ShardRef
-	17, // 12: trawl.catalog.v1.Root.published_at:type_name -> google.protobuf.Timestamp
+	19, // 12: trawl.catalog.v1.Root.published_at:type_name -> google.protobuf.Timestamp
 	4,  // 13: trawl.catalog.v1.Manifest.root:type_name -> trawl.catalog.v1.Root
 	0,  // 14: trawl.catalog.v1.Manifest.desired:type_name -> trawl.catalog.v1.Desired
 	9,  // 15: trawl.catalog.v1.Condemned.objects:type_name -> trawl.catalog.v1.CondemnedObject
 	11, // 16: trawl.catalog.v1.Compaction.inputs:type_name -> trawl.catalog.v1.CompactionInput
-	17, // 17: trawl.catalog.v1.Compaction.planned_at:type_name -> google.protobuf.Timestamp
-	17, // 18: trawl.catalog.v1.Compaction.not_before:type_name -> google.protobuf.Timestamp
-	17, // 19: trawl.catalog.v1.Pack.made_at:type_name -> google.protobuf.Timestamp
-	20, // 20: trawl.catalog.v1.Status.state:type_name -> trawl.ingest.v1.State
-	21, // 21: trawl.catalog.v1.Status.progress:type_name -> trawl.ingest.v1.Progress
-	17, // 22: trawl.catalog.v1.Status.updated_at:type_name -> google.protobuf.Timestamp
-	17, // 23: trawl.catalog.v1.Searcher.started_at:type_name -> google.protobuf.Timestamp
-	17, // 24: trawl.catalog.v1.Token.created_at:type_name -> google.protobuf.Timestamp
-	17, // 25: trawl.catalog.v1.Token.expires_at:type_name -> google.protobuf.Timestamp
-	26, // [26:26] is the sub-list for method output_type
-	26, // [26:26] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	19, // 17: trawl.catalog.v1.Compaction.planned_at:type_name -> google.protobuf.Timestamp
+	19, // 18: trawl.catalog.v1.Compaction.not_before:type_name -> google.protobuf.Timestamp
+	19, // 19: trawl.catalog.v1.Pack.made_at:type_name -> google.protobuf.Timestamp
+	22, // 20: trawl.catalog.v1.Collection.own_within:type_name -> google.protobuf.Duration
+	22, // 21: trawl.catalog.v1.Collection.shared_within:type_name -> google.protobuf.Duration
+	22, // 22: trawl.catalog.v1.Disk.within:type_name -> google.protobuf.Duration
+	23, // 23: trawl.catalog.v1.Status.state:type_name -> trawl.ingest.v1.State
+	24, // 24: trawl.catalog.v1.Status.progress:type_name -> trawl.ingest.v1.Progress
+	19, // 25: trawl.catalog.v1.Status.updated_at:type_name -> google.protobuf.Timestamp
+	19, // 26: trawl.catalog.v1.Searcher.started_at:type_name -> google.protobuf.Timestamp
+	19, // 27: trawl.catalog.v1.Token.created_at:type_name -> google.protobuf.Timestamp
+	19, // 28: trawl.catalog.v1.Token.expires_at:type_name -> google.protobuf.Timestamp
+	29, // [29:29] is the sub-list for method output_type
+	29, // [29:29] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_trawl_catalog_v1_catalog_proto_init() }
@@ -1571,7 +1768,7 @@ func file_trawl_catalog_v1_catalog_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_trawl_catalog_v1_catalog_proto_rawDesc), len(file_trawl_catalog_v1_catalog_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   16,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

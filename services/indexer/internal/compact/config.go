@@ -25,6 +25,12 @@ func (c *Config) SetDefaults() {
 	}
 }
 
+// Longest is how long one compaction takes at its pace: it reads at most four times
+// the target, and writes, which is to read it twice, two times that.
+func (c *Config) Longest() time.Duration {
+	return time.Duration(8 * float64(c.Target) / float64(c.Rate) * float64(time.Second))
+}
+
 // Validate implements config.Settings.
 func (c *Config) Validate() error {
 	var check config.Check

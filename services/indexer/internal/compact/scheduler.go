@@ -59,9 +59,6 @@ func (s *Scheduler) Pass(ctx context.Context, now time.Time) error {
 		times = append(times, c.Record.GetPlannedAt().AsTime())
 	}
 	s.Metrics.tell(newView(state), times)
-	if err := s.forget(ctx, state); err != nil {
-		return err
-	}
 	// One that is pressing has its place, whatever else is planned.
 	for i, c := range s.Plan(state) {
 		if i+len(state.Planned) >= maxPlanned && !c.GetPressing() || i >= maxPlanned {
@@ -125,32 +122,4 @@ func (s *Scheduler) tidy(ctx context.Context, state State) (stay []catalog.Compa
 		}
 	}
 	return stay, nil
-}
-
-// forget removes the records of packs that are garbage.
-func (s *Scheduler) forget(ctx context.Context, state State) error {
-	named := map[string]bool{}
-	for _, root := range state.Roots {
-		for _, ref := range root.Record.GetShards() {
-			named[ref.GetKey()] = true
-		}
-	}
-	var reach *catalog.Reach
-	for _, pack := range state.Packs {
-		if named[pack.Record.GetKey()] {
-			continue
-		}
-		if reach == nil {
-			var err error
-			if reach, err = s.Store.Reach(ctx); err != nil {
-				return err
-			}
-		}
-		if reach.Garbage(pack.Record.GetKey()) {
-			if err := s.Store.ForgetPack(ctx, pack); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

@@ -145,6 +145,7 @@ func (v *view) judge(o *object, pack catalog.Pack) {
 			o.deleted = true
 		}
 	}
+	o.deleted = o.deleted || pack.Record.GetUnknown()
 }
 
 // settled says whether a repo was left alone for so long.

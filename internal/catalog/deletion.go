@@ -1,0 +1,82 @@
+package catalog
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+)
+
+// Deletion is what is left of what a repo had before a revision.
+type Deletion struct {
+	// Revision of the deletion.
+	Revision int64
+	// Read is the revision as of which all of it was read.
+	Read int64
+	// Packs counts the shards of several repos that have documents of it.
+	Packs int
+	// Collection is how far collections of garbage are.
+	Collection *catalogv1.Collection
+	// Disks are those of the live searchers and indexers, in order of role and name.
+	Disks []*catalogv1.Disk
+}
+
+// InBucket says whether objects of the repo's own may be in the bucket.
+func (d *Deletion) InBucket() bool { return d.Collection.GetDeleted() < d.Revision }
+
+// OnDisk says whether a disk may hold bytes of the repo.
+func (d *Deletion) OnDisk(disk *catalogv1.Disk) bool { return disk.GetRevision() < d.Revision }
+
+// Gone says that the bucket and the disks of all that live have nothing of it. Once
+// that is so it stays so, but for processes that were away: see the package.
+func (d *Deletion) Gone() bool {
+	return !d.InBucket() && d.Packs == 0 && !slices.ContainsFunc(d.Disks, d.OnDisk)
+}
+
+// Deletion reads what is left of what a repo had when it was deleted, which was at
+// that revision. It reads the records of all packs.
+func (s *Store) Deletion(ctx context.Context, repo string, revision int64) (*Deletion, error) {
+	collection, read, err := s.readCollection(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d := &Deletion{Revision: revision, Read: read, Collection: collection.Record}
+	for pack, err := range listAt(ctx, s, packKind, read, func() *catalogv1.Pack { return &catalogv1.Pack{} }) {
+		if err != nil {
+			return nil, err
+		}
+		if mayHold(pack.Record, repo, revision) {
+			d.Packs++
+		}
+	}
+	if d.Disks, err = s.disksAt(ctx, read); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(d.Disks, func(a, b *catalogv1.Disk) int {
+		return cmp.Or(-cmp.Compare(a.GetRole(), b.GetRole()), cmp.Compare(a.GetName(), b.GetName()))
+	})
+	return d, nil
+}
+
+// mayHold says whether a pack may have documents that a repo had before a revision.
+// Fencing tokens of another etcd tell nothing.
+func mayHold(pack *catalogv1.Pack, repo string, revision int64) bool {
+	if pack.GetUnknown() {
+		return true
+	}
+	fence, _ := KeyFence(pack.GetKey())
+	_, found := slices.BinarySearch(pack.GetRepos(), repo)
+	return found && fence < revision
+}
+
+// DeletedAt is the revision of the newest deletion of a repo, ErrNotFound if none is
+// remembered: until the repo has an index again, and see DropMemories.
+func (s *Store) DeletedAt(ctx context.Context, repo string) (revision int64, err error) {
+	entry, err := get(ctx, s, deletedKind, repo, newRoot())
+	if err != nil {
+		return 0, fmt.Errorf("look for a deletion: %w", err)
+	}
+	return entry.Revision, nil
+}

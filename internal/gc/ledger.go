@@ -1,0 +1,115 @@
+package gc
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/trawl-search/trawl/internal/catalog"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+)
+
+// ledger is what a pass learns of what is gone for ever, for those who wait for a
+// deletion.
+type ledger struct {
+	// before is what passes before this one have noted.
+	before *catalogv1.Collection
+	// disks are as of before the bucket was listed: who has told that nothing of a
+	// deleted repo is on its disk works for none any more, and puts nothing.
+	disks []*catalogv1.Disk
+	// oldest is the least revision that batches are after which are not all deleted.
+	oldest int64
+	// packs are those that no root names, by key; they leave it when they are seen in
+	// the bucket.
+	packs map[string]catalog.Pack
+	// newest is the highest fencing token of an object that no root names.
+	newest int64
+}
+
+// openLedger comes before the batches are read, so that they have what it says is
+// condemned.
+func (p *pass) openLedger(ctx context.Context) (err error) {
+	p.ledger.oldest, p.ledger.packs = math.MaxInt64, map[string]catalog.Pack{}
+	if p.ledger.before, err = p.Store.Collection(ctx); err != nil {
+		return err
+	}
+	p.ledger.disks, err = p.Store.ListDisks(ctx)
+	return err
+}
+
+// outstanding notes a batch that is not all deleted.
+func (l *ledger) outstanding(after int64) { l.oldest = min(l.oldest, after) }
+
+// findPacks finds the packs that are garbage, and notes since when. It comes before
+// the bucket is listed: a pack is noted after its object was put.
+func (p *pass) findPacks(ctx context.Context, reach *catalog.Reach) error {
+	for pack, err := range p.Store.ListPacks(ctx) {
+		if err != nil {
+			return err
+		}
+		if !reach.Garbage(pack.Record.GetKey()) {
+			continue
+		}
+		p.ledger.packs[pack.Record.GetKey()] = pack
+		if pack.Record.GetLeftAt() == 0 && !p.DryRun {
+			if err := p.Store.LeavePack(ctx, pack, reach.Changed); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// saw notes an object of the bucket.
+func (l *ledger) saw(reach *catalog.Reach, key string) {
+	delete(l.packs, key)
+	if fence, ok := catalog.KeyFence(key); ok && !reach.Named(key) {
+		l.newest = max(l.newest, fence)
+	}
+}
+
+// closeLedger forgets the packs that are gone, and notes what else is.
+func (p *pass) closeLedger(ctx context.Context, reach *catalog.Reach) error {
+	l := &p.ledger
+	for _, pack := range l.packs {
+		left := pack.Record.GetLeftAt() // 0: it is being noted for the next pass
+		if left == 0 || catalog.Cleared(l.disks, catalog.SearcherDisk, left) < left {
+			continue
+		}
+		if err := p.Store.ForgetPack(ctx, pack); err != nil {
+			return err
+		}
+	}
+	condemned := l.before.GetCondemned()
+	known, err := p.known(ctx, reach)
+	if err != nil {
+		return err
+	}
+	if known && p.report.Excess.Objects == 0 {
+		condemned = max(condemned, catalog.Cleared(l.disks, catalog.IndexerDisk, reach.Settled))
+	}
+	return p.Store.NoteCollection(ctx, &catalogv1.Collection{
+		Condemned: condemned, Deleted: min(condemned, l.oldest),
+		OwnWithin: bound(p.Bounds.Own), SharedWithin: bound(p.Bounds.Shared),
+	})
+}
+
+// known says whether of every object in the bucket it is known whether it is garbage.
+// It is not of those that an etcd had made before this one: their tokens are higher
+// than any that this one has given.
+func (p *pass) known(ctx context.Context, reach *catalog.Reach) (bool, error) {
+	if p.ledger.newest <= reach.Revision {
+		return true, nil
+	}
+	now, err := p.Store.Revision(ctx)
+	return p.ledger.newest <= now, err
+}
+
+func bound(d time.Duration) *durationpb.Duration {
+	if d == 0 {
+		return nil
+	}
+	return durationpb.New(d)
+}
