@@ -118,6 +118,7 @@ func (s *search) chunks(h hit) ([]Chunk, error) {
 }
 
 func (s *shelf) pathChunk(path []byte, spans []span) Chunk {
+	s.ranges = withRoom(s.ranges, len(spans))
 	ranges := len(s.ranges)
 	c := Chunk{Content: s.keep(path), Start: Location{Line: 1, Column: 1}, FileName: true}
 	at := func(off uint32) Location {
@@ -130,15 +131,29 @@ func (s *shelf) pathChunk(path []byte, spans []span) Chunk {
 	return c
 }
 
-// shelf is where the bytes and ranges of a result stand, one after the other: a
-// result has thousands of them, which live as long as it does.
+// shelf is where the bytes and ranges of a result stand, one after the other in a
+// few arrays: a result has thousands of them, which live as long as it does.
 type shelf struct {
 	bytes  []byte
 	ranges []Range
 }
 
+// maxGrown is the length up to which the arrays of a shelf double.
+const maxGrown = 1 << 16
+
+// withRoom returns an array with room for n more behind what it holds: the last
+// one or, beside it, a new one. To copy the last one into a larger would keep
+// both in memory, since the result points into each.
+func withRoom[T any](last []T, n int) []T {
+	if len(last)+n <= cap(last) {
+		return last
+	}
+	return make([]T, 0, max(n, min(2*cap(last), maxGrown)))
+}
+
 // keep returns a copy of b.
 func (s *shelf) keep(b []byte) []byte {
+	s.bytes = withRoom(s.bytes, len(b))
 	from := len(s.bytes)
 	s.bytes = append(s.bytes, b...)
 	return s.bytes[from:len(s.bytes):len(s.bytes)]
@@ -152,6 +167,7 @@ func (s *shelf) rangesFrom(n int) []Range { return s.ranges[n:len(s.ranges):len(
 // a chunk. It looks at each byte of those lines a few times only, however many
 // spans a line has. The text starts a line, at a place of its document.
 func (s *shelf) appendChunks(chunks []Chunk, text []byte, start Location, spans []span, context int) []Chunk {
+	s.ranges = withRoom(s.ranges, len(spans))
 	pos := cursor{text: text, base: start.Offset, line: start.Line, column: 1}
 	for i := 0; i < len(spans); {
 		l := linesOf(text, spans[i], 0)

@@ -2,8 +2,10 @@ package shard
 
 import (
 	"bytes"
+	"runtime"
 	"testing"
 	"unicode/utf8"
+	"unsafe"
 
 	"pgregory.net/rapid"
 )
@@ -130,4 +132,25 @@ func TestSettleKeepsEarlierThenLonger(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestShelfIsNotCopied counts what is allocated for a result of a million ranges.
+func TestShelfIsNotCopied(t *testing.T) {
+	const files, each = 1000, 1000
+	text := bytes.Repeat([]byte{'x'}, each)
+	var spans []span
+	for i := range uint32(each) {
+		spans = append(spans, span{start: i, end: i + 1})
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	var s shelf
+	for range files {
+		s.appendChunks(nil, text, Location{Line: 1}, spans, 0)
+	}
+	runtime.ReadMemStats(&after)
+	const needed = files * (each*uint64(unsafe.Sizeof(Range{})) + each)
+	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 2*needed {
+		t.Errorf("%d bytes allocated for a result of %d", allocated, needed)
+	}
 }
