@@ -74,7 +74,7 @@ func TestPagesMakeTheWhole(t *testing.T) {
 			key := page.Files[len(page.Files)-1].Key()
 			opts.After = &key
 		}
-		if fmt.Sprint(paged) != fmt.Sprint(whole.Files) {
+		if !sameFiles(paged, whole.Files) {
 			t.Fatalf("pages hold\n%v\nwant\n%v", paged, whole.Files)
 		}
 		for i := 1; i < len(paged); i++ {
@@ -111,7 +111,7 @@ func TestHiddenReposLeaveNoTrace(t *testing.T) {
 				}
 				continue
 			}
-			if fmt.Sprint(got.Files) != fmt.Sprint(want.Files) || got.Stats.Matches != want.Stats.Matches || got.Stats.FilesMatched != want.Stats.FilesMatched {
+			if !sameFiles(got.Files, want.Files) || got.Stats.Matches != want.Stats.Matches || got.Stats.FilesMatched != want.Stats.FilesMatched {
 				t.Fatalf("seed %d, %s: found %v\nwant %v", seed, q.Text, got, want)
 			}
 		}
