@@ -65,6 +65,9 @@ func (b *Builder) writeLists(w *format.Writer, tag format.Tag) error {
 	_ = w.Begin(tag, format.Required) // the writer's errors stay until End
 	written := uint64(0)
 	for number := range b.groups.groups {
+		if b.groups.groups[number].n == 0 {
+			continue
+		}
 		s.sorted.sort(&b.groups, number)
 		s.masks.free = append(s.masks.free, b.groups.groups[number].chunks...)
 		start := 0
