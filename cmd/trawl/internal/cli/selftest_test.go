@@ -97,6 +97,7 @@ func TestSelfTest(t *testing.T) {
 
 // TestSelfTestNamesWhatIsMissing: each thing that a test can fail at is named.
 func TestSelfTestNamesWhatIsMissing(t *testing.T) {
+	t.Parallel()
 	failing := indexed()
 	failing.statuses[0].State, failing.statuses[0].PublishedEpoch, failing.statuses[0].Reason = ingestv1.State_STATE_FAILED, 0, "no bucket"
 	waiting := indexed()
@@ -137,6 +138,7 @@ func TestSelfTestWithoutEtcd(t *testing.T) {
 	if testing.Short() {
 		t.Skip("etcd is given ten seconds")
 	}
+	t.Parallel()
 	exit, _, errs := run(t, nil, "selftest", "--url", "/x", "--find", "y", "--etcd-endpoints", "http://127.0.0.1:1")
 	if exit != 1 || !strings.Contains(errs, "etcd at http://127.0.0.1:1: create token") {
 		t.Errorf("exit %d: %s", exit, errs)
