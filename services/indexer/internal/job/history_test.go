@@ -288,13 +288,13 @@ func compareServed(t *testing.T, what string, got, want served, c *indextest.Cor
 		opts := shard.Options{MaxFiles: 1 + rnd.IntN(40), MaxMatchesPerFile: 4, ContextLines: 1}
 		gotFiles, gotStats := got.search(ready, opts)
 		wantFiles, wantStats := want.search(ready, opts)
-		if gotFiles != wantFiles || gotStats.FilesMatched != wantStats.FilesMatched || gotStats.Matches != wantStats.Matches {
-			t.Fatalf("%s: %s finds %d files, %d ranges\n%s\nwant %d, %d\n%s", what, q.Text, gotStats.FilesMatched, gotStats.Matches, gotFiles,
+		if !sameFiles(gotFiles, wantFiles) || gotStats.FilesMatched != wantStats.FilesMatched || gotStats.Matches != wantStats.Matches {
+			t.Fatalf("%s: %s finds %d files, %d ranges\n%+v\nwant %d, %d\n%+v", what, q.Text, gotStats.FilesMatched, gotStats.Matches, gotFiles,
 				wantStats.FilesMatched, wantStats.Matches, wantFiles)
 		}
 		opts.Mode = shard.TopK
-		if best, _ := got.search(ready, opts); best != wantFiles {
-			t.Fatalf("%s: the best %d of %s\n%s\nwant\n%s", what, opts.MaxFiles, q.Text, best, wantFiles)
+		if best, _ := got.search(ready, opts); !sameFiles(best, wantFiles) {
+			t.Fatalf("%s: the best %d of %s\n%+v\nwant\n%+v", what, opts.MaxFiles, q.Text, best, wantFiles)
 		}
 	}
 }

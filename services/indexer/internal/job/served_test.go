@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -66,8 +67,8 @@ func (e *env) serve(refs []*catalogv1.ShardRef) served {
 	return s
 }
 
-// search finds the best files of all shards, in words.
-func (s served) search(q *shard.Query, opts shard.Options) (files string, stats shard.Stats) {
+// search finds the best files of all shards.
+func (s served) search(q *shard.Query, opts shard.Options) (files []shard.FileMatch, stats shard.Stats) {
 	s.t.Helper()
 	var lists [][]shard.FileMatch
 	for _, l := range s.layers {
@@ -79,11 +80,16 @@ func (s served) search(q *shard.Query, opts shard.Options) (files string, stats 
 		lists = append(lists, r.Files)
 		stats.Add(r.Stats)
 	}
-	for _, f := range shard.Merge(opts.MaxFiles, lists...) {
-		f.Commit = "" // routers say it
-		files += fmt.Sprintf("%+v\n", f)
+	files = shard.Merge(opts.MaxFiles, lists...)
+	for i := range files {
+		files[i].Commit = "" // routers say it
 	}
 	return files, stats
+}
+
+// sameFiles compares all that is known of the files; none are the same as none.
+func sameFiles(a, b []shard.FileMatch) bool {
+	return len(a) == 0 && len(b) == 0 || reflect.DeepEqual(a, b)
 }
 
 // list describes the repo.
