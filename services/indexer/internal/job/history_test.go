@@ -115,7 +115,7 @@ func (e *env) compact() (did bool) {
 	s := compact.Scheduler{Config: cfg, Store: e.Store, Metrics: metrics, Log: e.Log}
 	w := compact.Worker{
 		Config: cfg, Store: e.Store, Bucket: e.bucket, TempDir: e.t.TempDir(), LeaseTTL: e.LeaseTTL,
-		Waiting: func(context.Context) bool { return false }, Version: "test", Metrics: metrics, Log: e.Log,
+		Waiting: func(context.Context) bool { return false }, Jobs: &compact.Jobs{}, Version: "test", Metrics: metrics, Log: e.Log,
 	}
 	if err := s.Pass(e.t.Context(), time.Now()); err != nil {
 		e.t.Fatal(err)
