@@ -25,9 +25,16 @@ func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 // brisk is a configuration whose waits suit tests.
 func brisk() queue.Config {
 	return queue.Config{
-		AckWait: 300 * time.Millisecond, MaxDeliver: 3,
+		AckWait: 2 * limit, MaxDeliver: 3, // a slow machine brings no job again
 		RetryMin: 10 * time.Millisecond, RetryMax: 40 * time.Millisecond, Logger: quiet(),
 	}
+}
+
+// impatient is brisk, and soon gives jobs that nobody tells of to others.
+func impatient() queue.Config {
+	cfg := brisk()
+	cfg.AckWait = 300 * time.Millisecond
+	return cfg
 }
 
 func startNATS(t *testing.T, dir, listen string) *embedded.NATS {
@@ -49,11 +56,16 @@ func newQueue(t *testing.T, nc *nats.Conn, cfg queue.Config) *queue.Queue {
 	return q
 }
 
-// fresh is a queue on a server of its own.
+// fresh is a brisk queue on a server of its own.
 func fresh(t *testing.T) (*queue.Queue, *nats.Conn) {
 	t.Helper()
+	return freshWith(t, brisk())
+}
+
+func freshWith(t *testing.T, cfg queue.Config) (*queue.Queue, *nats.Conn) {
+	t.Helper()
 	nc := startNATS(t, t.TempDir(), "").Conn()
-	q := newQueue(t, nc, brisk())
+	q := newQueue(t, nc, cfg)
 	if err := q.Ensure(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 func TestMessagesSurviveRestart(t *testing.T) {
 	dir := t.TempDir()
 	n := startNATS(t, dir, "")
-	q := newQueue(t, n.Conn(), brisk())
+	q := newQueue(t, n.Conn(), impatient())
 	stop := consume(t, q, 1, func(_ context.Context, d *queue.Delivery) error {
 		return queue.Permanent(errors.New("reason"))
 	})
@@ -26,7 +26,7 @@ func TestMessagesSurviveRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	n = startNATS(t, dir, "")
-	q = newQueue(t, n.Conn(), brisk())
+	q = newQueue(t, n.Conn(), impatient())
 	if got := letters(t, q); len(got) != 1 || got[0].Repo != "dead" || !strings.Contains(got[0].Reason, "reason") {
 		t.Errorf("letters after restart: %+v", got)
 	}
@@ -49,7 +49,7 @@ func TestConsumeSurvivesServerRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	q := newQueue(t, nc, brisk())
+	q := newQueue(t, nc, impatient())
 	got := make(chan string, 100)
 	stop := consume(t, q, 2, func(_ context.Context, d *queue.Delivery) error { got <- d.Repo; return nil })
 	defer stop()
@@ -86,7 +86,7 @@ func TestStartsBeforeTheServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	q := newQueue(t, nc, brisk())
+	q := newQueue(t, nc, impatient())
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	if err := q.Ensure(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("ensured without a server: %v", err)

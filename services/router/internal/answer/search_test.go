@@ -136,27 +136,33 @@ func TestHungSearcher(t *testing.T) {
 		c.searchers[1].files[d(2)] = []*searchv1.FileMatch{file("r", "b", 1)}
 		c.searchers[1].hangs = true
 	})
-	for range 5 { // a client's deadline is in the message; here it is the context's
-		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		resp, err := c.Search(ctx, &searchv1.SearchRequest{Query: "q"})
+	limit := 300 * time.Millisecond
+	for answers := 0; answers < 5; {
+		resp, err := c.within(limit, &searchv1.SearchRequest{Query: "q"})
+		if (err != nil || resp.Coverage.Searched == 0) && limit < time.Minute {
+			limit *= 2 // a slow machine: it was not enough for the one that answers
+			continue
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		if ctx.Err() != nil {
-			t.Log("the answer came after the deadline") // timing alone fails no test
-		}
-		cancel()
+		answers++
 		cov := resp.Coverage
 		if len(resp.Files) != 1 || cov.Complete || cov.Searched != 1 || cov.NotReached != 1 || cov.Uncovered[0].Reason != reasonDeadline {
 			t.Fatalf("files %v, coverage %v", resp.Files, cov)
 		}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	_, err := c.Search(ctx, &searchv1.SearchRequest{Query: "q", Options: &searchv1.SearchOptions{RequireComplete: true}})
+	_, err := c.within(limit, &searchv1.SearchRequest{Query: "q", Options: &searchv1.SearchOptions{RequireComplete: true}})
 	if status.Code(err) != codes.DeadlineExceeded || len(status.Convert(err).Details()) == 0 {
 		t.Errorf("require_complete: %v", err)
 	}
+}
+
+// within asks with so much time.
+func (c *cluster) within(limit time.Duration, req *searchv1.SearchRequest) (*searchv1.SearchResponse, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	return c.Search(ctx, req)
 }
 
 // TestRefusedInPart: when some searchers have no room for a query, what the others

@@ -136,16 +136,8 @@ func planOf(repo string, contents ...string) *searchv1.Plan {
 // answered for, the coverage says how, and what failed contributes nothing.
 func TestEveryEndOfAShard(t *testing.T) {
 	s := start(t, "good", "panic", "damaged", "error", "slow", "missing")
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-	defer cancel()
 	plan := planOf("r", "good", "panic", "damaged", "error", "slow", "missing", "stranger")
-	resp, err := s.Search(ctx, &searchv1.SearchRequest{Query: "q", Plan: plan})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if ctx.Err() != nil {
-		t.Log("answered after the deadline") // timing alone fails no test
-	}
+	resp := inTime(t, s, &searchv1.SearchRequest{Query: "q", Plan: plan})
 	want := map[string]searchv1.UncoveredReason{
 		"panic":    searchv1.UncoveredReason_UNCOVERED_REASON_ERROR,
 		"damaged":  searchv1.UncoveredReason_UNCOVERED_REASON_CORRUPT,
@@ -165,6 +157,29 @@ func TestEveryEndOfAShard(t *testing.T) {
 	// The slow one's files so far stand; equal scores come in order of path.
 	if got := strings.Join(paths, " "); got != "good slow" {
 		t.Errorf("files %q", got)
+	}
+}
+
+// inTime is an answer that only the shard named "slow" is late for: on a slow machine
+// that takes more time.
+func inTime(t *testing.T, s *serve.Service, req *searchv1.SearchRequest) *searchv1.SearchResponse {
+	t.Helper()
+	for limit := 200 * time.Millisecond; ; limit *= 2 {
+		ctx, cancel := context.WithTimeout(t.Context(), limit)
+		resp, err := s.Search(ctx, req)
+		cancel()
+		if err != nil {
+			t.Fatal(err)
+		}
+		late := 0
+		for _, u := range resp.Coverage.Uncovered {
+			if u.Reason == searchv1.UncoveredReason_UNCOVERED_REASON_DEADLINE {
+				late++
+			}
+		}
+		if late <= 1 || limit > 10*time.Second {
+			return resp
+		}
 	}
 }
 
