@@ -181,6 +181,37 @@ func TestFlipsWithinTheBudget(t *testing.T) {
 	}
 }
 
+// TestLeftFilesGiveWay: after a restart with a smaller budget the files of before take
+// most of it, of shards that are wanted and of others. They make room for the blocks of
+// what is wanted: all of it is loaded at the first try, and found.
+func TestLeftFilesGiveWay(t *testing.T) {
+	b := bucket.NewMemory(1 << 30)
+	var refs []store.Ref
+	var sum int64
+	for i := range 16 {
+		ref := putShard(t, b, fmt.Sprintf("repo%02d", i), 20_000+i*20_000)
+		refs, sum = append(refs, ref), sum+ref.Size
+	}
+	q := markerQuery(t)
+	for still := range 9 { // so many of eight are wanted after the restart too
+		dir := t.TempDir()
+		s, stop := runBudgeted(t, dir, b, 2*sum)
+		s.Want(refs[8-still : 16-still])
+		s.settled()
+		stop()
+		s, stop = runBudgeted(t, dir, b, sum/4)
+		s.Want(refs[8:])
+		s.settled()
+		for _, ref := range refs[8:] {
+			if err := s.search(t.Context(), q, ref); err != nil {
+				t.Errorf("%d still wanted, budget of %d: %v", still, sum/4, err)
+			}
+		}
+		s.checkDisk()
+		stop()
+	}
+}
+
 // TestSweepMovesNoWholeFile: shards that are asked for become whole files in
 // place of others; sweeps over all then leave them whole.
 func TestSweepMovesNoWholeFile(t *testing.T) {

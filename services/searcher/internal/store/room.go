@@ -160,6 +160,25 @@ func (s *Store) takeLeft(ref Ref) (taken int64, ok bool) {
 	return taken, true
 }
 
+// dropLeft removes a file that an earlier process left, if there is one: of a shard that
+// is not wanted, or else of one that nobody has asked for yet. Callers hold mu.
+func (s *Store) dropLeft() bool {
+	var chosen searchwire.Digest
+	for d := range s.left {
+		chosen = d
+		if e := s.entries[d]; e == nil || !e.unwanted.IsZero() {
+			break
+		}
+	}
+	if _, found := s.left[chosen]; !found {
+		return false
+	}
+	if err := s.removeLeft(chosen); err != nil {
+		s.log.Error("remove a file of an earlier run to make room", "shard", chosen.String(), "error", err)
+	}
+	return true
+}
+
 // unlink removes the file of an open shard, whose room is given back when it is
 // closed, or one that is left; callers hold mu.
 func (s *Store) unlink(d searchwire.Digest, o *opened) {
@@ -178,7 +197,7 @@ func (s *Store) unlink(d searchwire.Digest, o *opened) {
 // shrink turns whole files into ranges while there are too many; callers hold mu.
 func (s *Store) shrink() {
 	for s.whole > s.wholeLimit {
-		if s.dropAside() {
+		if s.dropAside() || s.dropLeft() {
 			continue
 		}
 		coldest := s.coldest()
