@@ -256,7 +256,7 @@ func TestSurvivesRestartOfEtcd(t *testing.T) {
 	m := registry.NewMembers(t.Context(), client, "", quiet())
 	defer m.Close()
 	searcher := &catalogv1.Searcher{Id: "a"}
-	r := registry.Register(t.Context(), client, "", searcher, time.Second, quiet())
+	r := registry.Register(t.Context(), client, "", searcher, time.Minute, quiet())
 	waitMembers(t, m, "a")
 	if err := etcd.Close(); err != nil {
 		t.Fatal(err)

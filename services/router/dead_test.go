@@ -21,8 +21,10 @@ import (
 func (r *running) giveUp(t *testing.T, names ...string) {
 	t.Helper()
 	for _, name := range names {
-		_, err := r.ingest.PutRepo(t.Context(), &ingestv1.PutRepoRequest{Url: "https://github.com/a/" + name, Name: name})
+		put, err := r.ingest.PutRepo(t.Context(), &ingestv1.PutRepoRequest{Url: "https://github.com/a/" + name, Name: name})
 		must(t, err)
+		// On a slow machine no indexer may have been woken. Twice makes one job.
+		must(t, r.jobs.Publish(t.Context(), queue.Job{Repo: name, Epoch: put.Epoch}))
 	}
 	r.work(t, len(names), func(d *queue.Delivery) error {
 		must(t, r.store.PutStatus(t.Context(), d.Repo, &catalogv1.Status{

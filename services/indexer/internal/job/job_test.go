@@ -256,7 +256,7 @@ func TestLeasedByAnother(t *testing.T) {
 	r, e := newRepo(t, nil)
 	r.Files("main", "a", "1")
 	d := e.want(r.Dir)
-	lease, err := e.Store.AcquireLease(t.Context(), repoName, time.Second)
+	lease, err := e.Store.AcquireLease(t.Context(), repoName, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -298,6 +298,7 @@ func TestDeleted(t *testing.T) {
 // TestLostLeaseStopsTheJob takes the lease away while a shard is uploaded.
 func TestLostLeaseStopsTheJob(t *testing.T) {
 	r, e := newRepo(t, nil)
+	e.LeaseTTL = time.Second // the loss is noticed in a part of it
 	r.Files("main", "a", "1")
 	d := e.want(r.Dir)
 	e.bucket.hold = func(ctx context.Context, _ string) {
@@ -313,7 +314,7 @@ func TestLostLeaseStopsTheJob(t *testing.T) {
 	if e.root() != nil {
 		t.Errorf("published without a lease: %v", e.root())
 	}
-	e.bucket.hold, e.bucket.fail = nil, nil
+	e.bucket.hold, e.bucket.fail, e.LeaseTTL = nil, nil, time.Minute
 	e.done(d)
 }
 

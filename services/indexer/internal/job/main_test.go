@@ -93,7 +93,7 @@ func newEnv(t *testing.T, root string, steps func(point string)) *env {
 	w := &watchedBucket{Bucket: bucket.NewMemory(1 << 30), steps: steps}
 	e := &env{t: t, bucket: w}
 	e.Worker = &Worker{
-		Config: Config{Timeout: time.Minute, LeaseTTL: time.Second, Attempts: 3, Version: "test"},
+		Config: Config{Timeout: time.Minute, LeaseTTL: time.Minute, Attempts: 3, Version: "test"},
 		Store:  catalog.New(etcdClient(t, steps), "/"+t.Name()+"/"),
 		Queue:  q, Bucket: w, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 		Tracer: noop.NewTracerProvider().Tracer(""),

@@ -64,7 +64,6 @@ func TestHundredThousandFiles(t *testing.T) {
 		t.Skip("900 files are enough for a short run")
 	}
 	r, e := newRepo(t, nil)
-	e.LeaseTTL = time.Minute
 	const n = 100_000
 	blobs := []string{r.Blob("needle 0"), r.Blob("needle 1")}
 	push := func(built, path string, is func(i int) int) {
