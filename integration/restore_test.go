@@ -1,6 +1,9 @@
 package integration
 
 import (
+	"context"
+	"fmt"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -46,6 +49,79 @@ func TestRestoreWithoutEtcd(t *testing.T) {
 	}
 	c.index(t, gamma, "example.org/gamma")
 	c.expect(t, "third generation", "example.org/alpha:more.txt")
+}
+
+// TestRestoreSources: sources are as well when etcd lost everything: their repos go on
+// being polled, and one that was removed stays away, with its repos.
+func TestRestoreSources(t *testing.T) {
+	c := newCluster(t, 2)
+	alpha, beta, _ := threeRepositories(t, c.dir)
+	host := &gitHost{repos: []*repository{alpha}}
+	host.Server = httptest.NewServer(host)
+	t.Cleanup(host.Close)
+	gone := fmt.Sprintf("  - {name: gone, kind: git, url: 'file://%s', grace: 0s}\n", beta.path)
+	listed := func(what string, want ...string) {
+		t.Helper()
+		eventually(t, what, func(context.Context) error {
+			out, errs, _ := command(t, "sources", "--addr", c.router.addresses(t).GRPC)
+			lines := strings.Split(strings.TrimSpace(out), "\n")[1:]
+			for i, line := range lines {
+				if i >= len(want) || !strings.HasPrefix(line, want[i]) || !strings.HasSuffix(line, "yes") {
+					return fmt.Errorf("sources: %s%s", out, errs)
+				}
+			}
+			if len(lines) != len(want) {
+				return fmt.Errorf("sources: %s%s", out, errs)
+			}
+			return nil
+		})
+	}
+	repos := func(want ...*repository) {
+		t.Helper()
+		eventually(t, "the repositories are there, and no other", func(context.Context) error {
+			out, _, _ := command(t, "repos", "--addr", c.router.addresses(t).GRPC)
+			for _, r := range want {
+				if !strings.Contains(out, "localhost"+r.path) {
+					return fmt.Errorf("repos: %s", out)
+				}
+			}
+			if strings.Count(out, "published") != len(want) || strings.Count(out, "localhost") != len(want) {
+				return fmt.Errorf("repos: %s", out)
+			}
+			return nil
+		})
+	}
+	c.applyFile(t, host.source("1s")+gone, 2)
+	repos(alpha, beta)
+	listed("both are in the bucket", "acme", "gone")
+	c.applyFile(t, host.source("1s"), 1)
+	repos(alpha)
+	listed("one is removed", "acme")
+
+	c.killAll()
+	if err := os.RemoveAll(filepath.Join(c.dir, "servers")); err != nil {
+		t.Fatal(err)
+	}
+	c.startAll(t, 2)
+	c.expect(t, "c:heron") // nothing is served
+	out, errs, exit := command(t, "restore", "--etcd-endpoints", c.etcd, "--bucket-url", c.bucket())
+	if exit != 0 || !strings.Contains(out, "source acme  applied\nsource gone  removed\n") {
+		t.Fatalf("exit %d: %s%s", exit, out, errs)
+	}
+	repos(alpha) // that of the other came back and went again
+	listed("they are as they were", "acme")
+	alpha.write("polled.txt", "kestrel\n")
+	alpha.commit("after the loss")
+	eventually(t, "a push is found", func(ctx context.Context) error {
+		answer, err := c.query(ctx, "kestrel")
+		if err != nil {
+			return err
+		}
+		return compare(answer, []string{"localhost" + alpha.path + ":polled.txt"})
+	})
+	if out, errs, exit := command(t, "gc", "--audit", "--contents", "--etcd-endpoints", c.etcd, "--bucket-url", c.bucket()); exit != 0 || strings.Contains(out, "  sources/") {
+		t.Errorf("exit %d: %s%s", exit, out, errs)
+	}
 }
 
 // answers are the files of all queries, with their commits and matches.

@@ -139,7 +139,12 @@ func TestSources(t *testing.T) {
 // applySources makes the host's organisation the only source.
 func (c *cluster) applySources(t *testing.T, host *gitHost, every string) {
 	t.Helper()
-	text := fmt.Sprintf(`sources:
+	c.applyFile(t, host.source(every), 1)
+}
+
+// source is the text of a file of sources with the host's organisation.
+func (h *gitHost) source(every string) string {
+	return fmt.Sprintf(`sources:
   - name: acme
     kind: github
     url: %s
@@ -148,7 +153,12 @@ func (c *cluster) applySources(t *testing.T, host *gitHost, every string) {
     webhook_secret: {file: acme}
     every: %s
     grace: 0s
-`, host.URL, every)
+`, h.URL, every)
+}
+
+// applyFile makes the sources of a text, so many, all that there are.
+func (c *cluster) applyFile(t *testing.T, text string, n int) {
+	t.Helper()
 	file := filepath.Join(c.dir, "sources.yaml")
 	if err := os.MkdirAll(c.credentials(), 0o700); err != nil {
 		t.Fatal(err)
@@ -158,7 +168,7 @@ func (c *cluster) applySources(t *testing.T, host *gitHost, every string) {
 			t.Fatal(err)
 		}
 	}
-	if out, errs, exit := command(t, "sources", "apply", "--addr", c.router.addresses(t).GRPC, "-f", file); exit != 0 || !strings.Contains(out, "1 sources: ") {
+	if out, errs, exit := command(t, "sources", "apply", "--addr", c.router.addresses(t).GRPC, "-f", file); exit != 0 || !strings.Contains(out, fmt.Sprintf("%d sources: ", n)) {
 		t.Fatalf("exit %d: %s%s", exit, out, errs)
 	}
 }

@@ -1,4 +1,4 @@
-// Package bucket keeps immutable objects: shards and manifests.
+// Package bucket keeps immutable objects: shards, manifests and copies of sources.
 //
 // A Bucket is a folder, memory or an S3 bucket, opened by its URL. All pass one
 // acceptance suite (package buckettest). An object appears whole or not at all,

@@ -32,7 +32,12 @@ const (
 
 	sourceKind kind = "sources"
 	reportKind kind = "sourcereports"
+	copyKind   kind = "sourcecopies"
 )
+
+// versionsName is beside the kinds: its value is the newest version of all copies of
+// sources.
+const versionsName = "sourcecopies.newest"
 
 // clockName sorts before every root and after nothing else, so that
 // [clockName, end of roots) is one range.

@@ -12,11 +12,14 @@ import (
 )
 
 // ObjectPrefixes are what the keys of all objects in the bucket begin with.
-var ObjectPrefixes = []string{shardPrefix, manifestPrefix}
+var ObjectPrefixes = []string{shardPrefix, manifestPrefix, SourcePrefix}
 
 const (
 	shardPrefix    = "shards/"
 	manifestPrefix = "manifests/"
+	// SourcePrefix is what the keys of all copies of sources begin with. They are
+	// never garbage.
+	SourcePrefix = "sources/"
 	// fenceDigits is how a fencing token stands in a key: 64 bits, hexadecimal.
 	fenceDigits = 16
 )
@@ -33,6 +36,24 @@ func ShardKey(fence int64, digest [32]byte) string {
 func ManifestKey(fence int64, repo string, generation uint64, digest [32]byte) string {
 	sum := sha256.Sum256([]byte(repo))
 	return fmt.Sprintf("%s%x/%020d-%x%s.pb", manifestPrefix, sum[:16], generation, digest[:16], fenceSuffix(fence))
+}
+
+// SourceKey is the bucket's key of a copy of a source.
+func SourceKey(name string, version uint64, digest [32]byte) string {
+	return fmt.Sprintf("%s%s/%020d-%x.pb", SourcePrefix, name, version, digest[:16])
+}
+
+// ParseSourceKey gives the source and the version that SourceKey made a key of, and
+// the beginning of its digest, in hexadecimal; ok is false for any other key.
+func ParseSourceKey(key string) (name string, version uint64, digest string, ok bool) {
+	name, file, _ := strings.Cut(strings.TrimPrefix(key, SourcePrefix), "/")
+	number, digest, _ := strings.Cut(strings.TrimSuffix(file, ".pb"), "-")
+	version, err := strconv.ParseUint(number, 10, 64)
+	sum, bad := hex.DecodeString(digest)
+	if err != nil || bad != nil || len(sum) != 16 || key != SourceKey(name, version, [32]byte(append(sum, make([]byte, 16)...))) {
+		return "", 0, "", false
+	}
+	return name, version, digest, true
 }
 
 func fenceSuffix(fence int64) string { return fmt.Sprintf("-%0*x", fenceDigits, uint64(fence)) }

@@ -92,16 +92,36 @@ func (s *Store) GetSource(ctx context.Context, name string) (Source, error) {
 	return get(ctx, s, sourceKind, name, &catalogv1.Source{})
 }
 
-// DropSource forgets a removed source, unless it is wanted again by now.
+// DropSource forgets a removed source, unless it is wanted again by now. ErrNotStored as
+// long as the bucket does not know that it was removed: it would come back.
 func (s *Store) DropSource(ctx context.Context, source Source) error {
 	name := source.Record.GetSpec().GetName()
-	_, err := s.client.Txn(ctx).If(s.unchanged(sourceKind, name, source.Revision)).Then(
-		clientv3.OpDelete(s.key(sourceKind, name)), clientv3.OpDelete(s.key(reportKind, name)),
+	stored, err := s.IsStored(ctx, source)
+	if err == nil && !stored {
+		err = s.notStored(ctx, source)
+	}
+	if err != nil {
+		return fmt.Errorf("drop source %q: %w", name, err)
+	}
+	_, err = s.client.Txn(ctx).If(s.unchanged(sourceKind, name, source.Revision)).Then(
+		clientv3.OpDelete(s.key(sourceKind, name)), clientv3.OpDelete(s.key(reportKind, name)), clientv3.OpDelete(s.key(copyKind, name)),
 	).Commit()
 	if err != nil {
 		return fmt.Errorf("drop source %q: %w", name, err)
 	}
 	return nil
+}
+
+// notStored is ErrNotStored, unless the source is no longer as it was read.
+func (s *Store) notStored(ctx context.Context, source Source) error {
+	now, err := s.GetSource(ctx, source.Record.GetSpec().GetName())
+	switch {
+	case errors.Is(err, ErrNotFound), err == nil && now.Revision != source.Revision:
+		return nil
+	case err != nil:
+		return err
+	}
+	return ErrNotStored
 }
 
 // PutSourceReport notes how the newest look at a source went, as long as it is

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"time"
 
 	"github.com/trawl-search/trawl/internal/bucket"
+	"github.com/trawl-search/trawl/internal/catalog"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
@@ -24,7 +26,7 @@ const (
 	// Condemned: garbage that waits for its deletion.
 	Condemned Problem = "condemned"
 	// Unknown: nothing that Trawl has made, or of an etcd that is no more. It is
-	// never deleted.
+	// never deleted. Copies of sources are known, and well whatever etcd says.
 	Unknown Problem = "unknown"
 	// Missing: a root names it, and it is not there.
 	Missing Problem = "missing"
@@ -104,13 +106,39 @@ func (a *audit) garbage(ctx context.Context) error {
 			a.sizes[short(info.Key)] = info.Size
 			continue
 		default:
-			finding.Problem = Unknown
+			problem, err := a.source(ctx, info)
+			if err != nil {
+				return err
+			}
+			if finding.Problem = problem; problem == "" {
+				a.well.add(finding.Bytes)
+				continue
+			}
 		}
 		if err := a.found(finding); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// source says what is wrong with a copy of a source, if anything; all else is unknown.
+func (a *audit) source(ctx context.Context, info bucket.Info) (Problem, error) {
+	_, _, digest, ok := catalog.ParseSourceKey(info.Key)
+	if !ok {
+		return Unknown, nil
+	}
+	if !a.contents {
+		return "", nil
+	}
+	sum, err := a.digest(ctx, info.Key)
+	if err != nil {
+		return "", err
+	}
+	if hex.EncodeToString(sum[:16]) != digest {
+		return WrongDigest, nil
+	}
+	return "", nil
 }
 
 func short(key string) [16]byte {

@@ -1,5 +1,5 @@
-// Package restore makes a catalog anew from the manifests in the bucket, when
-// etcd is lost and there is no snapshot of it.
+// Package restore makes a catalog anew from the manifests and the copies of sources
+// in the bucket, when etcd is lost and there is no snapshot of it.
 //
 // The newest generation of each repo is restored whose objects are all in the
 // bucket. What the bucket cannot tell:
@@ -8,7 +8,8 @@
 //     so those deleted within the hold of the collector come back.
 //   - which of several jobs of one generation published; the one that began last
 //     is taken. All of them hold the repo as it was asked for.
-//   - requests that no generation answers, and tokens of callers.
+//   - requests that no generation answers, sources applied so shortly before that
+//     there is no copy, and tokens of callers.
 package restore
 
 import (

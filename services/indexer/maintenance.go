@@ -64,7 +64,7 @@ func (x *Indexer) discoverer(store *catalog.Store, fetcher *source.Fetcher) *dis
 	return &discover.Discoverer{
 		Config: discover.Config{PerHost: x.cfg.PollPerHost, PerSecond: x.cfg.PollPerSecond, Apart: x.cfg.PushPause},
 		Store:  store, Queue: x.deps.Queue, Remote: fetcher, Policy: from.Policy,
-		File: x.cfg.Sources,
+		Bucket: x.deps.Bucket, File: x.cfg.Sources,
 		Open: func() (discover.Host, error) {
 			return forge.NewClient(from.Policy, from.CAFile, sources.Secrets{Folder: from.Credentials})
 		},

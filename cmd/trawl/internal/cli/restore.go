@@ -48,7 +48,8 @@ func newRestore(p Process) *cobra.Command {
 		Use:   "restore",
 		Short: "Fill an empty etcd from the manifests in the bucket",
 		Long: `Fill an etcd that lost everything from the manifests in the bucket: the newest generation of each repo whose shards
-are all there is served again, and the repo is desired again. An etcd with repos in it is refused.
+are all there is served again, and the repo is desired again. So are the sources, as they were applied last. An etcd with
+repos in it is refused.
 
 The bucket does not tell which repos were deleted: those whose garbage is not collected yet come back, unless --skip
 names them. Tokens of callers are lost; make new ones by trawl tokens.`,
@@ -81,6 +82,14 @@ func runRestore(ctx context.Context, p Process, s restoreSettings) (err error) {
 		damaged++
 		fmt.Fprintf(p.Err, "%s: %v\n", render.Safe([]byte(key)), err)
 	})
+	if err == nil {
+		err = r.Sources(ctx, func(source restore.Source) error {
+			if s.JSON {
+				return json.NewEncoder(p.Out).Encode(source)
+			}
+			return printSource(p, source)
+		})
+	}
 	if err == nil && !s.JSON {
 		fmt.Fprintf(p.Out, "%d repos can be searched; %d objects among the manifests are none\n", served, damaged)
 	}
@@ -101,5 +110,19 @@ func printRestored(p Process, repo restore.Repo) error {
 	for _, problem := range repo.Problems {
 		_, err = fmt.Fprintf(p.Out, "  %s\n", render.Safe([]byte(problem)))
 	}
+	return err
+}
+
+func printSource(p Process, source restore.Source) error {
+	what := "applied"
+	switch {
+	case source.Problem != "":
+		what = source.Problem
+	case source.Kept:
+		what = "kept as it was applied since"
+	case source.Removed:
+		what = "removed"
+	}
+	_, err := fmt.Fprintf(p.Out, "source %s  %s\n", source.Name, what)
 	return err
 }

@@ -36,7 +36,7 @@ func TestPrintSources(t *testing.T) {
 	spec := func(name string) *ingestv1.Source { return &ingestv1.Source{Name: name, Kind: "github"} }
 	list := []*ingestv1.SourceStatus{
 		{Source: spec("bad"), Report: &ingestv1.SourceReport{Reason: "HTTP 500\x1b[2J", Failures: 3, Repos: 7, LookedAt: at, NextAt: at}},
-		{Source: spec("good"), Report: &ingestv1.SourceReport{Repos: 5, Leaving: 2, Foreign: 1, LookedAt: at, SucceededAt: at, NextAt: at}},
+		{Source: spec("good"), Report: &ingestv1.SourceReport{Repos: 5, Leaving: 2, Foreign: 1, LookedAt: at, SucceededAt: at, NextAt: at}, Stored: true},
 		{Source: spec("new")},
 		{Source: spec("old"), Removed: true, Report: &ingestv1.SourceReport{LookedAt: at}},
 	}
@@ -44,11 +44,11 @@ func TestPrintSources(t *testing.T) {
 	if err := printSources(&out, list); err != nil {
 		t.Fatal(err)
 	}
-	const want = `NAME  KIND    STATE    REPOS  LEAVING  FOREIGN  REFUSED  LAST SUCCESS          NEXT LOOK
-bad   github  failing  7      0        0        0        -                     2026-11-22T01:02:03Z
-good  github  ok       5      2        1        0        2026-11-22T01:02:03Z  2026-11-22T01:02:03Z
-new   github  new      0      0        0        0        -                     -
-old   github  removed  0      0        0        0        -                     -
+	const want = `NAME  KIND    STATE    REPOS  LEAVING  FOREIGN  REFUSED  LAST SUCCESS          NEXT LOOK             IN BUCKET
+bad   github  failing  7      0        0        0        -                     2026-11-22T01:02:03Z  no
+good  github  ok       5      2        1        0        2026-11-22T01:02:03Z  2026-11-22T01:02:03Z  yes
+new   github  new      0      0        0        0        -                     -                     no
+old   github  removed  0      0        0        0        -                     -                     no
 bad: HTTP 500`
 	if got := out.String(); !strings.HasPrefix(got, want) || strings.Contains(got, "\x1b") || !strings.Contains(got, "failed 3 times, next try at 2026-11-22T01:02:03Z") {
 		t.Errorf("printed\n%s", got)

@@ -347,6 +347,70 @@ func (x *Source) GetRemoved() bool {
 	return false
 }
 
+// SourceCopy says which copy of a source the bucket has, or is about to have.
+type SourceCopy struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Revision of the source's record that it is a copy of.
+	Revision int64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
+	// Counts the copies of all sources.
+	Version uint64 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
+	// The bucket has it.
+	Stored        bool `protobuf:"varint,3,opt,name=stored,proto3" json:"stored,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SourceCopy) Reset() {
+	*x = SourceCopy{}
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SourceCopy) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SourceCopy) ProtoMessage() {}
+
+func (x *SourceCopy) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SourceCopy.ProtoReflect.Descriptor instead.
+func (*SourceCopy) Descriptor() ([]byte, []int) {
+	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *SourceCopy) GetRevision() int64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *SourceCopy) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *SourceCopy) GetStored() bool {
+	if x != nil {
+		return x.Stored
+	}
+	return false
+}
+
 // Root says which generation of a repo is served and where it is.
 type Root struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
@@ -378,7 +442,7 @@ type Root struct {
 
 func (x *Root) Reset() {
 	*x = Root{}
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[4]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -390,7 +454,7 @@ func (x *Root) String() string {
 func (*Root) ProtoMessage() {}
 
 func (x *Root) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[4]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -403,7 +467,7 @@ func (x *Root) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Root.ProtoReflect.Descriptor instead.
 func (*Root) Descriptor() ([]byte, []int) {
-	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{4}
+	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Root) GetRepo() string {
@@ -502,7 +566,7 @@ type Branch struct {
 
 func (x *Branch) Reset() {
 	*x = Branch{}
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[5]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -514,7 +578,7 @@ func (x *Branch) String() string {
 func (*Branch) ProtoMessage() {}
 
 func (x *Branch) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[5]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -527,7 +591,7 @@ func (x *Branch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Branch.ProtoReflect.Descriptor instead.
 func (*Branch) Descriptor() ([]byte, []int) {
-	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{5}
+	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Branch) GetName() string {
@@ -579,7 +643,7 @@ type ShardRef struct {
 
 func (x *ShardRef) Reset() {
 	*x = ShardRef{}
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[6]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -591,7 +655,7 @@ func (x *ShardRef) String() string {
 func (*ShardRef) ProtoMessage() {}
 
 func (x *ShardRef) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[6]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -604,7 +668,7 @@ func (x *ShardRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardRef.ProtoReflect.Descriptor instead.
 func (*ShardRef) Descriptor() ([]byte, []int) {
-	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{6}
+	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ShardRef) GetDigest() []byte {
@@ -714,7 +778,7 @@ type Manifest struct {
 
 func (x *Manifest) Reset() {
 	*x = Manifest{}
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[7]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -726,7 +790,7 @@ func (x *Manifest) String() string {
 func (*Manifest) ProtoMessage() {}
 
 func (x *Manifest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[7]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -739,7 +803,7 @@ func (x *Manifest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Manifest.ProtoReflect.Descriptor instead.
 func (*Manifest) Descriptor() ([]byte, []int) {
-	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{7}
+	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Manifest) GetRoot() *Root {
@@ -783,7 +847,7 @@ type Condemned struct {
 
 func (x *Condemned) Reset() {
 	*x = Condemned{}
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[8]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -795,7 +859,7 @@ func (x *Condemned) String() string {
 func (*Condemned) ProtoMessage() {}
 
 func (x *Condemned) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[8]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -808,7 +872,7 @@ func (x *Condemned) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Condemned.ProtoReflect.Descriptor instead.
 func (*Condemned) Descriptor() ([]byte, []int) {
-	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{8}
+	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Condemned) GetObjects() []*CondemnedObject {
@@ -836,7 +900,7 @@ type CondemnedObject struct {
 
 func (x *CondemnedObject) Reset() {
 	*x = CondemnedObject{}
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[9]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -848,7 +912,7 @@ func (x *CondemnedObject) String() string {
 func (*CondemnedObject) ProtoMessage() {}
 
 func (x *CondemnedObject) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[9]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -861,7 +925,7 @@ func (x *CondemnedObject) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CondemnedObject.ProtoReflect.Descriptor instead.
 func (*CondemnedObject) Descriptor() ([]byte, []int) {
-	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{9}
+	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *CondemnedObject) GetKey() string {
@@ -901,7 +965,7 @@ type Compaction struct {
 
 func (x *Compaction) Reset() {
 	*x = Compaction{}
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[10]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -913,7 +977,7 @@ func (x *Compaction) String() string {
 func (*Compaction) ProtoMessage() {}
 
 func (x *Compaction) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[10]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -926,7 +990,7 @@ func (x *Compaction) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Compaction.ProtoReflect.Descriptor instead.
 func (*Compaction) Descriptor() ([]byte, []int) {
-	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{10}
+	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Compaction) GetInputs() []*CompactionInput {
@@ -992,7 +1056,7 @@ type CompactionInput struct {
 
 func (x *CompactionInput) Reset() {
 	*x = CompactionInput{}
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[11]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1004,7 +1068,7 @@ func (x *CompactionInput) String() string {
 func (*CompactionInput) ProtoMessage() {}
 
 func (x *CompactionInput) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[11]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1017,7 +1081,7 @@ func (x *CompactionInput) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompactionInput.ProtoReflect.Descriptor instead.
 func (*CompactionInput) Descriptor() ([]byte, []int) {
-	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{11}
+	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *CompactionInput) GetRepo() string {
@@ -1059,7 +1123,7 @@ type Pack struct {
 
 func (x *Pack) Reset() {
 	*x = Pack{}
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[12]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1071,7 +1135,7 @@ func (x *Pack) String() string {
 func (*Pack) ProtoMessage() {}
 
 func (x *Pack) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[12]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1084,7 +1148,7 @@ func (x *Pack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pack.ProtoReflect.Descriptor instead.
 func (*Pack) Descriptor() ([]byte, []int) {
-	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{12}
+	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Pack) GetKey() string {
@@ -1139,7 +1203,7 @@ type Collection struct {
 
 func (x *Collection) Reset() {
 	*x = Collection{}
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[13]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1151,7 +1215,7 @@ func (x *Collection) String() string {
 func (*Collection) ProtoMessage() {}
 
 func (x *Collection) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[13]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1164,7 +1228,7 @@ func (x *Collection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Collection.ProtoReflect.Descriptor instead.
 func (*Collection) Descriptor() ([]byte, []int) {
-	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{13}
+	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Collection) GetCondemned() int64 {
@@ -1214,7 +1278,7 @@ type Disk struct {
 
 func (x *Disk) Reset() {
 	*x = Disk{}
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[14]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1226,7 +1290,7 @@ func (x *Disk) String() string {
 func (*Disk) ProtoMessage() {}
 
 func (x *Disk) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[14]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1239,7 +1303,7 @@ func (x *Disk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Disk.ProtoReflect.Descriptor instead.
 func (*Disk) Descriptor() ([]byte, []int) {
-	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{14}
+	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Disk) GetName() string {
@@ -1287,7 +1351,7 @@ type Status struct {
 
 func (x *Status) Reset() {
 	*x = Status{}
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[15]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1299,7 +1363,7 @@ func (x *Status) String() string {
 func (*Status) ProtoMessage() {}
 
 func (x *Status) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[15]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1312,7 +1376,7 @@ func (x *Status) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Status.ProtoReflect.Descriptor instead.
 func (*Status) Descriptor() ([]byte, []int) {
-	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{15}
+	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Status) GetState() v1.State {
@@ -1379,7 +1443,7 @@ type Searcher struct {
 
 func (x *Searcher) Reset() {
 	*x = Searcher{}
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[16]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1391,7 +1455,7 @@ func (x *Searcher) String() string {
 func (*Searcher) ProtoMessage() {}
 
 func (x *Searcher) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[16]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1404,7 +1468,7 @@ func (x *Searcher) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Searcher.ProtoReflect.Descriptor instead.
 func (*Searcher) Descriptor() ([]byte, []int) {
-	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{16}
+	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Searcher) GetId() string {
@@ -1457,7 +1521,7 @@ type Token struct {
 
 func (x *Token) Reset() {
 	*x = Token{}
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[17]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1469,7 +1533,7 @@ func (x *Token) String() string {
 func (*Token) ProtoMessage() {}
 
 func (x *Token) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[17]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1482,7 +1546,7 @@ func (x *Token) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Token.ProtoReflect.Descriptor instead.
 func (*Token) Descriptor() ([]byte, []int) {
-	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{17}
+	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Token) GetId() string {
@@ -1572,7 +1636,12 @@ const file_trawl_catalog_v1_catalog_proto_rawDesc = "" +
 	"\x04spec\x18\x01 \x01(\v2\x17.trawl.ingest.v1.SourceR\x04spec\x129\n" +
 	"\n" +
 	"applied_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\tappliedAt\x12\x18\n" +
-	"\aremoved\x18\x03 \x01(\bR\aremoved\"\x9b\x03\n" +
+	"\aremoved\x18\x03 \x01(\bR\aremoved\"Z\n" +
+	"\n" +
+	"SourceCopy\x12\x1a\n" +
+	"\brevision\x18\x01 \x01(\x03R\brevision\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x16\n" +
+	"\x06stored\x18\x03 \x01(\bR\x06stored\"\x9b\x03\n" +
 	"\x04Root\x12\x12\n" +
 	"\x04repo\x18\x01 \x01(\tR\x04repo\x12\x1e\n" +
 	"\n" +
@@ -1692,64 +1761,65 @@ func file_trawl_catalog_v1_catalog_proto_rawDescGZIP() []byte {
 	return file_trawl_catalog_v1_catalog_proto_rawDescData
 }
 
-var file_trawl_catalog_v1_catalog_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_trawl_catalog_v1_catalog_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_trawl_catalog_v1_catalog_proto_goTypes = []any{
 	(*Desired)(nil),               // 0: trawl.catalog.v1.Desired
 	(*PendingRequest)(nil),        // 1: trawl.catalog.v1.PendingRequest
 	(*Seen)(nil),                  // 2: trawl.catalog.v1.Seen
 	(*Source)(nil),                // 3: trawl.catalog.v1.Source
-	(*Root)(nil),                  // 4: trawl.catalog.v1.Root
-	(*Branch)(nil),                // 5: trawl.catalog.v1.Branch
-	(*ShardRef)(nil),              // 6: trawl.catalog.v1.ShardRef
-	(*Manifest)(nil),              // 7: trawl.catalog.v1.Manifest
-	(*Condemned)(nil),             // 8: trawl.catalog.v1.Condemned
-	(*CondemnedObject)(nil),       // 9: trawl.catalog.v1.CondemnedObject
-	(*Compaction)(nil),            // 10: trawl.catalog.v1.Compaction
-	(*CompactionInput)(nil),       // 11: trawl.catalog.v1.CompactionInput
-	(*Pack)(nil),                  // 12: trawl.catalog.v1.Pack
-	(*Collection)(nil),            // 13: trawl.catalog.v1.Collection
-	(*Disk)(nil),                  // 14: trawl.catalog.v1.Disk
-	(*Status)(nil),                // 15: trawl.catalog.v1.Status
-	(*Searcher)(nil),              // 16: trawl.catalog.v1.Searcher
-	(*Token)(nil),                 // 17: trawl.catalog.v1.Token
-	(*v1.RepoFacts)(nil),          // 18: trawl.ingest.v1.RepoFacts
-	(*timestamppb.Timestamp)(nil), // 19: google.protobuf.Timestamp
-	(v1.SeenBy)(0),                // 20: trawl.ingest.v1.SeenBy
-	(*v1.Source)(nil),             // 21: trawl.ingest.v1.Source
-	(*durationpb.Duration)(nil),   // 22: google.protobuf.Duration
-	(v1.State)(0),                 // 23: trawl.ingest.v1.State
-	(*v1.Progress)(nil),           // 24: trawl.ingest.v1.Progress
+	(*SourceCopy)(nil),            // 4: trawl.catalog.v1.SourceCopy
+	(*Root)(nil),                  // 5: trawl.catalog.v1.Root
+	(*Branch)(nil),                // 6: trawl.catalog.v1.Branch
+	(*ShardRef)(nil),              // 7: trawl.catalog.v1.ShardRef
+	(*Manifest)(nil),              // 8: trawl.catalog.v1.Manifest
+	(*Condemned)(nil),             // 9: trawl.catalog.v1.Condemned
+	(*CondemnedObject)(nil),       // 10: trawl.catalog.v1.CondemnedObject
+	(*Compaction)(nil),            // 11: trawl.catalog.v1.Compaction
+	(*CompactionInput)(nil),       // 12: trawl.catalog.v1.CompactionInput
+	(*Pack)(nil),                  // 13: trawl.catalog.v1.Pack
+	(*Collection)(nil),            // 14: trawl.catalog.v1.Collection
+	(*Disk)(nil),                  // 15: trawl.catalog.v1.Disk
+	(*Status)(nil),                // 16: trawl.catalog.v1.Status
+	(*Searcher)(nil),              // 17: trawl.catalog.v1.Searcher
+	(*Token)(nil),                 // 18: trawl.catalog.v1.Token
+	(*v1.RepoFacts)(nil),          // 19: trawl.ingest.v1.RepoFacts
+	(*timestamppb.Timestamp)(nil), // 20: google.protobuf.Timestamp
+	(v1.SeenBy)(0),                // 21: trawl.ingest.v1.SeenBy
+	(*v1.Source)(nil),             // 22: trawl.ingest.v1.Source
+	(*durationpb.Duration)(nil),   // 23: google.protobuf.Duration
+	(v1.State)(0),                 // 24: trawl.ingest.v1.State
+	(*v1.Progress)(nil),           // 25: trawl.ingest.v1.Progress
 }
 var file_trawl_catalog_v1_catalog_proto_depIdxs = []int32{
-	18, // 0: trawl.catalog.v1.Desired.facts:type_name -> trawl.ingest.v1.RepoFacts
-	19, // 1: trawl.catalog.v1.Desired.requested_at:type_name -> google.protobuf.Timestamp
-	19, // 2: trawl.catalog.v1.Desired.not_before:type_name -> google.protobuf.Timestamp
-	19, // 3: trawl.catalog.v1.Desired.left_at:type_name -> google.protobuf.Timestamp
+	19, // 0: trawl.catalog.v1.Desired.facts:type_name -> trawl.ingest.v1.RepoFacts
+	20, // 1: trawl.catalog.v1.Desired.requested_at:type_name -> google.protobuf.Timestamp
+	20, // 2: trawl.catalog.v1.Desired.not_before:type_name -> google.protobuf.Timestamp
+	20, // 3: trawl.catalog.v1.Desired.left_at:type_name -> google.protobuf.Timestamp
 	1,  // 4: trawl.catalog.v1.Desired.pending:type_name -> trawl.catalog.v1.PendingRequest
-	19, // 5: trawl.catalog.v1.PendingRequest.at:type_name -> google.protobuf.Timestamp
-	19, // 6: trawl.catalog.v1.Seen.at:type_name -> google.protobuf.Timestamp
-	20, // 7: trawl.catalog.v1.Seen.by:type_name -> trawl.ingest.v1.SeenBy
-	21, // 8: trawl.catalog.v1.Source.spec:type_name -> trawl.ingest.v1.Source
-	19, // 9: trawl.catalog.v1.Source.applied_at:type_name -> google.protobuf.Timestamp
-	5,  // 10: trawl.catalog.v1.Root.branches:type_name -> trawl.catalog.v1.Branch
-	6,  // 11: trawl.catalog.v1.Root.shards:type_name -> trawl.catalog.v1.ShardRef
-	19, // 12: trawl.catalog.v1.Root.published_at:type_name -> google.protobuf.Timestamp
-	4,  // 13: trawl.catalog.v1.Manifest.root:type_name -> trawl.catalog.v1.Root
+	20, // 5: trawl.catalog.v1.PendingRequest.at:type_name -> google.protobuf.Timestamp
+	20, // 6: trawl.catalog.v1.Seen.at:type_name -> google.protobuf.Timestamp
+	21, // 7: trawl.catalog.v1.Seen.by:type_name -> trawl.ingest.v1.SeenBy
+	22, // 8: trawl.catalog.v1.Source.spec:type_name -> trawl.ingest.v1.Source
+	20, // 9: trawl.catalog.v1.Source.applied_at:type_name -> google.protobuf.Timestamp
+	6,  // 10: trawl.catalog.v1.Root.branches:type_name -> trawl.catalog.v1.Branch
+	7,  // 11: trawl.catalog.v1.Root.shards:type_name -> trawl.catalog.v1.ShardRef
+	20, // 12: trawl.catalog.v1.Root.published_at:type_name -> google.protobuf.Timestamp
+	5,  // 13: trawl.catalog.v1.Manifest.root:type_name -> trawl.catalog.v1.Root
 	0,  // 14: trawl.catalog.v1.Manifest.desired:type_name -> trawl.catalog.v1.Desired
-	9,  // 15: trawl.catalog.v1.Condemned.objects:type_name -> trawl.catalog.v1.CondemnedObject
-	11, // 16: trawl.catalog.v1.Compaction.inputs:type_name -> trawl.catalog.v1.CompactionInput
-	19, // 17: trawl.catalog.v1.Compaction.planned_at:type_name -> google.protobuf.Timestamp
-	19, // 18: trawl.catalog.v1.Compaction.not_before:type_name -> google.protobuf.Timestamp
-	19, // 19: trawl.catalog.v1.Pack.made_at:type_name -> google.protobuf.Timestamp
-	22, // 20: trawl.catalog.v1.Collection.own_within:type_name -> google.protobuf.Duration
-	22, // 21: trawl.catalog.v1.Collection.shared_within:type_name -> google.protobuf.Duration
-	22, // 22: trawl.catalog.v1.Disk.within:type_name -> google.protobuf.Duration
-	23, // 23: trawl.catalog.v1.Status.state:type_name -> trawl.ingest.v1.State
-	24, // 24: trawl.catalog.v1.Status.progress:type_name -> trawl.ingest.v1.Progress
-	19, // 25: trawl.catalog.v1.Status.updated_at:type_name -> google.protobuf.Timestamp
-	19, // 26: trawl.catalog.v1.Searcher.started_at:type_name -> google.protobuf.Timestamp
-	19, // 27: trawl.catalog.v1.Token.created_at:type_name -> google.protobuf.Timestamp
-	19, // 28: trawl.catalog.v1.Token.expires_at:type_name -> google.protobuf.Timestamp
+	10, // 15: trawl.catalog.v1.Condemned.objects:type_name -> trawl.catalog.v1.CondemnedObject
+	12, // 16: trawl.catalog.v1.Compaction.inputs:type_name -> trawl.catalog.v1.CompactionInput
+	20, // 17: trawl.catalog.v1.Compaction.planned_at:type_name -> google.protobuf.Timestamp
+	20, // 18: trawl.catalog.v1.Compaction.not_before:type_name -> google.protobuf.Timestamp
+	20, // 19: trawl.catalog.v1.Pack.made_at:type_name -> google.protobuf.Timestamp
+	23, // 20: trawl.catalog.v1.Collection.own_within:type_name -> google.protobuf.Duration
+	23, // 21: trawl.catalog.v1.Collection.shared_within:type_name -> google.protobuf.Duration
+	23, // 22: trawl.catalog.v1.Disk.within:type_name -> google.protobuf.Duration
+	24, // 23: trawl.catalog.v1.Status.state:type_name -> trawl.ingest.v1.State
+	25, // 24: trawl.catalog.v1.Status.progress:type_name -> trawl.ingest.v1.Progress
+	20, // 25: trawl.catalog.v1.Status.updated_at:type_name -> google.protobuf.Timestamp
+	20, // 26: trawl.catalog.v1.Searcher.started_at:type_name -> google.protobuf.Timestamp
+	20, // 27: trawl.catalog.v1.Token.created_at:type_name -> google.protobuf.Timestamp
+	20, // 28: trawl.catalog.v1.Token.expires_at:type_name -> google.protobuf.Timestamp
 	29, // [29:29] is the sub-list for method output_type
 	29, // [29:29] is the sub-list for method input_type
 	29, // [29:29] is the sub-list for extension type_name
@@ -1768,7 +1838,7 @@ func file_trawl_catalog_v1_catalog_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_trawl_catalog_v1_catalog_proto_rawDesc), len(file_trawl_catalog_v1_catalog_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   18,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

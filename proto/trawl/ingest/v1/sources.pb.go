@@ -626,8 +626,10 @@ type SourceStatus struct {
 	// It is no longer wanted; its repos wait for their deletion.
 	Removed bool `protobuf:"varint,2,opt,name=removed,proto3" json:"removed,omitempty"`
 	// Absent until it was looked at.
-	Report        *SourceReport          `protobuf:"bytes,3,opt,name=report,proto3" json:"report,omitempty"`
-	AppliedAt     *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=applied_at,json=appliedAt,proto3" json:"applied_at,omitempty"`
+	Report    *SourceReport          `protobuf:"bytes,3,opt,name=report,proto3" json:"report,omitempty"`
+	AppliedAt *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=applied_at,json=appliedAt,proto3" json:"applied_at,omitempty"`
+	// The bucket has a copy of it, as it is now, so that it is not lost with etcd.
+	Stored        bool `protobuf:"varint,5,opt,name=stored,proto3" json:"stored,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -688,6 +690,13 @@ func (x *SourceStatus) GetAppliedAt() *timestamppb.Timestamp {
 		return x.AppliedAt
 	}
 	return nil
+}
+
+func (x *SourceStatus) GetStored() bool {
+	if x != nil {
+		return x.Stored
+	}
+	return false
 }
 
 // SourceReport is how the newest look at a source went.
@@ -853,13 +862,14 @@ const file_trawl_ingest_v1_sources_proto_rawDesc = "" +
 	"\x06failed\x18\x04 \x01(\x04R\x06failed\"\x14\n" +
 	"\x12ListSourcesRequest\"N\n" +
 	"\x13ListSourcesResponse\x127\n" +
-	"\asources\x18\x01 \x03(\v2\x1d.trawl.ingest.v1.SourceStatusR\asources\"\xcb\x01\n" +
+	"\asources\x18\x01 \x03(\v2\x1d.trawl.ingest.v1.SourceStatusR\asources\"\xe3\x01\n" +
 	"\fSourceStatus\x12/\n" +
 	"\x06source\x18\x01 \x01(\v2\x17.trawl.ingest.v1.SourceR\x06source\x12\x18\n" +
 	"\aremoved\x18\x02 \x01(\bR\aremoved\x125\n" +
 	"\x06report\x18\x03 \x01(\v2\x1d.trawl.ingest.v1.SourceReportR\x06report\x129\n" +
 	"\n" +
-	"applied_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\tappliedAt\"\xd3\x02\n" +
+	"applied_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\tappliedAt\x12\x16\n" +
+	"\x06stored\x18\x05 \x01(\bR\x06stored\"\xd3\x02\n" +
 	"\fSourceReport\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x1a\n" +
 	"\bfailures\x18\x02 \x01(\rR\bfailures\x12\x14\n" +

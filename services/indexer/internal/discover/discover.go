@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/forge"
 	"github.com/trawl-search/trawl/internal/queue"
@@ -52,6 +53,8 @@ type Discoverer struct {
 	Queue  Queue
 	Remote Remote
 	Policy origin.Policy
+	// Bucket gets copies of the sources: see copies.
+	Bucket bucket.Bucket
 	// File has all sources, if it has a name: see applyFile.
 	File string
 	// Open makes a client for a source, which is closed after its use.
@@ -74,6 +77,8 @@ func (d *Discoverer) Run(ctx context.Context) {
 	defer running.Wait()
 	stops := map[string]func(){}
 	known := map[string]int64{}
+	kept := copies{Discoverer: d}
+	defer d.Metrics.unstored.Set(0)
 	tick := time.NewTicker(readEvery)
 	defer tick.Stop()
 	for {
@@ -83,6 +88,7 @@ func (d *Discoverer) Run(ctx context.Context) {
 			d.Log.WarnContext(ctx, "cannot read the sources, trying again", "error", err)
 		}
 		if err == nil {
+			kept.keep(ctx, now)
 			for name := range known {
 				if now[name].Revision != known[name] {
 					stops[name]()

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/catalog/etcdtest"
 	"github.com/trawl-search/trawl/internal/forge"
@@ -64,7 +65,7 @@ func inWorldOf(t *testing.T, file string, test func(w *world)) {
 			Config: Config{PerHost: 4, PerSecond: 1000, Apart: 10 * time.Second},
 			Store:  catalog.New(etcdtest.New().Client(w.ask), ""), Queue: w, Remote: w, Metrics: metrics, Log: slog.New(slog.DiscardHandler),
 			Policy: origin.Policy{Schemes: []string{"https"}}, Open: func() (Host, error) { return w, nil },
-			File: file,
+			Bucket: bucket.NewMemory(1 << 20), File: file,
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
@@ -207,12 +208,15 @@ func (w *world) take() []string {
 // states are the sources that are told of as well, and as failing.
 func (w *world) states() (ok, failing float64) {
 	w.t.Helper()
-	of := func(state string) float64 {
-		m := &dto.Metric{}
-		if err := w.Metrics.sources.WithLabelValues(state).Write(m); err != nil {
-			w.t.Fatal(err)
-		}
-		return m.GetGauge().GetValue()
-	}
+	of := func(state string) float64 { return gauge(w.t, w.Metrics.sources.WithLabelValues(state)) }
 	return of("ok"), of("failing")
+}
+
+func gauge(t *testing.T, g prometheus.Gauge) float64 {
+	t.Helper()
+	m := &dto.Metric{}
+	if err := g.Write(m); err != nil {
+		t.Fatal(err)
+	}
+	return m.GetGauge().GetValue()
 }

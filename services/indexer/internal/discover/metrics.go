@@ -12,6 +12,7 @@ type Metrics struct {
 	sources       *prometheus.GaugeVec
 	looks         *prometheus.CounterVec
 	refused       prometheus.Gauge
+	unstored      prometheus.Gauge
 	polled, moved prometheus.Counter
 	deleted       prometheus.Counter
 
@@ -30,6 +31,8 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 			Name: "trawl_sources_looks_total", Help: "Looks at a source, by outcome: ok or failed."}, []string{"outcome"}),
 		refused: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "trawl_sources_file_refused", Help: "1 while the file of sources cannot be read or applied; told by the indexer that leads."}),
+		unstored: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "trawl_sources_unstored", Help: "Sources of which the bucket has no copy as they are now; told by the indexer that leads."}),
 		polled: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "trawl_sources_polls_total", Help: "Repositories of sources that were asked where their branches are."}),
 		moved: prometheus.NewCounter(prometheus.CounterOpts{
@@ -37,7 +40,7 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 		deleted: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "trawl_sources_deleted_total", Help: "Repos that were deleted because they had left their source."}),
 	}
-	for _, c := range []prometheus.Collector{m.sources, m.looks, m.refused, m.polled, m.moved, m.deleted} {
+	for _, c := range []prometheus.Collector{m.sources, m.looks, m.refused, m.unstored, m.polled, m.moved, m.deleted} {
 		if err := r.Register(c); err != nil {
 			return nil, fmt.Errorf("registering the metrics of sources: %w", err)
 		}

@@ -139,11 +139,12 @@ func (l *look) seeOff(ctx context.Context, left []catalog.Desired, listed []forg
 			l.report.Leaving++
 		}
 	}
-	l.over = l.source.Record.GetRemoved() && l.report.Leaving == 0
-	if l.over {
-		return l.Store.DropSource(ctx, l.source)
+	if !l.source.Record.GetRemoved() || l.report.Leaving > 0 {
+		return nil
 	}
-	return nil
+	err := l.Store.DropSource(ctx, l.source)
+	l.over = err == nil
+	return err
 }
 
 // depart sees one repo off; gone says that it is deleted. A new name is what its

@@ -10,7 +10,6 @@ import (
 	"github.com/trawl-search/trawl/internal/searchwire"
 	"github.com/trawl-search/trawl/internal/source/origin"
 	"github.com/trawl-search/trawl/internal/sources"
-	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
@@ -45,7 +44,7 @@ func (s *Sources) ListSources(ctx context.Context, _ *ingestv1.ListSourcesReques
 		if err != nil {
 			return nil, storeError("list sources", err)
 		}
-		status, err := s.status(ctx, entry.Record)
+		status, err := s.status(ctx, entry)
 		if err != nil {
 			return nil, storeError("list sources", err)
 		}
@@ -54,9 +53,16 @@ func (s *Sources) ListSources(ctx context.Context, _ *ingestv1.ListSourcesReques
 	return resp, nil
 }
 
-func (s *Sources) status(ctx context.Context, source *catalogv1.Source) (*ingestv1.SourceStatus, error) {
-	report, err := s.store.GetSourceReport(ctx, source.GetSpec().GetName())
-	return &ingestv1.SourceStatus{Source: source.GetSpec(), Removed: source.GetRemoved(), Report: report, AppliedAt: source.GetAppliedAt()}, err
+func (s *Sources) status(ctx context.Context, source catalog.Source) (*ingestv1.SourceStatus, error) {
+	record := source.Record
+	report, err := s.store.GetSourceReport(ctx, record.GetSpec().GetName())
+	if err != nil {
+		return nil, err
+	}
+	stored, err := s.store.IsStored(ctx, source)
+	return &ingestv1.SourceStatus{
+		Source: record.GetSpec(), Removed: record.GetRemoved(), Report: report, AppliedAt: record.GetAppliedAt(), Stored: stored,
+	}, err
 }
 
 // GetSource implements ingestv1.SourceServiceServer. The report is read first: what it
@@ -69,7 +75,7 @@ func (s *Sources) GetSource(ctx context.Context, req *ingestv1.GetSourceRequest)
 	if err != nil {
 		return nil, storeError("get source", err)
 	}
-	status, err := s.status(ctx, source.Record)
+	status, err := s.status(ctx, source)
 	if err != nil {
 		return nil, storeError("get source", err)
 	}

@@ -1,0 +1,91 @@
+package restore
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/trawl-search/trawl/internal/catalog"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+)
+
+// Source is what became of one source.
+type Source struct {
+	Name string `json:"source"`
+	// Removed says that it was no longer wanted; its repos go after its grace time.
+	Removed bool `json:"removed,omitempty"`
+	// Kept says that etcd has a source of that name, which was applied since.
+	Kept bool `json:"kept,omitempty"`
+	// Problem is why it cannot be restored.
+	Problem string `json:"problem,omitempty"`
+}
+
+// Sources restores all sources as they were applied last, removed ones included, and
+// tells of each in the order of their names. It comes after Run: indexers that run
+// would make their repos desired. A source whose newest copy is damaged is not
+// restored: the one before it may be what was removed.
+func (r *Restorer) Sources(ctx context.Context, tell func(Source) error) error {
+	newest := map[string]string{}
+	versions := map[string]uint64{}
+	for info, err := range r.Bucket.List(ctx, catalog.SourcePrefix) {
+		if err != nil {
+			return fmt.Errorf("list copies of sources: %w", err)
+		}
+		if name, version, _, ok := catalog.ParseSourceKey(info.Key); ok && version > versions[name] {
+			newest[name], versions[name] = info.Key, version
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(newest)) {
+		source, err := r.source(ctx, name, newest[name])
+		if err == nil {
+			err = tell(source)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Restorer) source(ctx context.Context, name, key string) (Source, error) {
+	record, err := r.readSource(ctx, name, key)
+	if err != nil {
+		return Source{}, err
+	}
+	if record == nil {
+		return Source{Name: name, Problem: key + " is damaged: apply it again"}, nil
+	}
+	source := Source{Name: name, Removed: record.GetRemoved()}
+	if r.DryRun {
+		return source, nil
+	}
+	restored, err := r.Store.RestoreSource(ctx, record)
+	source.Kept = !restored
+	return source, err
+}
+
+// readSource reads a copy; nil for one that is damaged.
+func (r *Restorer) readSource(ctx context.Context, name, key string) (*catalogv1.Source, error) {
+	content, _, err := r.Bucket.Get(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	defer content.Close()
+	data, err := io.ReadAll(io.LimitReader(content, catalog.MaxRecordBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", key, err)
+	}
+	sum := sha256.Sum256(data)
+	record := &catalogv1.Source{}
+	_, _, digest, _ := catalog.ParseSourceKey(key)
+	if digest != hex.EncodeToString(sum[:16]) || proto.Unmarshal(data, record) != nil || record.GetSpec().GetName() != name {
+		return nil, nil //nolint:nilnil // it is told as a problem, and ends nothing
+	}
+	return record, nil
+}
