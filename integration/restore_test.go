@@ -59,7 +59,7 @@ func TestRestoreSources(t *testing.T) {
 	host := &gitHost{repos: []*repository{alpha}}
 	host.Server = httptest.NewServer(host)
 	t.Cleanup(host.Close)
-	gone := fmt.Sprintf("  - {name: gone, kind: git, url: 'file://%s', grace: 0s}\n", beta.path)
+	gone := fmt.Sprintf("  - {name: gone, kind: git, url: 'file://%s', every: 1s, grace: 0s}\n", beta.path)
 	listed := func(what string, want ...string) {
 		t.Helper()
 		eventually(t, what, func(context.Context) error {

@@ -288,6 +288,22 @@ func TestReplaceCompaction(t *testing.T) {
 	}
 }
 
+// TestReplaceWhatChanged: a compaction of which an attempt was counted since it was
+// read stays.
+func TestReplaceWhatChanged(t *testing.T) {
+	s := newStore(t)
+	read := planned(t, s, "repo")
+	if err := claim(t, s, read).Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.ReplaceCompaction(t.Context(), read); err != nil {
+		t.Fatal(err)
+	}
+	if c := only(t, s); c.Record.Attempts != 1 {
+		t.Errorf("left is %v", c.Record)
+	}
+}
+
 // TestClaimKeepsItsObjects: what is made under a claim is garbage as soon as the
 // claim has ended, and not before.
 func TestClaimKeepsItsObjects(t *testing.T) {

@@ -43,18 +43,30 @@ func SourceKey(name string, version uint64, digest [32]byte) string {
 	return fmt.Sprintf("%s%s/%020d-%x.pb", SourcePrefix, name, version, digest[:16])
 }
 
-// ParseSourceKey gives the source and the version that SourceKey made a key of, and
-// the beginning of its digest, in hexadecimal; ok is false for any other key.
-func ParseSourceKey(key string) (name string, version uint64, digest string, ok bool) {
+// SourceObject is what the key of a copy of a source tells.
+type SourceObject struct {
+	Key, Name string
+	Version   uint64
+	digest    [16]byte // the beginning of the content's
+}
+
+// ParseSourceKey takes apart what SourceKey made; ok is false for any other key.
+func ParseSourceKey(key string) (o SourceObject, ok bool) {
 	name, file, _ := strings.Cut(strings.TrimPrefix(key, SourcePrefix), "/")
 	number, digest, _ := strings.Cut(strings.TrimSuffix(file, ".pb"), "-")
 	version, err := strconv.ParseUint(number, 10, 64)
 	sum, bad := hex.DecodeString(digest)
-	if err != nil || bad != nil || len(sum) != 16 || key != SourceKey(name, version, [32]byte(append(sum, make([]byte, 16)...))) {
-		return "", 0, "", false
+	if err != nil || bad != nil || len(sum) != len(o.digest) {
+		return o, false
 	}
-	return name, version, digest, true
+	o = SourceObject{Key: key, Name: name, Version: version, digest: [16]byte(sum)}
+	var whole [32]byte
+	copy(whole[:], sum)
+	return o, key == SourceKey(name, version, whole)
 }
+
+// Has says whether an object whose content has the digest is whole.
+func (o SourceObject) Has(digest [32]byte) bool { return o.digest == [16]byte(digest[:16]) }
 
 func fenceSuffix(fence int64) string { return fmt.Sprintf("-%0*x", fenceDigits, uint64(fence)) }
 

@@ -2,7 +2,6 @@ package catalog_test
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"math"
 	"slices"
 	"testing"
@@ -17,14 +16,14 @@ func TestSourceKey(t *testing.T) {
 	for _, version := range []uint64{1, 9, 10, 1 << 40, math.MaxUint64} {
 		key := catalog.SourceKey("a-1", version, digest)
 		keys = append(keys, key)
-		if name, v, sum, ok := catalog.ParseSourceKey(key); name != "a-1" || v != version || sum != hex.EncodeToString(digest[:16]) || !ok {
-			t.Errorf("%s is of %q, %d, %q, %t", key, name, v, sum, ok)
+		if o, ok := catalog.ParseSourceKey(key); !ok || o.Key != key || o.Name != "a-1" || o.Version != version || !o.Has(digest) || o.Has([32]byte{}) {
+			t.Errorf("%s is of %+v, %t", key, o, ok)
 		}
 		for i := range key {
 			for _, other := range []string{key[:i], key[:i] + "x" + key[i:], key[:i] + "/" + key[i:]} {
 				// Another name is another source's key.
-				if name, v, sum, ok := catalog.ParseSourceKey(other); ok && catalog.SourceKey(name, v, digest) != other {
-					t.Errorf("%s is of %q, %d, %q", other, name, v, sum)
+				if o, ok := catalog.ParseSourceKey(other); ok && catalog.SourceKey(o.Name, o.Version, digest) != other {
+					t.Errorf("%s is of %+v", other, o)
 				}
 			}
 		}
@@ -33,7 +32,7 @@ func TestSourceKey(t *testing.T) {
 		t.Errorf("%q are not in order", keys)
 	}
 	for _, key := range []string{"", "sources/", "shards/" + keys[0], catalog.ShardKey(1, digest), catalog.ManifestKey(1, "a", 1, digest)} {
-		if _, _, _, ok := catalog.ParseSourceKey(key); ok {
+		if _, ok := catalog.ParseSourceKey(key); ok {
 			t.Errorf("%s is a copy of a source", key)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -124,7 +123,7 @@ func (a *audit) garbage(ctx context.Context) error {
 
 // source says what is wrong with a copy of a source, if anything; all else is unknown.
 func (a *audit) source(ctx context.Context, info bucket.Info) (Problem, error) {
-	_, _, digest, ok := catalog.ParseSourceKey(info.Key)
+	made, ok := catalog.ParseSourceKey(info.Key)
 	if !ok {
 		return Unknown, nil
 	}
@@ -135,7 +134,7 @@ func (a *audit) source(ctx context.Context, info bucket.Info) (Problem, error) {
 	if err != nil {
 		return "", err
 	}
-	if hex.EncodeToString(sum[:16]) != digest {
+	if !made.Has([32]byte(sum)) {
 		return WrongDigest, nil
 	}
 	return "", nil

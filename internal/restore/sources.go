@@ -3,7 +3,6 @@ package restore
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"maps"
@@ -31,18 +30,17 @@ type Source struct {
 // would make their repos desired. A source whose newest copy is damaged is not
 // restored: the one before it may be what was removed.
 func (r *Restorer) Sources(ctx context.Context, tell func(Source) error) error {
-	newest := map[string]string{}
-	versions := map[string]uint64{}
+	newest := map[string]catalog.SourceObject{}
 	for info, err := range r.Bucket.List(ctx, catalog.SourcePrefix) {
 		if err != nil {
 			return fmt.Errorf("list copies of sources: %w", err)
 		}
-		if name, version, _, ok := catalog.ParseSourceKey(info.Key); ok && version > versions[name] {
-			newest[name], versions[name] = info.Key, version
+		if o, ok := catalog.ParseSourceKey(info.Key); ok && o.Version > newest[o.Name].Version {
+			newest[o.Name] = o
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(newest)) {
-		source, err := r.source(ctx, name, newest[name])
+		source, err := r.source(ctx, newest[name])
 		if err == nil {
 			err = tell(source)
 		}
@@ -53,15 +51,15 @@ func (r *Restorer) Sources(ctx context.Context, tell func(Source) error) error {
 	return nil
 }
 
-func (r *Restorer) source(ctx context.Context, name, key string) (Source, error) {
-	record, err := r.readSource(ctx, name, key)
+func (r *Restorer) source(ctx context.Context, from catalog.SourceObject) (Source, error) {
+	record, err := r.readSource(ctx, from)
 	if err != nil {
 		return Source{}, err
 	}
 	if record == nil {
-		return Source{Name: name, Problem: key + " is damaged: apply it again"}, nil
+		return Source{Name: from.Name, Problem: from.Key + " is damaged: apply it again"}, nil
 	}
-	source := Source{Name: name, Removed: record.GetRemoved()}
+	source := Source{Name: from.Name, Removed: record.GetRemoved()}
 	if r.DryRun {
 		return source, nil
 	}
@@ -71,20 +69,18 @@ func (r *Restorer) source(ctx context.Context, name, key string) (Source, error)
 }
 
 // readSource reads a copy; nil for one that is damaged.
-func (r *Restorer) readSource(ctx context.Context, name, key string) (*catalogv1.Source, error) {
-	content, _, err := r.Bucket.Get(ctx, key)
+func (r *Restorer) readSource(ctx context.Context, from catalog.SourceObject) (*catalogv1.Source, error) {
+	content, _, err := r.Bucket.Get(ctx, from.Key)
 	if err != nil {
 		return nil, err
 	}
 	defer content.Close()
 	data, err := io.ReadAll(io.LimitReader(content, catalog.MaxRecordBytes+1))
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", key, err)
+		return nil, fmt.Errorf("read %s: %w", from.Key, err)
 	}
-	sum := sha256.Sum256(data)
 	record := &catalogv1.Source{}
-	_, _, digest, _ := catalog.ParseSourceKey(key)
-	if digest != hex.EncodeToString(sum[:16]) || proto.Unmarshal(data, record) != nil || record.GetSpec().GetName() != name {
+	if !from.Has(sha256.Sum256(data)) || proto.Unmarshal(data, record) != nil || record.GetSpec().GetName() != from.Name {
 		return nil, nil //nolint:nilnil // it is told as a problem, and ends nothing
 	}
 	return record, nil

@@ -82,8 +82,8 @@ func (c *copies) list(ctx context.Context) (have map[string]bool, newest uint64,
 		if err != nil {
 			return nil, 0, fmt.Errorf("list copies of sources: %w", err)
 		}
-		_, version, _, _ := catalog.ParseSourceKey(info.Key)
-		have[info.Key], newest = true, max(newest, version)
+		made, _ := catalog.ParseSourceKey(info.Key)
+		have[info.Key], newest = true, max(newest, made.Version)
 	}
 	return have, newest, nil
 }

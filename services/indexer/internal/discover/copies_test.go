@@ -192,7 +192,7 @@ func orderly(t *testing.T, seed uint64) (dropped int) {
 		return rng.IntN(n)
 	}
 	step := func() error {
-		time.Sleep(time.Duration(chance(int(time.Second))))
+		time.Sleep(time.Duration(chance(1 << chance(33)))) // up to 4 s, most much less
 		if chance(25) == 0 {
 			return errDead
 		}
