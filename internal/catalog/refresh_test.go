@@ -107,3 +107,51 @@ func TestApplySources(t *testing.T) {
 		t.Errorf("%v, %v", r, err)
 	}
 }
+
+// TestNumberSource: versions grow, above those of the bucket; what is no longer as it was
+// read gets none, and takes nothing from what is.
+func TestNumberSource(t *testing.T) {
+	store := catalog.New(etcdtest.New().Client(nil), "")
+	read := func(owner string) catalog.Source {
+		t.Helper()
+		if _, err := store.ApplySources(t.Context(), []*ingestv1.Source{{Name: "a", Kind: "github", Owner: owner}}); err != nil {
+			t.Fatal(err)
+		}
+		source, err := store.GetSource(t.Context(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return source
+	}
+	number := func(s catalog.Source, least, want uint64) {
+		t.Helper()
+		if got, err := store.NumberSource(t.Context(), s, least); err != nil || got.GetVersion() != want {
+			t.Errorf("version %d, %v, want %d", got.GetVersion(), err, want)
+		}
+	}
+	stored := func(s catalog.Source, want bool) {
+		t.Helper()
+		if got, err := store.IsStored(t.Context(), s); err != nil || got != want {
+			t.Errorf("stored: %t, %v", got, err)
+		}
+	}
+	first := read("first")
+	number(first, 6, 7)
+	number(first, 100, 7) // it has one
+	stored(first, false)
+	second := read("second")
+	number(second, 6, 8)
+	if _, err := store.NumberSource(t.Context(), first, 0); !errors.Is(err, catalog.ErrStale) {
+		t.Errorf("what is no longer so got a version: %v", err)
+	}
+	for _, s := range []struct {
+		catalog.Source
+		version uint64
+	}{{second, 8}, {first, 7}} {
+		if err := store.SourceStored(t.Context(), s.Source, s.version); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stored(second, true)
+	number(second, 100, 8)
+}

@@ -1,0 +1,78 @@
+package compact
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/trawl-search/trawl/internal/bucket"
+)
+
+// repeated is a bucket whose store had to be asked twice: each object is there already.
+type repeated struct {
+	bucket.Bucket
+
+	t *testing.T
+}
+
+func (b repeated) Put(ctx context.Context, key string, r io.Reader, opts bucket.PutOptions) error {
+	if !opts.IfAbsent || opts.SHA256 == [32]byte{} {
+		b.t.Errorf("%s is put by %+v", key, opts)
+	}
+	return errors.Join(b.Bucket.Put(ctx, key, r, opts), bucket.ErrExists)
+}
+
+// TestUploadIsRepeated: what is uploaded replaces nothing, has a digest, and may be
+// there from an earlier attempt of the same request.
+func TestUploadIsRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTrial(t, 0, nil)
+		x.Bucket = repeated{x.world.bucket, t}
+		if _, did, err := x.next(t.Context()); !did || err != nil || x.runs(compacted) != 1 {
+			t.Errorf("%t, %v", did, err)
+		}
+		x.check("after")
+		x.clean()
+	})
+}
+
+// TestDeltasOfLargeBase: the deltas of a repo are merged among themselves, and its base
+// stays as it is.
+func TestDeltasOfLargeBase(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		var large strings.Builder
+		for i := range 20_000 {
+			fmt.Fprintf(&large, "%x\n", i*i*7919)
+		}
+		docs := files{"large.txt": large.String()}
+		for i := range 4 {
+			w.publish("example.com/repo", docs, i > 0)
+			docs = files{"large.txt": docs["large.txt"], "a": docs["a"], "b": docs["b"], "c": docs["c"]}
+			docs[string(rune('a'+i))] = fmt.Sprint("delta ", i)
+		}
+		before, err := w.truth.GetRoot(t.Context(), "example.com/repo")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.scheduler(nil).Pass(t.Context(), time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		if did, err := w.worker(nil).Next(t.Context()); !did || err != nil {
+			t.Fatalf("%t, %v", did, err)
+		}
+		w.check("after")
+		after, err := w.truth.GetRoot(t.Context(), "example.com/repo")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, a := before.Record.Shards, after.Record.Shards; len(b) < 4 || len(a) >= len(b) || a[0].GetKey() != b[0].GetKey() {
+			t.Errorf("%v became %v", b, a)
+		}
+	})
+}
