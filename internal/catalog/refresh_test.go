@@ -1,6 +1,7 @@
 package catalog_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -154,4 +155,43 @@ func TestNumberSource(t *testing.T) {
 	}
 	stored(second, true)
 	number(second, 100, 8)
+}
+
+// TestVersionsAreUnique: whoever numbers another source meanwhile, no version comes twice.
+func TestVersionsAreUnique(t *testing.T) {
+	for n := 1; n <= 12; n++ {
+		etcd := etcdtest.New()
+		truth := catalog.New(etcd.Client(nil), "")
+		var specs []*ingestv1.Source
+		for _, name := range []string{"a", "b", "c", "d"} {
+			specs = append(specs, &ingestv1.Source{Name: name, Kind: "github", Owner: "x"})
+		}
+		if _, err := truth.ApplySources(t.Context(), specs); err != nil {
+			t.Fatal(err)
+		}
+		versions := map[uint64]string{}
+		number := func(store *catalog.Store, name string) {
+			source, err := truth.GetSource(t.Context(), name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			made, err := store.NumberSource(t.Context(), source, 0)
+			if errors.Is(err, catalog.ErrStale) {
+				made, err = store.NumberSource(t.Context(), source, 0)
+			}
+			if err != nil || versions[made.GetVersion()] != "" {
+				t.Errorf("step %d: version %d of %s is that of %q: %v", n, made.GetVersion(), name, versions[made.GetVersion()], err)
+			}
+			versions[made.GetVersion()] = name
+		}
+		steps := 0
+		number(catalog.New(etcd.Client(func(context.Context) error {
+			if steps++; steps == n {
+				number(truth, "b")
+				number(truth, "c")
+			}
+			return nil
+		}), ""), "a")
+		number(truth, "d")
+	}
 }
