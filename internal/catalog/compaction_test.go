@@ -289,7 +289,7 @@ func TestReplaceCompaction(t *testing.T) {
 }
 
 // TestReplaceWhatChanged: a compaction of which an attempt was counted since it was
-// read stays.
+// read stays, and counts it still when it is planned again.
 func TestReplaceWhatChanged(t *testing.T) {
 	s := newStore(t)
 	read := planned(t, s, "repo")
@@ -297,6 +297,9 @@ func TestReplaceWhatChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := s.ReplaceCompaction(t.Context(), read); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.PlanCompaction(t.Context(), &catalogv1.Compaction{Inputs: read.Record.Inputs}); err != nil { // is there already
 		t.Fatal(err)
 	}
 	if c := only(t, s); c.Record.Attempts != 1 {

@@ -10,7 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/trawl-search/trawl/internal/bucket"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
 // repeated is a bucket whose store had to be asked twice: each object is there already.
@@ -28,7 +31,7 @@ func (b repeated) Put(ctx context.Context, key string, r io.Reader, opts bucket.
 }
 
 // TestUploadIsRepeated: what is uploaded replaces nothing, has a digest, and may be
-// there from an earlier attempt of the same request.
+// there from an earlier attempt of the same request. Manifests still say what was asked for.
 func TestUploadIsRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newTrial(t, 0, nil)
@@ -37,6 +40,20 @@ func TestUploadIsRepeated(t *testing.T) {
 			t.Errorf("%t, %v", did, err)
 		}
 		x.check("after")
+		for root, err := range x.truth.ListRoots(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			content, _, err := x.world.bucket.Get(t.Context(), root.Record.GetManifestKey())
+			if err != nil {
+				t.Fatal(err)
+			}
+			data, err := io.ReadAll(content)
+			manifest := &catalogv1.Manifest{}
+			if err := errors.Join(err, proto.Unmarshal(data, manifest)); err != nil || manifest.GetDesired().GetName() != root.Record.GetRepo() {
+				t.Errorf("the manifest of %s is %v, %v", root.Record.GetRepo(), manifest, err)
+			}
+		}
 		x.clean()
 	})
 }

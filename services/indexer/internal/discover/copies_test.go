@@ -386,6 +386,31 @@ func TestCopiesHeal(t *testing.T) {
 	})
 }
 
+// answered is a bucket whose store had to be asked twice.
+type answered struct{ bucket.Bucket }
+
+func (b answered) Put(ctx context.Context, key string, r io.Reader, opts bucket.PutOptions) error {
+	return errors.Join(b.Bucket.Put(ctx, key, r, opts), bucket.ErrExists)
+}
+
+// TestCopyIsThere: a copy that is there from an earlier attempt is stored.
+func TestCopyIsThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newKept(t)
+		k.apply(owned("a", "a"))
+		c := k.leader(fine)
+		c.Bucket = answered{k.bucket}
+		k.pass(c)
+		source, err := k.truth.GetSource(t.Context(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if stored, err := k.truth.IsStored(t.Context(), source); err != nil || !stored {
+			t.Errorf("stored: %t, %v", stored, err)
+		}
+	})
+}
+
 // TestNoSecretsInCopies: what a copy says of credentials is where they are.
 func TestNoSecretsInCopies(t *testing.T) {
 	t.Setenv("TRAWL_SECRET_A", "hunter2")
