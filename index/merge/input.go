@@ -33,8 +33,8 @@ func openInput(in Input) (*input, error) {
 type part struct {
 	*input
 	next, first, end uint32
-	hidden           []uint32 // those still to come
-	branches         []int    // of the record, by the input's; -1 for one that it has not
+	hidden           []uint32   // those still to come
+	branches         [][]uint32 // of the record, by the input's
 	sets             map[uint32][]uint32
 
 	// The document it stands at.
@@ -61,9 +61,13 @@ func newPart(in *input, r *Repo) (*part, error) {
 	if !ascendBelow(r.Hidden, have.Docs) {
 		return nil, fmt.Errorf("%w: what is hidden of repo %q does not ascend below its %d documents in %s", ErrInputs, name, have.Docs, in.File.Name())
 	}
+	branches, err := placesOf(r, have.Branches)
+	if err != nil {
+		return nil, fmt.Errorf("repo %q in %s: %w", name, in.File.Name(), err)
+	}
 	return &part{
 		input: in, next: have.FirstDoc, first: have.FirstDoc, end: have.FirstDoc + have.Docs,
-		hidden: r.Hidden, branches: placesOf(have.Branches, r.Record.Branches), sets: map[uint32][]uint32{},
+		hidden: r.Hidden, branches: branches, sets: map[uint32][]uint32{},
 	}, nil
 }
 
@@ -76,13 +80,25 @@ func ascendBelow(numbers []uint32, limit uint32) bool {
 	return true
 }
 
-// placesOf finds branches by their names in others; -1 for those not there.
-func placesOf(branches, in []docstore.Branch) []int {
-	places := make([]int, len(branches))
-	for i, b := range branches {
-		places[i] = slices.IndexFunc(in, func(o docstore.Branch) bool { return o.Name == b.Name })
+// placesOf are, for each of the input's branches, those of the record that have its documents.
+func placesOf(r *Repo, have []docstore.Branch) ([][]uint32, error) {
+	if r.Branches != nil && len(r.Branches) != len(r.Record.Branches) {
+		return nil, fmt.Errorf("%w: it is told where %d branches are, not %d", ErrInputs, len(r.Branches), len(r.Record.Branches))
 	}
-	return places
+	branches := make([][]uint32, len(have))
+	for i, b := range r.Record.Branches {
+		place := slices.IndexFunc(have, func(o docstore.Branch) bool { return o.Name == b.Name })
+		if r.Branches != nil {
+			place = r.Branches[i]
+		}
+		switch {
+		case place >= len(have):
+			return nil, fmt.Errorf("%w: branch %q is said to be its branch %d of %d", ErrInputs, b.Name, place, len(have))
+		case place >= 0:
+			branches[place] = append(branches[place], uint32(i))
+		}
+	}
+	return branches, nil
 }
 
 // advance moves to the next document that stays; false at the end.
@@ -140,12 +156,9 @@ func (p *part) branchesOf(doc uint32) ([]uint32, error) {
 		if int(b) >= len(p.branches) {
 			return nil, p.corruptf("document %d is on branch %d of %d", doc, b, len(p.branches))
 		}
-		if place := p.branches[b]; place >= 0 {
-			branches = append(branches, uint32(place))
-		}
+		branches = append(branches, p.branches[b]...)
 	}
 	slices.Sort(branches)
-	branches = slices.Compact(branches)
 	p.sets[set] = branches
 	return branches, nil
 }

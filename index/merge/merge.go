@@ -37,13 +37,15 @@ type Input struct {
 // Repo is a repo of an input.
 type Repo struct {
 	// Record is what the new shard says of the repo; its name is that in the
-	// input. It is the same for all inputs that have the repo. Branches of the
-	// input are known by their names: a document is left out if it is on none
-	// of the record's.
+	// input. It is the same for all inputs that have the repo. A document is
+	// left out if it is on none of the record's branches.
 	Record docstore.Repo
 	// Hidden are the documents left out, ascending, counted from the repo's
 	// first one in this input.
 	Hidden []uint32
+	// Branches are, for each of Record's, the place of the input's branch that has its
+	// documents, among those of the repo there, -1 for none; nil: that of the same name.
+	Branches []int
 }
 
 // Options say how to merge. The zero value is good for shards that are wanted soon.

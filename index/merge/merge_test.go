@@ -53,7 +53,7 @@ func draw(t *rapid.T) drawn {
 			}
 			anywhere = true
 			hidden := hide(t, &dealt[i], &r, other)
-			takes[i] = append(takes[i], merge.Repo{Record: r.record, Hidden: hidden})
+			takes[i] = append(takes[i], merge.Repo{Record: r.record, Hidden: hidden, Branches: rename(t, &dealt[i], &r.record)})
 			shards[i] = append(shards[i], dealt[i])
 		}
 	}
@@ -114,6 +114,35 @@ func hide(t *rapid.T, r, live *repository, other []repository) (hidden []uint32)
 		}
 	}
 	return hidden
+}
+
+// rename gives the branches of an input other names, maybe those of each other, and says
+// where the record's are then; nil if it leaves them as they are.
+func rename(t *rapid.T, r *repository, record *docstore.Repo) (places []int) {
+	if !rapid.Bool().Draw(t, "renamed") {
+		return nil
+	}
+	for _, b := range record.Branches {
+		places = append(places, slices.IndexFunc(r.record.Branches, func(o docstore.Branch) bool { return o.Name == b.Name }))
+	}
+	var names []string
+	for _, b := range r.record.Branches {
+		names = append(names, b.Name, "was/"+b.Name)
+	}
+	names = rapid.Permutation(names).Draw(t, "names")
+	called := map[string]string{}
+	for i := range r.record.Branches {
+		b := &r.record.Branches[i]
+		called[b.Name], b.Name = names[i], names[i]
+	}
+	for i := range r.documents {
+		d := &r.documents[i]
+		d.branches = slices.Clone(d.branches)
+		for j, b := range d.branches {
+			d.branches[j] = called[b]
+		}
+	}
+	return places
 }
 
 // TestMergedIsBuilt: what comes out of merging is, byte for byte, what is built of the
@@ -219,6 +248,8 @@ func TestRefused(t *testing.T) {
 		"no such repo":          {{{Record: absent}}, nil},
 		"two records":           {{{Record: other, Hidden: []uint32{0}}}, {b}},
 		"taken twice":           {{a, a}, nil},
+		"too few branches":      {{{Record: a.Record, Branches: []int{}}}, nil},
+		"a branch beyond":       {{{Record: a.Record, Branches: []int{99}}}, nil},
 	} {
 		var out bytes.Buffer
 		if err := mergeShards(&out, shards, takes); !errors.Is(err, merge.ErrInputs) || out.Len() > 0 {

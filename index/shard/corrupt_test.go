@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/trawl-search/trawl/index/docset"
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/index/indextest"
 	"github.com/trawl-search/trawl/index/query"
@@ -59,7 +58,7 @@ func answers(s *shard.Shard, queries []query.Q) (out []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := s.File(context.Background(), "b", []byte("copy.txt"), "", docset.Set{})
+	f, err := s.File(context.Background(), "b", []byte("copy.txt"), "", shard.Overlay{})
 	return append(out, fmt.Sprintf("%+v %+v", list, f)), err
 }
 

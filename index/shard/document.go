@@ -21,7 +21,8 @@ type document struct {
 
 	path     []byte // valid when hasPath
 	hasPath  bool
-	branches []uint32 // valid when hasBranches
+	built    []uint32 // branches of the shard
+	branches []uint32 // those now; valid when hasBr
 	hasBr    bool
 }
 
@@ -41,13 +42,18 @@ func (d *document) loadPath() (path []byte, err error) {
 	return d.path, nil
 }
 
-// loadBranches returns ordinals of the document's branches, valid until the next document.
+// loadBranches returns ordinals of the branches that the document is on now, valid until
+// the next document.
 func (d *document) loadBranches() (branches []uint32, err error) {
 	if !d.hasBr {
-		if d.branches, err = d.s.docs.AppendBranches(d.branches[:0], d.id); err != nil {
+		if d.built, err = d.s.docs.AppendBranches(d.built[:0], d.id); err != nil {
 			return nil, err
 		}
-		d.hasBr = true
+		view, err := d.s.branchesNow(d.repo)
+		if err != nil {
+			return nil, err
+		}
+		d.branches, d.hasBr = view.at(d.branches[:0], d.built), true
 	}
 	return d.branches, nil
 }

@@ -47,12 +47,12 @@ func (n *branchNode) matches(d *document) (bool, error) {
 }
 
 func (n *branchNode) load(d *document) error {
-	repo, err := d.s.repo(d.repo)
+	view, err := d.s.branchesNow(d.repo)
 	if err != nil {
 		return err
 	}
 	n.wanted = n.wanted[:0]
-	for i, b := range repo.Branches {
+	for i, b := range view.now {
 		n.wanted = append(n.wanted, branchMatches(n.q, b.Name, i))
 	}
 	n.repo, n.valid = d.repo, true

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/trawl-search/trawl/index/docset"
 	"github.com/trawl-search/trawl/index/docstore"
 )
 
@@ -23,10 +22,9 @@ type File struct {
 }
 
 // File returns the document of a repo at a path on a branch; an empty branch
-// is the repo's first. What is not there, or hidden by its number from the
-// repo's first document in the shard, is ErrNoFile.
-func (s *Shard) File(ctx context.Context, repo string, path []byte, branch string, hidden docset.Set) (f *File, err error) {
-	opts := Options{Hidden: map[string]docset.Set{repo: hidden}}
+// is the repo's first. What is not there, or not any more, is ErrNoFile.
+func (s *Shard) File(ctx context.Context, repo string, path []byte, branch string, overlay Overlay) (f *File, err error) {
+	opts := Options{Overlays: map[string]Overlay{repo: overlay}}
 	err = s.with(ctx, opts, func(run *search) error {
 		f, err = run.getFile(repo, path, branch)
 		return err
@@ -43,11 +41,15 @@ func (s *search) getFile(repo string, path []byte, branch string) (*File, error)
 		return nil, cmp.Or(err, ErrNoFile)
 	}
 	record, err := s.repo(i)
-	if err != nil || len(record.Branches) == 0 {
+	if err != nil {
+		return nil, err
+	}
+	view, err := s.branchesNow(i)
+	if err != nil || len(view.now) == 0 {
 		return nil, cmp.Or(err, ErrNoFile)
 	}
 	if branch == "" {
-		branch = record.Branches[0].Name
+		branch = view.now[0].Name
 	}
 	doc, ok, err := s.docs.FindPath(i, path)
 	if err != nil || !ok {

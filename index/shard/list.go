@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/trawl-search/trawl/index/docset"
 	"github.com/trawl-search/trawl/index/docstore"
 )
 
@@ -40,8 +39,8 @@ type SkippedFile struct {
 type ListOptions struct {
 	// Repos says which repos may be read; nil means all.
 	Repos func(name string) bool
-	// Hidden are documents that are not counted, as in Options.
-	Hidden map[string]docset.Set
+	// Overlays are what has become of repos, as in Options.
+	Overlays map[string]Overlay
 	// MaxSkippedFiles bounds RepoStats.SkippedFiles.
 	MaxSkippedFiles int
 }
@@ -58,7 +57,7 @@ type ListResult struct {
 // Errors are those of Search.
 func (s *Shard) List(ctx context.Context, q *Query, opts ListOptions) (*ListResult, error) {
 	res := new(ListResult)
-	err := s.with(ctx, Options{Repos: opts.Repos, Hidden: opts.Hidden}, func(run *search) error {
+	err := s.with(ctx, Options{Repos: opts.Repos, Overlays: opts.Overlays}, func(run *search) error {
 		matched, err := run.matchedRepos(q)
 		if err != nil && !isContextError(err) {
 			return err

@@ -23,6 +23,8 @@ type repoView struct {
 	// replaced are the documents that are not their repo's any more, by repo; not
 	// changed while a search runs.
 	replaced map[int]replaced
+	// branches are those of a repo now, where they are not those of the shard.
+	branches map[int][]Branch
 }
 
 // replaced are documents of a repo, by their numbers from its first one.
@@ -43,27 +45,38 @@ func (v *repoView) reset(docs *docstore.Docs, opts *Options) error {
 	v.known = slices.Grow(v.known[:0], docs.Repos())[:docs.Repos()]
 	clear(v.known)
 	clear(v.replaced)
-	for name, set := range opts.Hidden {
-		if set.Len() == 0 {
+	clear(v.branches)
+	for name, overlay := range opts.Overlays {
+		if overlay.Hidden.Len() == 0 && overlay.Branches == nil {
 			continue
 		}
 		repo, ok, err := docs.FindRepo(name)
 		if err != nil {
 			return err
 		}
-		if !ok {
-			continue
+		if ok {
+			if err := v.lay(repo, overlay); err != nil {
+				return err
+			}
 		}
-		first, _, err := docs.RepoDocs(repo)
-		if err != nil {
-			return err
-		}
-		if v.replaced == nil {
-			v.replaced = make(map[int]replaced)
-		}
-		v.replaced[repo] = replaced{first, set}
 	}
 	return nil
+}
+
+// lay notes what has become of a repo.
+func (v *repoView) lay(repo int, overlay Overlay) error {
+	if v.replaced == nil {
+		v.replaced, v.branches = make(map[int]replaced), make(map[int][]Branch)
+	}
+	if overlay.Branches != nil {
+		v.branches[repo] = overlay.Branches
+	}
+	if overlay.Hidden.Len() == 0 {
+		return nil
+	}
+	first, _, err := v.docs.RepoDocs(repo)
+	v.replaced[repo] = replaced{first, overlay.Hidden}
+	return err
 }
 
 // shows reports whether the document of the repo may be read.

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/trawl-search/trawl/index/docset"
 	"github.com/trawl-search/trawl/index/docstore"
 )
 
@@ -39,10 +38,9 @@ type Options struct {
 	// Repos says which repos may be read; nil means all. What it refuses is
 	// neither read nor counted.
 	Repos func(name string) bool
-	// Hidden are documents, by repo, that are neither read nor counted, since they
-	// are not the repo's any more: their numbers from its first one in the shard.
-	// What is not in the shard is ignored.
-	Hidden map[string]docset.Set
+	// Overlays are what has become of repos since the shard was built, by name. Of
+	// repos that are not in the shard they are ignored.
+	Overlays map[string]Overlay
 	// After leaves out documents at or before this place in the total order.
 	After *Key
 	// Floor is the last of MaxFiles files that were found elsewhere: files that come

@@ -44,6 +44,8 @@ type search struct {
 	repos    *repoView
 	record   *docstore.Repo // of the repo looked at last
 	recordOf int
+	named    *branchView // of the repo looked at last
+	namedOf  int
 	stats    Stats
 	best     best
 	shelf    shelf

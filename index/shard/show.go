@@ -89,15 +89,12 @@ func (s *search) branches() (names []string, commit string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	repo, err := s.repo(s.doc.repo)
+	view, err := s.branchesNow(s.doc.repo)
 	if err != nil {
 		return nil, "", err
 	}
 	for _, o := range ordinals {
-		if int(o) >= len(repo.Branches) {
-			continue
-		}
-		if b := repo.Branches[o]; len(names) == 0 {
+		if b := view.now[o]; len(names) == 0 {
 			names, commit = append(names, b.Name), b.Commit
 		} else {
 			names = append(names, b.Name)

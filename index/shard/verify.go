@@ -90,15 +90,14 @@ func (s *search) verifyColumns(doc uint32, repo int) (*File, error) {
 		return nil, err
 	}
 	s.doc.reset(doc, 0, repo)
-	ordinals, err := s.doc.loadBranches()
-	if err != nil {
+	if _, err := s.doc.loadBranches(); err != nil {
 		return nil, err
 	}
 	record, err := s.repo(repo)
 	if err != nil {
 		return nil, err
 	}
-	for _, o := range ordinals {
+	for _, o := range s.doc.built {
 		if int(o) >= len(record.Branches) {
 			return nil, s.corrupt("document %d is on branch %d of %d", doc, o, len(record.Branches))
 		}

@@ -77,7 +77,7 @@ func checkNext(lease *Lease, old *Root, next *catalogv1.Root) error {
 }
 
 func sameShard(a, b *catalogv1.ShardRef) bool {
-	return bytes.Equal(a.Digest, b.Digest) && bytes.Equal(a.Hidden, b.Hidden)
+	return bytes.Equal(a.Digest, b.Digest) && bytes.Equal(a.Hidden, b.Hidden) && slices.Equal(a.Branches, b.Branches)
 }
 
 func (s *Store) publishConditions(lease *Lease, old *Root) []clientv3.Cmp {

@@ -153,6 +153,11 @@ func TestRootNeverGoesBack(t *testing.T) {
 			r.Shards = []*catalogv1.ShardRef{proto.CloneOf(old.Record.Shards[0])}
 			r.Shards[0].Hidden = []byte{0}
 		},
+		"same generation, other branches": func(r *catalogv1.Root) {
+			r.Generation = old.Record.Generation
+			r.Shards = []*catalogv1.ShardRef{proto.CloneOf(old.Record.Shards[0])}
+			r.Shards[0].Branches = []uint32{1}
+		},
 		"lower epoch": func(r *catalogv1.Root) { r.Epoch = 1 },
 	} {
 		next := nextRoot(lease)

@@ -11,9 +11,8 @@ type Shard struct {
 	Digest Digest
 	// Repos in ascending order, which is the shard's own.
 	Repos []string
-	// Hidden are the documents, by repo, that are left out, as package docset
-	// codes them; repos without such are not in it. Not to be changed.
-	Hidden map[string][]byte
+	// Overlays are what has become of repos since it was built, by name.
+	Overlays map[string]Overlay
 }
 
 // standing is what became of a shard. A higher one stands when a shard has

@@ -5,21 +5,52 @@ import (
 	"fmt"
 
 	"github.com/trawl-search/trawl/index/docset"
+	"github.com/trawl-search/trawl/index/shard"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// errHidden is the error of a plan that hides documents of no repo.
-var errHidden = errors.New("documents of a repo that is not planned are hidden")
+// Overlay is what has become of a repo since a shard of it was built, as plans carry it.
+type Overlay struct {
+	// Hidden documents, as package docset codes them; empty: none.
+	Hidden []byte
+	// Branches are the repo's branches now, and Places for each the place of the
+	// shard's branch that has its documents, from 1, or 0. Empty: those of the shard.
+	Branches []string
+	Places   []uint32
+}
+
+// OverlayOf is what a root says of one of its shards, if it says anything.
+func OverlayOf(root *catalogv1.Root, ref *catalogv1.ShardRef) (o Overlay, some bool) {
+	o.Hidden = ref.GetHidden()
+	if len(ref.GetBranches()) > 0 {
+		o.Places = ref.GetBranches()
+		for _, b := range root.GetBranches() {
+			o.Branches = append(o.Branches, b.GetName())
+		}
+	}
+	return o, len(o.Hidden)+len(o.Branches) > 0
+}
+
+// Errors of a plan that is not as Planned makes it.
+var (
+	errOverlay  = errors.New("the plan tells of a repo that is not planned")
+	errBranches = errors.New("the plan does not tell of each branch where its documents are")
+)
 
 // Planned is how a plan names the shard.
 func (s *Shard) Planned() *searchv1.PlannedShard {
 	p := &searchv1.PlannedShard{Digest: s.Digest[:], Repos: s.Repos}
-	if len(s.Hidden) == 0 {
+	if len(s.Overlays) == 0 {
 		return p
 	}
 	for i, name := range s.Repos {
-		if documents := s.Hidden[name]; len(documents) > 0 {
-			p.Hidden = append(p.Hidden, &searchv1.HiddenDocuments{Repo: uint32(i), Documents: documents})
+		o := s.Overlays[name]
+		if len(o.Hidden) > 0 {
+			p.Hidden = append(p.Hidden, &searchv1.HiddenDocuments{Repo: uint32(i), Documents: o.Hidden})
+		}
+		if len(o.Branches) > 0 {
+			p.Branches = append(p.Branches, &searchv1.ServedBranches{Repo: uint32(i), Names: o.Branches, Places: o.Places})
 		}
 	}
 	return p
@@ -32,30 +63,49 @@ func ParsePlanned(p *searchv1.PlannedShard) (Shard, error) {
 		return Shard{}, err
 	}
 	s := Shard{Digest: d, Repos: p.Repos}
+	if len(p.Hidden)+len(p.Branches) > 0 {
+		s.Overlays = make(map[string]Overlay, len(p.Hidden)+len(p.Branches))
+	}
 	for _, h := range p.Hidden {
 		if int(h.Repo) >= len(p.Repos) {
-			return Shard{}, errHidden
+			return Shard{}, errOverlay
 		}
-		if s.Hidden == nil {
-			s.Hidden = make(map[string][]byte, len(p.Hidden))
+		s.Overlays[p.Repos[h.Repo]] = Overlay{Hidden: h.Documents}
+	}
+	for _, b := range p.Branches {
+		if int(b.Repo) >= len(p.Repos) {
+			return Shard{}, errOverlay
 		}
-		s.Hidden[p.Repos[h.Repo]] = h.Documents
+		o := s.Overlays[p.Repos[b.Repo]]
+		o.Branches, o.Places = b.Names, b.Places
+		s.Overlays[p.Repos[b.Repo]] = o
 	}
 	return s, nil
 }
 
-// HiddenSets decodes what is hidden in the shard, by repo.
-func (s *Shard) HiddenSets() (map[string]docset.Set, error) {
-	if len(s.Hidden) == 0 {
+// ShardOverlays decodes what has become of the shard's repos, by name.
+func (s *Shard) ShardOverlays() (map[string]shard.Overlay, error) {
+	if len(s.Overlays) == 0 {
 		return nil, nil
 	}
-	sets := make(map[string]docset.Set, len(s.Hidden))
-	for name, code := range s.Hidden {
-		set, err := docset.Parse(code)
+	overlays := make(map[string]shard.Overlay, len(s.Overlays))
+	for name, o := range s.Overlays {
+		decoded, err := o.decode()
 		if err != nil {
-			return nil, fmt.Errorf("hidden documents of %s: %w", name, err)
+			return nil, fmt.Errorf("what has become of %s: %w", name, err)
 		}
-		sets[name] = set
+		overlays[name] = decoded
 	}
-	return sets, nil
+	return overlays, nil
+}
+
+func (o *Overlay) decode() (decoded shard.Overlay, err error) {
+	if len(o.Branches) != len(o.Places) {
+		return decoded, errBranches
+	}
+	for i, name := range o.Branches {
+		decoded.Branches = append(decoded.Branches, shard.Branch{Name: name, Place: int(o.Places[i]) - 1})
+	}
+	decoded.Hidden, err = docset.Parse(o.Hidden)
+	return decoded, err
 }

@@ -6,41 +6,53 @@ import (
 	"testing"
 
 	"github.com/trawl-search/trawl/index/docset"
+	"github.com/trawl-search/trawl/index/shard"
 	"github.com/trawl-search/trawl/internal/searchwire"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// TestPlannedShardIsReadAgain: what is hidden comes out at the repos it went in
-// with, and costs nothing where there is none.
+// TestPlannedShardIsReadAgain: what has become of repos comes out at those it went in
+// with, and costs nothing where it is nothing.
 func TestPlannedShardIsReadAgain(t *testing.T) {
-	hidden := map[string][]byte{"b": docset.Of([]uint32{3, 9}).Code(), "d": docset.Of([]uint32{0}).Code(), "not asked": {1}}
-	s := searchwire.Shard{Digest: searchwire.Digest{7}, Repos: []string{"a", "b", "c", "d"}, Hidden: hidden}
+	overlays := map[string]searchwire.Overlay{
+		"b": {Hidden: docset.Of([]uint32{3, 9}).Code(), Branches: []string{"main", "next"}, Places: []uint32{2, 0}},
+		"c": {Branches: []string{"x"}, Places: []uint32{1}}, "d": {Hidden: docset.Of([]uint32{0}).Code()}, "not asked": {Hidden: []byte{1}},
+	}
+	s := searchwire.Shard{Digest: searchwire.Digest{7}, Repos: []string{"a", "b", "c", "d"}, Overlays: overlays}
 	got, err := searchwire.ParsePlanned(s.Planned())
 	if err != nil || got.Digest != s.Digest || !slices.Equal(got.Repos, s.Repos) {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	sets, err := got.HiddenSets()
-	if err != nil || !slices.Equal(slices.Sorted(maps.Keys(sets)), []string{"b", "d"}) || !slices.Equal(sets["b"].Numbers(), []uint32{3, 9}) {
-		t.Errorf("hidden: %v, %v", sets, err)
+	sets, err := got.ShardOverlays()
+	if err != nil || !slices.Equal(slices.Sorted(maps.Keys(sets)), []string{"b", "c", "d"}) || !slices.Equal(sets["b"].Hidden.Numbers(), []uint32{3, 9}) ||
+		!slices.Equal(sets["b"].Branches, []shard.Branch{{Name: "main", Place: 1}, {Name: "next", Place: -1}}) || len(sets["c"].Branches) != 1 {
+		t.Errorf("overlays: %v, %v", sets, err)
 	}
-	s.Hidden = nil
-	if p := s.Planned(); len(p.Hidden) != 0 {
-		t.Errorf("nothing is hidden: %v", p)
+	s.Overlays = nil
+	if p := s.Planned(); len(p.Hidden)+len(p.Branches) != 0 {
+		t.Errorf("nothing has become of them: %v", p)
 	}
 }
 
 func TestWrongPlannedShards(t *testing.T) {
 	digest := make([]byte, 32)
 	for what, p := range map[string]*searchv1.PlannedShard{
-		"digest":        {Digest: digest[:31]},
-		"repo too high": {Digest: digest, Repos: []string{"a"}, Hidden: []*searchv1.HiddenDocuments{{Repo: 1, Documents: []byte{1}}}},
+		"digest":                      {Digest: digest[:31]},
+		"repo too high":               {Digest: digest, Repos: []string{"a"}, Hidden: []*searchv1.HiddenDocuments{{Repo: 1, Documents: []byte{1}}}},
+		"branches of a repo too high": {Digest: digest, Repos: []string{"a"}, Branches: []*searchv1.ServedBranches{{Repo: 1}}},
 	} {
 		if s, err := searchwire.ParsePlanned(p); err == nil {
 			t.Errorf("%s: %+v", what, s)
 		}
 	}
-	s := searchwire.Shard{Hidden: map[string][]byte{"a": {0x80}}}
-	if sets, err := s.HiddenSets(); err == nil {
-		t.Errorf("bytes that are no set: %v", sets)
+	for what, o := range map[string]searchwire.Overlay{
+		"bytes that are no set": {Hidden: []byte{0x80}},
+		"a branch too many":     {Branches: []string{"a", "b"}, Places: []uint32{1}},
+		"a place too many":      {Branches: []string{"a"}, Places: []uint32{1, 2}},
+	} {
+		s := searchwire.Shard{Overlays: map[string]searchwire.Overlay{"a": o}}
+		if overlays, err := s.ShardOverlays(); err == nil {
+			t.Errorf("%s: %v", what, overlays)
+		}
 	}
 }

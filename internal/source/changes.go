@@ -31,15 +31,20 @@ type Changes struct {
 	*Repository
 
 	paths []string
+	from  []int
 }
 
 // Paths are those at which anything changed, ascending; at some there may be no
 // document any more.
 func (c *Changes) Paths() []string { return c.paths }
 
-// OpenChanges lists what changed between the commits of old and those of branches
-// of the same names in the same order, in the repository at gitDir. The time it
-// takes is for what changed, not for what is there. Errors are ErrNoCommit,
+// From says with which of the old branches each was compared: that of its name, or
+// else one that differs little.
+func (c *Changes) From() []int { return c.from }
+
+// OpenChanges lists what changed between the commits of old branches, of which there
+// is one, and those of branches in the repository at gitDir. The time it takes is for
+// what changed, not for what is there. Errors are ErrNoCommit,
 // ErrManyChanges for more paths than most, a *Failure, or the cause of ctx.
 func OpenChanges(ctx context.Context, gitDir string, old, branches []docstore.Branch, most int, limits Limits) (*Changes, error) {
 	r := &Repository{gitDir: gitDir, limits: limits.withDefaults(), branches: branches, env: repositoryEnv()}
@@ -65,8 +70,18 @@ func (c *Changes) list(ctx context.Context, old []docstore.Branch, most int) err
 	if err != nil {
 		return err
 	}
-	changes, err := c.diff(ctx, before, after, nil)
+	if c.from, err = c.ancestors(ctx, old, before, after); err != nil {
+		return err
+	}
+	was := make([]string, len(after))
+	for i, from := range c.from {
+		was[i] = before[from]
+	}
+	changes, err := c.diff(ctx, was, after)
 	if err != nil {
+		return err
+	}
+	if err := c.lost(ctx, changes, before, after); err != nil {
 		return err
 	}
 	for _, tree := range changes {
@@ -122,9 +137,9 @@ type change struct {
 }
 
 // diff compares trees one by one and gives, by the second one of each pair, what
-// differs there, in path order. With paths it looks at nothing else, but may
-// give what is below them too.
-func (r *Repository) diff(ctx context.Context, before, after, paths []string) (map[string][]change, error) {
+// differs there, in path order. With options that end with paths it looks at nothing
+// else, but may give what is below them too.
+func (r *Repository) diff(ctx context.Context, before, after []string, options ...string) (map[string][]change, error) {
 	var stdin bytes.Buffer
 	asked := make(map[[2]string]bool)
 	changes := make(map[string][]change)
@@ -139,7 +154,7 @@ func (r *Repository) diff(ctx context.Context, before, after, paths []string) (m
 		return changes, nil
 	}
 	args := append([]string{"--literal-pathspecs", "diff-tree", "--stdin", "-r", "-z", "--raw", "--no-abbrev", "--no-renames",
-		"--ignore-submodules=none", "--"}, paths...)
+		"--ignore-submodules=none"}, options...)
 	out, err := r.git(ctx, stdin.Bytes(), args...)
 	if err != nil {
 		return nil, err
@@ -222,7 +237,7 @@ func (c *Changes) present(ctx context.Context, trees []string) (map[string][]cha
 	for i := range empty {
 		empty[i] = emptyTree(len(trees[i]))
 	}
-	all, err := c.diff(ctx, empty, trees, paths)
+	all, err := c.diff(ctx, empty, trees, append([]string{"--"}, paths...)...)
 	for tree, list := range all {
 		all[tree] = slices.DeleteFunc(list, func(e change) bool {
 			_, changed := slices.BinarySearch(c.paths, e.path)

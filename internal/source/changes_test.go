@@ -64,12 +64,20 @@ func commitTree(r *sourcetest.Repo, branch string, tree map[string][3]string) do
 // byPath are the documents of a source, at each path.
 func byPath(t *testing.T, src Source) map[string]string {
 	t.Helper()
+	return byPathOn(t, src, func(branches []uint32) []uint32 { return branches })
+}
+
+// byPathOn is byPath with documents on other branches; those on none are left out.
+func byPathOn(t *testing.T, src Source, on func([]uint32) []uint32) map[string]string {
+	t.Helper()
 	docs := make(map[string]string)
 	for doc, err := range src.Documents(t.Context()) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		docs[string(doc.Path)] += fmt.Sprintf("%q %x %d %v %s %s;", doc.Content, doc.OID, doc.Size, doc.Branches, doc.Language, doc.Skip)
+		if branches := on(doc.Branches); len(branches) > 0 {
+			docs[string(doc.Path)] += fmt.Sprintf("%q %x %d %v %s %s;", doc.Content, doc.OID, doc.Size, branches, doc.Language, doc.Skip)
+		}
 	}
 	return docs
 }
@@ -130,6 +138,82 @@ func TestChangesAreTheDifference(t *testing.T) {
 			}
 			old = now
 		}
+	}
+}
+
+// TestChangesOfBranches: of branches that come, go, are renamed and change places, the
+// documents of before are those of after, on the branches they come from, but for what
+// OpenChanges gives.
+func TestChangesOfBranches(t *testing.T) {
+	for seed := range uint64(12) {
+		rnd := rand.New(rand.NewPCG(seed, 2))
+		r := sourcetest.New(t)
+		names := []string{"main", "release/1", "release/2", "work"}
+		trees := map[string]map[string][3]string{}
+		base := randomTree(r, rnd)
+		for _, name := range names {
+			trees[name] = edited(r, rnd, base)
+		}
+		for range 3 {
+			had := slices.Clone(names)
+			var old, now []docstore.Branch
+			for _, name := range names {
+				old = append(old, commitTree(r, name, trees[name]))
+			}
+			before := openRepository(t, r.Dir, Limits{}, names...)
+			rnd.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+			names = names[:1+rnd.IntN(len(names))]
+			for range 5 - len(names) {
+				from := had[rnd.IntN(len(had))]
+				name := fmt.Sprintf("%s.%d", from, rnd.IntN(1000))
+				trees[name] = maps.Clone(trees[from])
+				names = append(names, name)
+			}
+			for _, name := range names {
+				if rnd.IntN(2) == 0 {
+					trees[name] = edited(r, rnd, trees[name])
+				}
+				now = append(now, commitTree(r, name, trees[name]))
+			}
+			after := byPath(t, openRepository(t, r.Dir, Limits{}, names...))
+			c, err := OpenChanges(t.Context(), filepath.Join(r.Dir, ".git"), old, now, 100, Limits{})
+			if err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			got := byPathOn(t, before, func(branches []uint32) (on []uint32) {
+				for i, from := range c.From() {
+					if slices.Contains(branches, uint32(from)) {
+						on = append(on, uint32(i))
+					}
+				}
+				return on
+			})
+			for _, path := range c.Paths() {
+				delete(got, path)
+			}
+			if maps.Copy(got, byPath(t, c)); !maps.Equal(got, after) {
+				t.Fatalf("seed %d: %v become %v from %v, %q:\n%q\nwant\n%q", seed, had, names, c.From(), c.Paths(), got, after)
+			}
+		}
+	}
+}
+
+// TestBranchesComeFromTheNearest: what is cut from a branch costs what is different there.
+func TestBranchesComeFromTheNearest(t *testing.T) {
+	r := sourcetest.New(t)
+	main := docstore.Branch{Name: "main", Commit: r.Files("main", "a", "1", "b", "1", "c", "1", "d", "1")}
+	one := docstore.Branch{Name: "release/1", Commit: r.Files("release/1", "a", "2", "b", "2", "c", "2", "d", "2")}
+	var others []docstore.Branch
+	for i := range 9 {
+		others = append(others, docstore.Branch{Name: fmt.Sprintf("x%d", i), Commit: r.Files("x", "e", fmt.Sprint(i))})
+	}
+	two := docstore.Branch{Name: "release/2", Commit: r.Files("release/2", "a", "2", "b", "2", "c", "2", "d", "3")}
+	fix := docstore.Branch{Name: "fix", Commit: r.Files("fix", "a", "1", "b", "1", "c", "1", "d", "3")}
+	trunk := docstore.Branch{Name: "trunk", Commit: others[8].Commit}
+	old := slices.Concat([]docstore.Branch{main}, others, []docstore.Branch{one})
+	c, err := OpenChanges(t.Context(), filepath.Join(r.Dir, ".git"), old, []docstore.Branch{main, one, two, fix, trunk}, 10, Limits{})
+	if err != nil || !slices.Equal(c.From(), []int{0, 10, 10, 0, 9}) || !slices.Equal(c.Paths(), []string{"d"}) {
+		t.Errorf("from %v, %v: %v", c.From(), c.Paths(), err)
 	}
 }
 

@@ -431,8 +431,8 @@ type Root struct {
 	// Of a deleted repo: when it was deleted.
 	PublishedAt *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=published_at,json=publishedAt,proto3" json:"published_at,omitempty"`
 	Url         string                 `protobuf:"bytes,10,opt,name=url,proto3" json:"url,omitempty"`
-	// Digest of what the shards depend on beside the commits: facts, URL, limits,
-	// format. A request with the same commits and inputs needs no new build.
+	// Digest of what the shards depend on beside branches and commits: facts, URL,
+	// limits, format. A request with the same of all these needs no new build.
 	Inputs []byte `protobuf:"bytes,11,opt,name=inputs,proto3" json:"inputs,omitempty"`
 	// For people: whether the newest shards hold what changed or everything, and why.
 	Built         string `protobuf:"bytes,12,opt,name=built,proto3" json:"built,omitempty"`
@@ -636,7 +636,10 @@ type ShardRef struct {
 	// How many of them are found by name only.
 	LiveSkippedDocuments uint64 `protobuf:"varint,12,opt,name=live_skipped_documents,json=liveSkippedDocuments,proto3" json:"live_skipped_documents,omitempty"`
 	// It was merged from others, with more effort to make it small.
-	Compacted     bool `protobuf:"varint,13,opt,name=compacted,proto3" json:"compacted,omitempty"`
+	Compacted bool `protobuf:"varint,13,opt,name=compacted,proto3" json:"compacted,omitempty"`
+	// For each of the root's branches which of the repo's branches in the shard has its
+	// documents there, from 1; 0: none. Empty: the same branches in the same order.
+	Branches      []uint32 `protobuf:"varint,14,rep,packed,name=branches,proto3" json:"branches,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -760,6 +763,13 @@ func (x *ShardRef) GetCompacted() bool {
 		return x.Compacted
 	}
 	return false
+}
+
+func (x *ShardRef) GetBranches() []uint32 {
+	if x != nil {
+		return x.Branches
+	}
+	return nil
 }
 
 // Manifest lists a generation's shards, as an object beside them. Enough to
@@ -1660,7 +1670,7 @@ const file_trawl_catalog_v1_catalog_proto_rawDesc = "" +
 	"\x05built\x18\f \x01(\tR\x05built\"4\n" +
 	"\x06Branch\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
-	"\x06commit\x18\x02 \x01(\tR\x06commit\"\xb2\x03\n" +
+	"\x06commit\x18\x02 \x01(\tR\x06commit\"\xce\x03\n" +
 	"\bShardRef\x12\x16\n" +
 	"\x06digest\x18\x01 \x01(\fR\x06digest\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1d\n" +
@@ -1676,7 +1686,8 @@ const file_trawl_catalog_v1_catalog_proto_rawDesc = "" +
 	" \x01(\x04R\rliveDocuments\x12,\n" +
 	"\x12live_content_bytes\x18\v \x01(\x04R\x10liveContentBytes\x124\n" +
 	"\x16live_skipped_documents\x18\f \x01(\x04R\x14liveSkippedDocuments\x12\x1c\n" +
-	"\tcompacted\x18\r \x01(\bR\tcompacted\"\xc1\x01\n" +
+	"\tcompacted\x18\r \x01(\bR\tcompacted\x12\x1a\n" +
+	"\bbranches\x18\x0e \x03(\rR\bbranches\"\xc1\x01\n" +
 	"\bManifest\x12*\n" +
 	"\x04root\x18\x01 \x01(\v2\x16.trawl.catalog.v1.RootR\x04root\x12+\n" +
 	"\x11skipped_documents\x18\x02 \x01(\x04R\x10skippedDocuments\x12'\n" +

@@ -631,7 +631,10 @@ type PlannedShard struct {
 	// Their order is that of the shard. Nothing else may be read or counted.
 	Repos []string `protobuf:"bytes,2,rep,name=repos,proto3" json:"repos,omitempty"`
 	// What of them may not be either; nothing of repos that are not named here.
-	Hidden        []*HiddenDocuments `protobuf:"bytes,3,rep,name=hidden,proto3" json:"hidden,omitempty"`
+	Hidden []*HiddenDocuments `protobuf:"bytes,3,rep,name=hidden,proto3" json:"hidden,omitempty"`
+	// What their branches are called now, where that has changed since the shard was
+	// built; nothing of repos that are not named here.
+	Branches      []*ServedBranches `protobuf:"bytes,4,rep,name=branches,proto3" json:"branches,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -683,6 +686,13 @@ func (x *PlannedShard) GetRepos() []string {
 func (x *PlannedShard) GetHidden() []*HiddenDocuments {
 	if x != nil {
 		return x.Hidden
+	}
+	return nil
+}
+
+func (x *PlannedShard) GetBranches() []*ServedBranches {
+	if x != nil {
+		return x.Branches
 	}
 	return nil
 }
@@ -743,6 +753,69 @@ func (x *HiddenDocuments) GetDocuments() []byte {
 	return nil
 }
 
+// ServedBranches are the branches of a repo, in their order.
+type ServedBranches struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Place of the repo in PlannedShard.repos, from 0; ascending within a shard.
+	Repo  uint32   `protobuf:"varint,1,opt,name=repo,proto3" json:"repo,omitempty"`
+	Names []string `protobuf:"bytes,2,rep,name=names,proto3" json:"names,omitempty"`
+	// For each which of the repo's branches in the shard has its documents, from 1; 0: none.
+	Places        []uint32 `protobuf:"varint,3,rep,packed,name=places,proto3" json:"places,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ServedBranches) Reset() {
+	*x = ServedBranches{}
+	mi := &file_trawl_search_v1_search_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ServedBranches) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ServedBranches) ProtoMessage() {}
+
+func (x *ServedBranches) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_search_v1_search_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ServedBranches.ProtoReflect.Descriptor instead.
+func (*ServedBranches) Descriptor() ([]byte, []int) {
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *ServedBranches) GetRepo() uint32 {
+	if x != nil {
+		return x.Repo
+	}
+	return 0
+}
+
+func (x *ServedBranches) GetNames() []string {
+	if x != nil {
+		return x.Names
+	}
+	return nil
+}
+
+func (x *ServedBranches) GetPlaces() []uint32 {
+	if x != nil {
+		return x.Places
+	}
+	return nil
+}
+
 // OrderKey is a place in the total order of results: score descending, then
 // repo, path and blob ascending.
 type OrderKey struct {
@@ -757,7 +830,7 @@ type OrderKey struct {
 
 func (x *OrderKey) Reset() {
 	*x = OrderKey{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[7]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -769,7 +842,7 @@ func (x *OrderKey) String() string {
 func (*OrderKey) ProtoMessage() {}
 
 func (x *OrderKey) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[7]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -782,7 +855,7 @@ func (x *OrderKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderKey.ProtoReflect.Descriptor instead.
 func (*OrderKey) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{7}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *OrderKey) GetScore() float64 {
@@ -830,7 +903,7 @@ type SearchResponse struct {
 
 func (x *SearchResponse) Reset() {
 	*x = SearchResponse{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[8]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -842,7 +915,7 @@ func (x *SearchResponse) String() string {
 func (*SearchResponse) ProtoMessage() {}
 
 func (x *SearchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[8]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -855,7 +928,7 @@ func (x *SearchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SearchResponse.ProtoReflect.Descriptor instead.
 func (*SearchResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{8}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *SearchResponse) GetFiles() []*FileMatch {
@@ -903,7 +976,7 @@ type StreamSearchRequest struct {
 
 func (x *StreamSearchRequest) Reset() {
 	*x = StreamSearchRequest{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[9]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -915,7 +988,7 @@ func (x *StreamSearchRequest) String() string {
 func (*StreamSearchRequest) ProtoMessage() {}
 
 func (x *StreamSearchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[9]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -928,7 +1001,7 @@ func (x *StreamSearchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamSearchRequest.ProtoReflect.Descriptor instead.
 func (*StreamSearchRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{9}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *StreamSearchRequest) GetSearch() *SearchRequest {
@@ -955,7 +1028,7 @@ type StreamSearchResponse struct {
 
 func (x *StreamSearchResponse) Reset() {
 	*x = StreamSearchResponse{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[10]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -967,7 +1040,7 @@ func (x *StreamSearchResponse) String() string {
 func (*StreamSearchResponse) ProtoMessage() {}
 
 func (x *StreamSearchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[10]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -980,7 +1053,7 @@ func (x *StreamSearchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamSearchResponse.ProtoReflect.Descriptor instead.
 func (*StreamSearchResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{10}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *StreamSearchResponse) GetFiles() []*FileMatch {
@@ -1040,7 +1113,7 @@ type FileMatch struct {
 
 func (x *FileMatch) Reset() {
 	*x = FileMatch{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[11]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1052,7 +1125,7 @@ func (x *FileMatch) String() string {
 func (*FileMatch) ProtoMessage() {}
 
 func (x *FileMatch) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[11]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1065,7 +1138,7 @@ func (x *FileMatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileMatch.ProtoReflect.Descriptor instead.
 func (*FileMatch) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{11}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *FileMatch) GetRepo() string {
@@ -1161,7 +1234,7 @@ type ChunkMatch struct {
 
 func (x *ChunkMatch) Reset() {
 	*x = ChunkMatch{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[12]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1173,7 +1246,7 @@ func (x *ChunkMatch) String() string {
 func (*ChunkMatch) ProtoMessage() {}
 
 func (x *ChunkMatch) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[12]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1186,7 +1259,7 @@ func (x *ChunkMatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChunkMatch.ProtoReflect.Descriptor instead.
 func (*ChunkMatch) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{12}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ChunkMatch) GetContent() []byte {
@@ -1228,7 +1301,7 @@ type Range struct {
 
 func (x *Range) Reset() {
 	*x = Range{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[13]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1240,7 +1313,7 @@ func (x *Range) String() string {
 func (*Range) ProtoMessage() {}
 
 func (x *Range) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[13]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1253,7 +1326,7 @@ func (x *Range) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Range.ProtoReflect.Descriptor instead.
 func (*Range) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{13}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Range) GetStart() *Location {
@@ -1285,7 +1358,7 @@ type Location struct {
 
 func (x *Location) Reset() {
 	*x = Location{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[14]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1297,7 +1370,7 @@ func (x *Location) String() string {
 func (*Location) ProtoMessage() {}
 
 func (x *Location) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[14]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1310,7 +1383,7 @@ func (x *Location) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Location.ProtoReflect.Descriptor instead.
 func (*Location) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{14}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Location) GetByteOffset() uint32 {
@@ -1357,7 +1430,7 @@ type Statistics struct {
 
 func (x *Statistics) Reset() {
 	*x = Statistics{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[15]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1369,7 +1442,7 @@ func (x *Statistics) String() string {
 func (*Statistics) ProtoMessage() {}
 
 func (x *Statistics) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[15]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1382,7 +1455,7 @@ func (x *Statistics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Statistics.ProtoReflect.Descriptor instead.
 func (*Statistics) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{15}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Statistics) GetFilesMatched() uint64 {
@@ -1476,7 +1549,7 @@ type Coverage struct {
 
 func (x *Coverage) Reset() {
 	*x = Coverage{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[16]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1488,7 +1561,7 @@ func (x *Coverage) String() string {
 func (*Coverage) ProtoMessage() {}
 
 func (x *Coverage) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[16]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1501,7 +1574,7 @@ func (x *Coverage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Coverage.ProtoReflect.Descriptor instead.
 func (*Coverage) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{16}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Coverage) GetComplete() bool {
@@ -1568,7 +1641,7 @@ type UncoveredShard struct {
 
 func (x *UncoveredShard) Reset() {
 	*x = UncoveredShard{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[17]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1580,7 +1653,7 @@ func (x *UncoveredShard) String() string {
 func (*UncoveredShard) ProtoMessage() {}
 
 func (x *UncoveredShard) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[17]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1593,7 +1666,7 @@ func (x *UncoveredShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UncoveredShard.ProtoReflect.Descriptor instead.
 func (*UncoveredShard) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{17}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *UncoveredShard) GetDigest() []byte {
@@ -1640,7 +1713,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[18]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1652,7 +1725,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[18]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1665,7 +1738,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{18}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ListRequest) GetQuery() string {
@@ -1715,7 +1788,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[19]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1727,7 +1800,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[19]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1740,7 +1813,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{19}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ListResponse) GetRepos() []*RepoEntry {
@@ -1787,7 +1860,7 @@ type RepoEntry struct {
 
 func (x *RepoEntry) Reset() {
 	*x = RepoEntry{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[20]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1799,7 +1872,7 @@ func (x *RepoEntry) String() string {
 func (*RepoEntry) ProtoMessage() {}
 
 func (x *RepoEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[20]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1812,7 +1885,7 @@ func (x *RepoEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepoEntry.ProtoReflect.Descriptor instead.
 func (*RepoEntry) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{20}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *RepoEntry) GetName() string {
@@ -1911,7 +1984,7 @@ type BranchEntry struct {
 
 func (x *BranchEntry) Reset() {
 	*x = BranchEntry{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[21]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1923,7 +1996,7 @@ func (x *BranchEntry) String() string {
 func (*BranchEntry) ProtoMessage() {}
 
 func (x *BranchEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[21]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1936,7 +2009,7 @@ func (x *BranchEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BranchEntry.ProtoReflect.Descriptor instead.
 func (*BranchEntry) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{21}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *BranchEntry) GetName() string {
@@ -1965,7 +2038,7 @@ type LanguageShare struct {
 
 func (x *LanguageShare) Reset() {
 	*x = LanguageShare{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[22]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1977,7 +2050,7 @@ func (x *LanguageShare) String() string {
 func (*LanguageShare) ProtoMessage() {}
 
 func (x *LanguageShare) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[22]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1990,7 +2063,7 @@ func (x *LanguageShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LanguageShare.ProtoReflect.Descriptor instead.
 func (*LanguageShare) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{22}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *LanguageShare) GetLanguage() string {
@@ -2026,7 +2099,7 @@ type SkippedFile struct {
 
 func (x *SkippedFile) Reset() {
 	*x = SkippedFile{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[23]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2038,7 +2111,7 @@ func (x *SkippedFile) String() string {
 func (*SkippedFile) ProtoMessage() {}
 
 func (x *SkippedFile) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[23]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2051,7 +2124,7 @@ func (x *SkippedFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkippedFile.ProtoReflect.Descriptor instead.
 func (*SkippedFile) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{23}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *SkippedFile) GetPath() []byte {
@@ -2091,7 +2164,7 @@ type GetFileRequest struct {
 
 func (x *GetFileRequest) Reset() {
 	*x = GetFileRequest{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[24]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2103,7 +2176,7 @@ func (x *GetFileRequest) String() string {
 func (*GetFileRequest) ProtoMessage() {}
 
 func (x *GetFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[24]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2116,7 +2189,7 @@ func (x *GetFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFileRequest.ProtoReflect.Descriptor instead.
 func (*GetFileRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{24}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *GetFileRequest) GetRepo() string {
@@ -2170,7 +2243,7 @@ type GetFileResponse struct {
 
 func (x *GetFileResponse) Reset() {
 	*x = GetFileResponse{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[25]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2182,7 +2255,7 @@ func (x *GetFileResponse) String() string {
 func (*GetFileResponse) ProtoMessage() {}
 
 func (x *GetFileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[25]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2195,7 +2268,7 @@ func (x *GetFileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFileResponse.ProtoReflect.Descriptor instead.
 func (*GetFileResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{25}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *GetFileResponse) GetContent() []byte {
@@ -2264,7 +2337,7 @@ type QueryError struct {
 
 func (x *QueryError) Reset() {
 	*x = QueryError{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[26]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2276,7 +2349,7 @@ func (x *QueryError) String() string {
 func (*QueryError) ProtoMessage() {}
 
 func (x *QueryError) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[26]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2289,7 +2362,7 @@ func (x *QueryError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryError.ProtoReflect.Descriptor instead.
 func (*QueryError) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{26}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *QueryError) GetPosition() uint32 {
@@ -2354,14 +2427,19 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\brevision\x18\x03 \x01(\x03R\brevision\x126\n" +
 	"\bresolved\x18\x04 \x03(\v2\x1a.trawl.search.v1.RepoNamesR\bresolved\"!\n" +
 	"\tRepoNames\x12\x14\n" +
-	"\x05names\x18\x01 \x03(\tR\x05names\"\x7f\n" +
+	"\x05names\x18\x01 \x03(\tR\x05names\"\xbc\x01\n" +
 	"\fPlannedShard\x12\x1f\n" +
 	"\x06digest\x18\x01 \x01(\fB\a\xbaH\x04z\x02h R\x06digest\x12\x14\n" +
 	"\x05repos\x18\x02 \x03(\tR\x05repos\x128\n" +
-	"\x06hidden\x18\x03 \x03(\v2 .trawl.search.v1.HiddenDocumentsR\x06hidden\"N\n" +
+	"\x06hidden\x18\x03 \x03(\v2 .trawl.search.v1.HiddenDocumentsR\x06hidden\x12;\n" +
+	"\bbranches\x18\x04 \x03(\v2\x1f.trawl.search.v1.ServedBranchesR\bbranches\"N\n" +
 	"\x0fHiddenDocuments\x12\x12\n" +
 	"\x04repo\x18\x01 \x01(\rR\x04repo\x12'\n" +
-	"\tdocuments\x18\x02 \x01(\fB\t\xbaH\x06z\x04\x18\x80\x80\x01R\tdocuments\"\\\n" +
+	"\tdocuments\x18\x02 \x01(\fB\t\xbaH\x06z\x04\x18\x80\x80\x01R\tdocuments\"h\n" +
+	"\x0eServedBranches\x12\x12\n" +
+	"\x04repo\x18\x01 \x01(\rR\x04repo\x12\x1f\n" +
+	"\x05names\x18\x02 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\x80\bR\x05names\x12!\n" +
+	"\x06places\x18\x03 \x03(\rB\t\xbaH\x06\x92\x01\x03\x10\x80\bR\x06places\"\\\n" +
 	"\bOrderKey\x12\x14\n" +
 	"\x05score\x18\x01 \x01(\x01R\x05score\x12\x12\n" +
 	"\x04repo\x18\x02 \x01(\tR\x04repo\x12\x12\n" +
@@ -2544,7 +2622,7 @@ func file_trawl_search_v1_search_proto_rawDescGZIP() []byte {
 }
 
 var file_trawl_search_v1_search_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_trawl_search_v1_search_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_trawl_search_v1_search_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_trawl_search_v1_search_proto_goTypes = []any{
 	(Mode)(0),                     // 0: trawl.search.v1.Mode
 	(SkipReason)(0),               // 1: trawl.search.v1.SkipReason
@@ -2556,80 +2634,82 @@ var file_trawl_search_v1_search_proto_goTypes = []any{
 	(*RepoNames)(nil),             // 7: trawl.search.v1.RepoNames
 	(*PlannedShard)(nil),          // 8: trawl.search.v1.PlannedShard
 	(*HiddenDocuments)(nil),       // 9: trawl.search.v1.HiddenDocuments
-	(*OrderKey)(nil),              // 10: trawl.search.v1.OrderKey
-	(*SearchResponse)(nil),        // 11: trawl.search.v1.SearchResponse
-	(*StreamSearchRequest)(nil),   // 12: trawl.search.v1.StreamSearchRequest
-	(*StreamSearchResponse)(nil),  // 13: trawl.search.v1.StreamSearchResponse
-	(*FileMatch)(nil),             // 14: trawl.search.v1.FileMatch
-	(*ChunkMatch)(nil),            // 15: trawl.search.v1.ChunkMatch
-	(*Range)(nil),                 // 16: trawl.search.v1.Range
-	(*Location)(nil),              // 17: trawl.search.v1.Location
-	(*Statistics)(nil),            // 18: trawl.search.v1.Statistics
-	(*Coverage)(nil),              // 19: trawl.search.v1.Coverage
-	(*UncoveredShard)(nil),        // 20: trawl.search.v1.UncoveredShard
-	(*ListRequest)(nil),           // 21: trawl.search.v1.ListRequest
-	(*ListResponse)(nil),          // 22: trawl.search.v1.ListResponse
-	(*RepoEntry)(nil),             // 23: trawl.search.v1.RepoEntry
-	(*BranchEntry)(nil),           // 24: trawl.search.v1.BranchEntry
-	(*LanguageShare)(nil),         // 25: trawl.search.v1.LanguageShare
-	(*SkippedFile)(nil),           // 26: trawl.search.v1.SkippedFile
-	(*GetFileRequest)(nil),        // 27: trawl.search.v1.GetFileRequest
-	(*GetFileResponse)(nil),       // 28: trawl.search.v1.GetFileResponse
-	(*QueryError)(nil),            // 29: trawl.search.v1.QueryError
-	(*durationpb.Duration)(nil),   // 30: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 31: google.protobuf.Timestamp
+	(*ServedBranches)(nil),        // 10: trawl.search.v1.ServedBranches
+	(*OrderKey)(nil),              // 11: trawl.search.v1.OrderKey
+	(*SearchResponse)(nil),        // 12: trawl.search.v1.SearchResponse
+	(*StreamSearchRequest)(nil),   // 13: trawl.search.v1.StreamSearchRequest
+	(*StreamSearchResponse)(nil),  // 14: trawl.search.v1.StreamSearchResponse
+	(*FileMatch)(nil),             // 15: trawl.search.v1.FileMatch
+	(*ChunkMatch)(nil),            // 16: trawl.search.v1.ChunkMatch
+	(*Range)(nil),                 // 17: trawl.search.v1.Range
+	(*Location)(nil),              // 18: trawl.search.v1.Location
+	(*Statistics)(nil),            // 19: trawl.search.v1.Statistics
+	(*Coverage)(nil),              // 20: trawl.search.v1.Coverage
+	(*UncoveredShard)(nil),        // 21: trawl.search.v1.UncoveredShard
+	(*ListRequest)(nil),           // 22: trawl.search.v1.ListRequest
+	(*ListResponse)(nil),          // 23: trawl.search.v1.ListResponse
+	(*RepoEntry)(nil),             // 24: trawl.search.v1.RepoEntry
+	(*BranchEntry)(nil),           // 25: trawl.search.v1.BranchEntry
+	(*LanguageShare)(nil),         // 26: trawl.search.v1.LanguageShare
+	(*SkippedFile)(nil),           // 27: trawl.search.v1.SkippedFile
+	(*GetFileRequest)(nil),        // 28: trawl.search.v1.GetFileRequest
+	(*GetFileResponse)(nil),       // 29: trawl.search.v1.GetFileResponse
+	(*QueryError)(nil),            // 30: trawl.search.v1.QueryError
+	(*durationpb.Duration)(nil),   // 31: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 32: google.protobuf.Timestamp
 }
 var file_trawl_search_v1_search_proto_depIdxs = []int32{
 	4,  // 0: trawl.search.v1.SearchRequest.options:type_name -> trawl.search.v1.SearchOptions
 	6,  // 1: trawl.search.v1.SearchRequest.plan:type_name -> trawl.search.v1.Plan
 	0,  // 2: trawl.search.v1.SearchOptions.mode:type_name -> trawl.search.v1.Mode
 	5,  // 3: trawl.search.v1.SearchOptions.consistency:type_name -> trawl.search.v1.Consistency
-	30, // 4: trawl.search.v1.Consistency.bounded:type_name -> google.protobuf.Duration
+	31, // 4: trawl.search.v1.Consistency.bounded:type_name -> google.protobuf.Duration
 	8,  // 5: trawl.search.v1.Plan.shards:type_name -> trawl.search.v1.PlannedShard
-	10, // 6: trawl.search.v1.Plan.after:type_name -> trawl.search.v1.OrderKey
+	11, // 6: trawl.search.v1.Plan.after:type_name -> trawl.search.v1.OrderKey
 	7,  // 7: trawl.search.v1.Plan.resolved:type_name -> trawl.search.v1.RepoNames
 	9,  // 8: trawl.search.v1.PlannedShard.hidden:type_name -> trawl.search.v1.HiddenDocuments
-	14, // 9: trawl.search.v1.SearchResponse.files:type_name -> trawl.search.v1.FileMatch
-	18, // 10: trawl.search.v1.SearchResponse.statistics:type_name -> trawl.search.v1.Statistics
-	19, // 11: trawl.search.v1.SearchResponse.coverage:type_name -> trawl.search.v1.Coverage
-	3,  // 12: trawl.search.v1.StreamSearchRequest.search:type_name -> trawl.search.v1.SearchRequest
-	14, // 13: trawl.search.v1.StreamSearchResponse.files:type_name -> trawl.search.v1.FileMatch
-	18, // 14: trawl.search.v1.StreamSearchResponse.statistics:type_name -> trawl.search.v1.Statistics
-	19, // 15: trawl.search.v1.StreamSearchResponse.coverage:type_name -> trawl.search.v1.Coverage
-	15, // 16: trawl.search.v1.FileMatch.chunks:type_name -> trawl.search.v1.ChunkMatch
-	1,  // 17: trawl.search.v1.FileMatch.skip_reason:type_name -> trawl.search.v1.SkipReason
-	17, // 18: trawl.search.v1.ChunkMatch.content_start:type_name -> trawl.search.v1.Location
-	16, // 19: trawl.search.v1.ChunkMatch.ranges:type_name -> trawl.search.v1.Range
-	17, // 20: trawl.search.v1.Range.start:type_name -> trawl.search.v1.Location
-	17, // 21: trawl.search.v1.Range.end:type_name -> trawl.search.v1.Location
-	30, // 22: trawl.search.v1.Statistics.duration:type_name -> google.protobuf.Duration
-	20, // 23: trawl.search.v1.Coverage.uncovered:type_name -> trawl.search.v1.UncoveredShard
-	2,  // 24: trawl.search.v1.UncoveredShard.reason:type_name -> trawl.search.v1.UncoveredReason
-	5,  // 25: trawl.search.v1.ListRequest.consistency:type_name -> trawl.search.v1.Consistency
-	6,  // 26: trawl.search.v1.ListRequest.plan:type_name -> trawl.search.v1.Plan
-	23, // 27: trawl.search.v1.ListResponse.repos:type_name -> trawl.search.v1.RepoEntry
-	19, // 28: trawl.search.v1.ListResponse.coverage:type_name -> trawl.search.v1.Coverage
-	24, // 29: trawl.search.v1.RepoEntry.branches:type_name -> trawl.search.v1.BranchEntry
-	25, // 30: trawl.search.v1.RepoEntry.languages:type_name -> trawl.search.v1.LanguageShare
-	26, // 31: trawl.search.v1.RepoEntry.skipped_files:type_name -> trawl.search.v1.SkippedFile
-	31, // 32: trawl.search.v1.RepoEntry.published_at:type_name -> google.protobuf.Timestamp
-	1,  // 33: trawl.search.v1.SkippedFile.reason:type_name -> trawl.search.v1.SkipReason
-	5,  // 34: trawl.search.v1.GetFileRequest.consistency:type_name -> trawl.search.v1.Consistency
-	6,  // 35: trawl.search.v1.GetFileRequest.plan:type_name -> trawl.search.v1.Plan
-	1,  // 36: trawl.search.v1.GetFileResponse.skip_reason:type_name -> trawl.search.v1.SkipReason
-	3,  // 37: trawl.search.v1.SearchService.Search:input_type -> trawl.search.v1.SearchRequest
-	12, // 38: trawl.search.v1.SearchService.StreamSearch:input_type -> trawl.search.v1.StreamSearchRequest
-	21, // 39: trawl.search.v1.SearchService.List:input_type -> trawl.search.v1.ListRequest
-	27, // 40: trawl.search.v1.SearchService.GetFile:input_type -> trawl.search.v1.GetFileRequest
-	11, // 41: trawl.search.v1.SearchService.Search:output_type -> trawl.search.v1.SearchResponse
-	13, // 42: trawl.search.v1.SearchService.StreamSearch:output_type -> trawl.search.v1.StreamSearchResponse
-	22, // 43: trawl.search.v1.SearchService.List:output_type -> trawl.search.v1.ListResponse
-	28, // 44: trawl.search.v1.SearchService.GetFile:output_type -> trawl.search.v1.GetFileResponse
-	41, // [41:45] is the sub-list for method output_type
-	37, // [37:41] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	10, // 9: trawl.search.v1.PlannedShard.branches:type_name -> trawl.search.v1.ServedBranches
+	15, // 10: trawl.search.v1.SearchResponse.files:type_name -> trawl.search.v1.FileMatch
+	19, // 11: trawl.search.v1.SearchResponse.statistics:type_name -> trawl.search.v1.Statistics
+	20, // 12: trawl.search.v1.SearchResponse.coverage:type_name -> trawl.search.v1.Coverage
+	3,  // 13: trawl.search.v1.StreamSearchRequest.search:type_name -> trawl.search.v1.SearchRequest
+	15, // 14: trawl.search.v1.StreamSearchResponse.files:type_name -> trawl.search.v1.FileMatch
+	19, // 15: trawl.search.v1.StreamSearchResponse.statistics:type_name -> trawl.search.v1.Statistics
+	20, // 16: trawl.search.v1.StreamSearchResponse.coverage:type_name -> trawl.search.v1.Coverage
+	16, // 17: trawl.search.v1.FileMatch.chunks:type_name -> trawl.search.v1.ChunkMatch
+	1,  // 18: trawl.search.v1.FileMatch.skip_reason:type_name -> trawl.search.v1.SkipReason
+	18, // 19: trawl.search.v1.ChunkMatch.content_start:type_name -> trawl.search.v1.Location
+	17, // 20: trawl.search.v1.ChunkMatch.ranges:type_name -> trawl.search.v1.Range
+	18, // 21: trawl.search.v1.Range.start:type_name -> trawl.search.v1.Location
+	18, // 22: trawl.search.v1.Range.end:type_name -> trawl.search.v1.Location
+	31, // 23: trawl.search.v1.Statistics.duration:type_name -> google.protobuf.Duration
+	21, // 24: trawl.search.v1.Coverage.uncovered:type_name -> trawl.search.v1.UncoveredShard
+	2,  // 25: trawl.search.v1.UncoveredShard.reason:type_name -> trawl.search.v1.UncoveredReason
+	5,  // 26: trawl.search.v1.ListRequest.consistency:type_name -> trawl.search.v1.Consistency
+	6,  // 27: trawl.search.v1.ListRequest.plan:type_name -> trawl.search.v1.Plan
+	24, // 28: trawl.search.v1.ListResponse.repos:type_name -> trawl.search.v1.RepoEntry
+	20, // 29: trawl.search.v1.ListResponse.coverage:type_name -> trawl.search.v1.Coverage
+	25, // 30: trawl.search.v1.RepoEntry.branches:type_name -> trawl.search.v1.BranchEntry
+	26, // 31: trawl.search.v1.RepoEntry.languages:type_name -> trawl.search.v1.LanguageShare
+	27, // 32: trawl.search.v1.RepoEntry.skipped_files:type_name -> trawl.search.v1.SkippedFile
+	32, // 33: trawl.search.v1.RepoEntry.published_at:type_name -> google.protobuf.Timestamp
+	1,  // 34: trawl.search.v1.SkippedFile.reason:type_name -> trawl.search.v1.SkipReason
+	5,  // 35: trawl.search.v1.GetFileRequest.consistency:type_name -> trawl.search.v1.Consistency
+	6,  // 36: trawl.search.v1.GetFileRequest.plan:type_name -> trawl.search.v1.Plan
+	1,  // 37: trawl.search.v1.GetFileResponse.skip_reason:type_name -> trawl.search.v1.SkipReason
+	3,  // 38: trawl.search.v1.SearchService.Search:input_type -> trawl.search.v1.SearchRequest
+	13, // 39: trawl.search.v1.SearchService.StreamSearch:input_type -> trawl.search.v1.StreamSearchRequest
+	22, // 40: trawl.search.v1.SearchService.List:input_type -> trawl.search.v1.ListRequest
+	28, // 41: trawl.search.v1.SearchService.GetFile:input_type -> trawl.search.v1.GetFileRequest
+	12, // 42: trawl.search.v1.SearchService.Search:output_type -> trawl.search.v1.SearchResponse
+	14, // 43: trawl.search.v1.SearchService.StreamSearch:output_type -> trawl.search.v1.StreamSearchResponse
+	23, // 44: trawl.search.v1.SearchService.List:output_type -> trawl.search.v1.ListResponse
+	29, // 45: trawl.search.v1.SearchService.GetFile:output_type -> trawl.search.v1.GetFileResponse
+	42, // [42:46] is the sub-list for method output_type
+	38, // [38:42] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_trawl_search_v1_search_proto_init() }
@@ -2648,7 +2728,7 @@ func file_trawl_search_v1_search_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_trawl_search_v1_search_proto_rawDesc), len(file_trawl_search_v1_search_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   27,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -161,7 +161,7 @@ func (m *merging) merge(ctx context.Context, w io.Writer, parts []*part) (result
 				return result, fmt.Errorf("root of %s: %w", p.next.GetRepo(), err)
 			}
 			in := inputs[ref.GetKey()]
-			in.Repos = append(in.Repos, merge.Repo{Record: record, Hidden: hidden.Numbers()})
+			in.Repos = append(in.Repos, merge.Repo{Record: record, Hidden: hidden.Numbers(), Branches: places(ref)})
 		}
 	}
 	opts := merge.Options{Processors: 1, Pace: m.pace} // jobs and searches come first
@@ -173,6 +173,15 @@ func (m *merging) merge(ctx context.Context, w io.Writer, parts []*part) (result
 		ordered = append(ordered, *inputs[key])
 	}
 	return merge.Shards(ctx, w, ordered, opts)
+}
+
+// places are those of the root's branches in a shard, as merge wants them.
+func places(ref *catalogv1.ShardRef) []int {
+	var places []int
+	for _, place := range ref.GetBranches() {
+		places = append(places, int(place)-1)
+	}
+	return places
 }
 
 // bring is the pace of reading from the bucket.

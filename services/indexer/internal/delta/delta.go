@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/proto"
@@ -30,18 +31,29 @@ func Counted(ref *catalogv1.ShardRef) bool {
 // atOnce is how many shards are read at a time.
 const atOnce = 8
 
-// Hide returns the refs of a repo's shards, which are counted, with the documents at paths, which
-// ascend, hidden, in the same order; shards of which nothing is served any more
-// are left out. It makes sure that the bucket has all of them, and reads of each a
-// few hundred KiB and what finding the paths takes. Errors are ErrCrowded, and those
-// of reading: *bucket.Error, format.ErrCorrupt.
-func Hide(ctx context.Context, b bucket.Bucket, repo string, refs []*catalogv1.ShardRef, paths []string) ([]*catalogv1.ShardRef, error) {
+// Change is what happened to a repo since its shards were built.
+type Change struct {
+	// Paths at which anything is different, ascending.
+	Paths []string
+	// Branches are, for each branch now, the place of the one it comes from among
+	// those before, from 1; it has the same documents but for those at Paths. Nil:
+	// the branches are those before.
+	Branches []uint32
+}
+
+// Apply returns the refs of a repo's shards, which are counted, as they are after a
+// change, in the same order: documents at its paths, and those on none of the branches
+// now, are hidden; shards of which nothing is served any more are left out. It makes
+// sure that the bucket has all of them, and reads of each a few hundred KiB and what
+// finding the documents takes. Errors are ErrCrowded, and those of reading:
+// *bucket.Error, format.ErrCorrupt.
+func Apply(ctx context.Context, b bucket.Bucket, repo string, refs []*catalogv1.ShardRef, change Change) ([]*catalogv1.ShardRef, error) {
 	next := make([]*catalogv1.ShardRef, len(refs))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
 	for i, ref := range refs {
 		group.Go(func() (err error) {
-			next[i], err = hide(ctx, b, repo, ref, paths)
+			next[i], err = apply(ctx, b, repo, ref, &change)
 			return err
 		})
 	}
@@ -55,14 +67,14 @@ func Hide(ctx context.Context, b bucket.Bucket, repo string, refs []*catalogv1.S
 			continue
 		}
 		left = append(left, ref)
-		if size += len(ref.GetHidden()); size > docset.MaxBytes {
+		if size += len(ref.GetHidden()) + len(ref.GetBranches()); size > docset.MaxBytes {
 			return nil, fmt.Errorf("%w: %d bytes in all", ErrCrowded, size)
 		}
 	}
 	return left, nil
 }
 
-func hide(ctx context.Context, b bucket.Bucket, repo string, ref *catalogv1.ShardRef, paths []string) (*catalogv1.ShardRef, error) {
+func apply(ctx context.Context, b bucket.Bucket, repo string, ref *catalogv1.ShardRef, change *Change) (*catalogv1.ShardRef, error) {
 	info, err := b.Stat(ctx, ref.GetKey())
 	if err != nil {
 		return nil, fmt.Errorf("look for shard: %w", err)
@@ -70,21 +82,26 @@ func hide(ctx context.Context, b bucket.Bucket, repo string, ref *catalogv1.Shar
 	if info.Size != int64(ref.GetSizeBytes()) {
 		return nil, fmt.Errorf("shard %s has %d bytes, %d are wanted: %w", ref.GetKey(), info.Size, ref.GetSizeBytes(), format.ErrCorrupt)
 	}
-	if len(paths) == 0 || ref.GetDocuments() == 0 {
-		return ref, nil
+	next := proto.CloneOf(ref)
+	next.Branches = change.branchesIn(ref)
+	if len(change.Paths) == 0 && change.Branches == nil || ref.GetDocuments() == 0 {
+		return next, nil
 	}
 	set, err := docset.Parse(ref.GetHidden())
 	if err != nil {
 		return nil, fmt.Errorf("read root of %s: %w", repo, err)
 	}
-	next := proto.CloneOf(ref)
 	err = withDocs(ctx, b, ref, func(docs *docstore.Docs) error {
 		i, ok, err := docs.FindRepo(repo)
 		if err != nil || !ok {
 			return err
 		}
-		l := layer{docs: docs, repo: i, hidden: set}
-		return l.hide(next, paths)
+		first, n, err := docs.RepoDocs(i)
+		if err != nil {
+			return err
+		}
+		l := layer{docs: docs, repo: i, first: first, end: first + n, hidden: set}
+		return l.change(next, change)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read shard %s: %w", ref.GetKey(), err)
@@ -92,39 +109,43 @@ func hide(ctx context.Context, b bucket.Bucket, repo string, ref *catalogv1.Shar
 	return next, nil
 }
 
-// layer is what a shard holds of a repo.
-type layer struct {
-	docs   *docstore.Docs
-	repo   int
-	first  uint32 // of the repo's documents
-	hidden docset.Set
+// branchesIn are the places of the branches now in a shard, as its ref says it.
+func (c *Change) branchesIn(ref *catalogv1.ShardRef) []uint32 {
+	switch {
+	case c.Branches == nil:
+		return ref.GetBranches()
+	case len(ref.GetBranches()) == 0:
+		return c.Branches
+	}
+	places := make([]uint32, len(c.Branches))
+	for i, from := range c.Branches {
+		places[i] = ref.GetBranches()[from-1]
+	}
+	return places
 }
 
-// hide adds to what is hidden, and takes it off what ref counts.
-func (l *layer) hide(ref *catalogv1.ShardRef, paths []string) error {
-	first, n, err := l.docs.RepoDocs(l.repo)
+// layer is what a shard holds of a repo.
+type layer struct {
+	docs       *docstore.Docs
+	repo       int
+	first, end uint32 // of the repo's documents
+	hidden     docset.Set
+}
+
+// change hides what is not the repo's any more, and takes it off what ref counts.
+func (l *layer) change(ref *catalogv1.ShardRef, change *Change) error {
+	gone, err := l.at(change.Paths)
 	if err != nil {
 		return err
 	}
-	l.first = first
-	var gone []uint32
-	for _, path := range paths {
-		doc, ok, err := l.docs.FindPath(l.repo, []byte(path))
+	if change.Branches != nil {
+		lost, err := l.off(ref.GetBranches())
 		if err != nil {
 			return err
 		}
-		for ; ok && doc < first+n; doc++ {
-			have, err := l.docs.AppendPath(nil, doc)
-			if err != nil {
-				return err
-			}
-			if string(have) != path {
-				break
-			}
-			if !l.hidden.Has(doc - first) {
-				gone = append(gone, doc-first)
-			}
-		}
+		gone = append(gone, lost...)
+		slices.Sort(gone)
+		gone = slices.Compact(gone)
 	}
 	if len(gone) == 0 {
 		return nil
@@ -132,6 +153,54 @@ func (l *layer) hide(ref *catalogv1.ShardRef, paths []string) error {
 	l.hidden = l.hidden.With(gone...)
 	ref.Hidden = l.hidden.Code()
 	return l.count(ref, gone)
+}
+
+// at are the documents at paths that are served.
+func (l *layer) at(paths []string) (gone []uint32, err error) {
+	for _, path := range paths {
+		doc, ok, err := l.docs.FindPath(l.repo, []byte(path))
+		if err != nil {
+			return nil, err
+		}
+		for ; ok && doc < l.end; doc++ {
+			have, err := l.docs.AppendPath(nil, doc)
+			if err != nil {
+				return nil, err
+			}
+			if string(have) != path {
+				break
+			}
+			if !l.hidden.Has(doc - l.first) {
+				gone = append(gone, doc-l.first)
+			}
+		}
+	}
+	return gone, nil
+}
+
+// off are the documents that are served, but on none of the branches at these places,
+// counted from 1.
+func (l *layer) off(places []uint32) (gone []uint32, err error) {
+	known := make(map[uint32]bool) // by set of branches, whether documents with it stay
+	for doc := l.first; doc < l.end; doc++ {
+		set, err := l.docs.BranchSet(doc)
+		if err != nil {
+			return nil, err
+		}
+		stays, ok := known[set]
+		if !ok {
+			branches, err := l.docs.AppendBranchSet(nil, set)
+			if err != nil {
+				return nil, err
+			}
+			stays = slices.ContainsFunc(branches, func(b uint32) bool { return slices.Contains(places, b+1) })
+			known[set] = stays
+		}
+		if !stays && !l.hidden.Has(doc-l.first) {
+			gone = append(gone, doc-l.first)
+		}
+	}
+	return gone, nil
 }
 
 // count takes documents that are hidden now off what is served of the shard.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -113,7 +112,7 @@ func (t *task) repo(branches []docstore.Branch) docstore.Repo {
 	}
 }
 
-// inputs is a digest of what the shards depend on beside the commits.
+// inputs is a digest of what the shards depend on beside branches and commits.
 func (t *task) inputs() []byte {
 	var facts []byte
 	if f := t.desired.GetFacts(); f != nil {
@@ -121,8 +120,7 @@ func (t *task) inputs() []byte {
 		facts, _ = proto.MarshalOptions{Deterministic: true}.Marshal(f)
 	}
 	h := sha256.New()
-	fmt.Fprintf(h, "%d %q %q %+v %+v %x", format.WriterVersion, t.desired.GetUrl(),
-		strings.Join(t.desired.GetBranches(), "\x00"), t.Limits, t.Build, facts)
+	fmt.Fprintf(h, "%d %q %+v %+v %x", format.WriterVersion, t.desired.GetUrl(), t.Limits, t.Build, facts)
 	return h.Sum(nil)
 }
 

@@ -49,7 +49,7 @@ const (
 	commitsOnly    reason = "no document changed"
 	firstBuild     reason = "first build"
 	otherInputs    reason = "facts or settings changed"
-	otherBranches  reason = "branches came, went or were renamed"
+	noBranch       reason = "no branch before"
 	commitGone     reason = "the indexed commit is gone"
 	muchChanged    reason = "much changed"
 	manyDeltas     reason = "many deltas"
@@ -61,7 +61,7 @@ const (
 var (
 	deltaReasons = []reason{changed, commitsOnly}
 	fullReasons  = []reason{
-		firstBuild, otherInputs, otherBranches, commitGone, muchChanged, manyDeltas, manyHidden, olderRoot, baseUnreadable,
+		firstBuild, otherInputs, noBranch, commitGone, muchChanged, manyDeltas, manyHidden, olderRoot, baseUnreadable,
 	}
 )
 
@@ -83,7 +83,8 @@ func (t *task) delta(ctx context.Context, dir string, branches []docstore.Branch
 	if t.Limits.MaxDocuments > 0 && live+uint64(src.Total()) > uint64(t.Limits.MaxDocuments) {
 		return shards.Result{}, &fullBuild{reason: muchChanged} // which says whether it is too many
 	}
-	kept, err := delta.Hide(ctx, t.Bucket, t.desired.GetName(), old.GetShards(), src.Paths())
+	change := delta.Change{Paths: src.Paths(), Branches: origins(old, branches, src.From())}
+	kept, err := delta.Apply(ctx, t.Bucket, t.desired.GetName(), old.GetShards(), change)
 	switch {
 	case ctx.Err() != nil:
 		return shards.Result{}, context.Cause(ctx)
@@ -134,12 +135,25 @@ func (t *task) base(branches []docstore.Branch) (*catalogv1.Root, error) {
 		return nil, &fullBuild{reason: olderRoot}
 	case !slices.Equal(t.inputs(), old.GetInputs()):
 		return nil, &fullBuild{reason: otherInputs}
-	case !slices.EqualFunc(branches, old.GetBranches(), func(a docstore.Branch, b *catalogv1.Branch) bool { return a.Name == b.GetName() }):
-		return nil, &fullBuild{reason: otherBranches}
+	case len(branches) == 0 || len(old.GetBranches()) == 0:
+		return nil, &fullBuild{reason: noBranch}
 	case deltas >= maxDeltas:
 		return nil, &fullBuild{reason: manyDeltas}
 	}
 	return old, nil
+}
+
+// origins are the places, from 1, of the root's branches that branches come from; nil
+// if they are the same.
+func origins(old *catalogv1.Root, branches []docstore.Branch, from []int) []uint32 {
+	if slices.EqualFunc(branches, old.GetBranches(), func(a docstore.Branch, b *catalogv1.Branch) bool { return a.Name == b.GetName() }) {
+		return nil
+	}
+	places := make([]uint32, len(from))
+	for i, place := range from {
+		places[i] = uint32(place) + 1
+	}
+	return places
 }
 
 // changes opens what changed since the root's commits, which are fetched where

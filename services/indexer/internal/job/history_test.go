@@ -22,6 +22,7 @@ import (
 	"github.com/trawl-search/trawl/index/shard"
 	"github.com/trawl-search/trawl/internal/source"
 	"github.com/trawl-search/trawl/internal/source/sourcetest"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	"github.com/trawl-search/trawl/services/indexer/internal/compact"
 	"github.com/trawl-search/trawl/services/indexer/internal/shards"
 )
@@ -67,6 +68,7 @@ func runHistory(t *testing.T, seed uint64) (deltas, compactions int) {
 	for step := range 8 {
 		if step > 0 {
 			h.push()
+			h.rearrange()
 		}
 		if h.rnd.IntN(5) == 0 { // another indexer has the job
 			dir, release := e.Mirrors.Use(repoName, r.Dir)
@@ -90,11 +92,11 @@ func runHistory(t *testing.T, seed uint64) (deltas, compactions int) {
 			t.Fatal(err)
 		}
 		what := fmt.Sprintf("seed %d, step %d (%s)", seed, step, root.GetBuilt())
-		want := e.serve(built.Shards)
-		compareServed(t, what, e.serve(root.GetShards()), want, c, seed*100+uint64(step))
+		want := e.serve(&catalogv1.Root{Repo: repoName, Shards: built.Shards})
+		compareServed(t, what, e.serve(root), want, c, seed*100+uint64(step))
 		if h.rnd.IntN(2) == 0 && e.compact() {
 			compactions++
-			compareServed(t, what+", compacted", e.serve(e.root().GetShards()), want, c, seed*100+uint64(step)+50)
+			compareServed(t, what+", compacted", e.serve(e.root()), want, c, seed*100+uint64(step)+50)
 		}
 	}
 	return deltas, compactions
@@ -241,6 +243,31 @@ func (h *history) push() {
 		}
 		h.edit(h.trees[b], h.rnd.IntN(5))
 		h.commit(b)
+	}
+}
+
+// rearrange cuts a branch from another, deletes one, renames one, or puts another one
+// first, as a changed default branch is.
+func (h *history) rearrange() {
+	i := h.rnd.IntN(len(h.branches))
+	b := h.branches[i]
+	next := fmt.Sprintf("%s-%d", b, h.rnd.IntN(100))
+	if slices.Contains(h.branches, next) {
+		return
+	}
+	switch kind := h.rnd.IntN(8); {
+	case kind == 0 && len(h.branches) < 5:
+		h.trees[next] = maps.Clone(h.trees[b])
+		h.edit(h.trees[next], h.rnd.IntN(3))
+		h.branches = slices.Insert(h.branches, h.rnd.IntN(len(h.branches)+1), next)
+		h.commit(next)
+	case kind == 1 && len(h.branches) > 1:
+		h.branches = slices.Delete(h.branches, i, i+1)
+	case kind == 2:
+		h.branches[i], h.trees[next] = next, h.trees[b]
+		h.commit(next)
+	case kind == 3:
+		h.branches[0], h.branches[i] = h.branches[i], h.branches[0]
 	}
 }
 

@@ -22,7 +22,6 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/trawl-search/trawl/index/build"
-	"github.com/trawl-search/trawl/index/docset"
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/shard"
 	"github.com/trawl-search/trawl/internal/bucket"
@@ -214,12 +213,8 @@ func (e *env) found(root *catalogv1.Root, text string) []string {
 		if err != nil {
 			e.t.Fatal(err)
 		}
-		hidden, err := docset.Parse(ref.GetHidden())
-		if err != nil {
-			e.t.Fatal(err)
-		}
 		result, err := s.Search(e.t.Context(), ready, shard.Options{
-			MaxFiles: 1000, MaxMatchesPerFile: 10, Hidden: map[string]docset.Set{root.GetRepo(): hidden},
+			MaxFiles: 1000, MaxMatchesPerFile: 10, Overlays: e.overlay(root, ref),
 		})
 		if err != nil || result.Incomplete != nil {
 			e.t.Fatal(err, result.Incomplete)

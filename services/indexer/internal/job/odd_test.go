@@ -12,6 +12,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/shard"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
 // TestOddPushes: what is searched is what the repository has after each push that
@@ -80,7 +81,7 @@ func TestHundredThousandFiles(t *testing.T) {
 		if root.GetBuilt() != built {
 			t.Errorf("built %q, want %q", root.GetBuilt(), built)
 		}
-		served := e.serve(root.GetShards())
+		served := e.serve(root)
 		for content, want := range map[string]int{"needle 1": want, "needle 0": n - want} {
 			q, err := shard.Prepare(&query.Substring{Pattern: content})
 			if err != nil {
@@ -96,6 +97,53 @@ func TestHundredThousandFiles(t *testing.T) {
 	push("full: many replaced documents", "d%d/f%d", func(i int) int { return min(i%5, 1) })
 	push("delta: documents changed", "d%d/f%d", func(i int) int { return min(i%5, (i+49)%50, 1) })
 	push("full: much changed", "e%d/f%d", func(i int) int { return i % 2 })
+}
+
+// TestHundredBranches: branches cost what is different on them, when they are there from
+// the start, when they come, and when they go.
+func TestHundredBranches(t *testing.T) {
+	r, e := newRepo(t, nil)
+	var base [][3]string
+	for i := range 200 {
+		base = append(base, [3]string{"100644", r.Blob(fmt.Sprintf("needle %d", i)), fmt.Sprintf("f%03d", i)})
+	}
+	r.Commit("main", base...)
+	branch := func(i int) {
+		own := slices.Clone(base)
+		own[i] = [3]string{"100644", r.Blob(fmt.Sprintf("own %d", i)), own[i][2]}
+		r.Commit(fmt.Sprintf("release/%03d", i), own...)
+	}
+	push := func(what, built string, documents, onBranch int) *catalogv1.Root {
+		t.Helper()
+		root := e.done(e.want(r.Dir, "*", "release/*"))
+		made := uint64(0)
+		for _, ref := range root.GetShards() {
+			made += ref.GetDocuments()
+		}
+		if root.GetBuilt() != built || made != uint64(documents) {
+			t.Errorf("%s: %s, %d documents in all, want %s, %d", what, root.GetBuilt(), made, built, documents)
+		}
+		if found := e.found(root, "branch:release/100"); len(found) != onBranch {
+			t.Errorf("%s: %d documents on release/100, want %d", what, len(found), onBranch)
+		}
+		return root
+	}
+	for i := range 100 {
+		branch(i)
+	}
+	push("at first", "full: first build", 300, 0)
+	branch(100)
+	push("one more", "delta: documents changed", 302, 200)
+	r.Git("branch", "-q", "-m", "release/100", "release/last")
+	push("renamed", "delta: no document changed", 302, 0)
+	r.Git("branch", "-q", "-m", "release/last", "release/100")
+	for i := range 50 {
+		r.Git("branch", "-q", "-D", fmt.Sprintf("release/%03d", i))
+	}
+	root := push("half of them are gone", "delta: no document changed", 302, 200)
+	if found := e.found(root, "own"); len(found) != 51 {
+		t.Errorf("own documents of the branches that are left: %v", found)
+	}
 }
 
 // TestDamagedCopyIsFetchedAnew: a damaged object of the local copy costs a try, never

@@ -85,8 +85,11 @@ func TestReasons(t *testing.T) {
 		{"full: the shards so far cannot be read", func(_ *sourcetest.Repo, e *env) {
 			e.republish(func(root *catalogv1.Root) { root.Shards[0].Hidden = []byte{0x80} })
 		}},
-		{"full: branches came, went or were renamed", func(_ *sourcetest.Repo, e *env) {
+		{"delta: documents changed", func(_ *sourcetest.Repo, e *env) {
 			e.republish(func(root *catalogv1.Root) { root.Branches[0].Name = "master" })
+		}},
+		{"full: no branch before", func(_ *sourcetest.Repo, e *env) {
+			e.republish(func(root *catalogv1.Root) { root.Branches = nil })
 		}},
 		{"full: facts or settings changed", func(_ *sourcetest.Repo, e *env) { e.Limits.MaxDepth = 3 }},
 	} {

@@ -13,7 +13,6 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/trawl-search/trawl/index/docset"
 	"github.com/trawl-search/trawl/index/indextest"
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/shard"
@@ -34,15 +33,29 @@ type served struct {
 type servedShard struct {
 	*shard.Shard
 
-	ref    *catalogv1.ShardRef
-	hidden docset.Set
+	ref      *catalogv1.ShardRef
+	overlays map[string]shard.Overlay
 }
 
-// serve opens shards until the test ends.
-func (e *env) serve(refs []*catalogv1.ShardRef) served {
+// overlay is what a root says of a shard.
+func (e *env) overlay(root *catalogv1.Root, ref *catalogv1.ShardRef) map[string]shard.Overlay {
+	e.t.Helper()
+	s := searchwire.Shard{Repos: []string{root.GetRepo()}}
+	if overlay, some := searchwire.OverlayOf(root, ref); some {
+		s.Overlays = map[string]searchwire.Overlay{root.GetRepo(): overlay}
+	}
+	overlays, err := s.ShardOverlays()
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return overlays
+}
+
+// serve opens the shards of a root until the test ends.
+func (e *env) serve(root *catalogv1.Root) served {
 	e.t.Helper()
 	s := served{t: e.t}
-	for i, ref := range refs {
+	for i, ref := range root.GetShards() {
 		r, _, err := e.bucket.Get(e.t.Context(), ref.GetKey())
 		if err != nil {
 			e.t.Fatal(err)
@@ -58,11 +71,7 @@ func (e *env) serve(refs []*catalogv1.ShardRef) served {
 			e.t.Fatal(err)
 		}
 		e.t.Cleanup(func() { opened.Close() })
-		hidden, err := docset.Parse(ref.GetHidden())
-		if err != nil {
-			e.t.Fatal(err)
-		}
-		s.layers = append(s.layers, servedShard{opened, ref, hidden})
+		s.layers = append(s.layers, servedShard{opened, ref, e.overlay(root, ref)})
 	}
 	return s
 }
@@ -72,7 +81,7 @@ func (s served) search(q *shard.Query, opts shard.Options) (files []shard.FileMa
 	s.t.Helper()
 	var lists [][]shard.FileMatch
 	for _, l := range s.layers {
-		opts.Hidden = map[string]docset.Set{repoName: l.hidden}
+		opts.Overlays = l.overlays
 		r, err := l.Search(s.t.Context(), q, opts)
 		if err != nil || r.Incomplete != nil {
 			s.t.Fatal(err, r.Incomplete)
@@ -97,7 +106,7 @@ func (s served) list(q *shard.Query) *searchv1.RepoEntry {
 	s.t.Helper()
 	var entries []*searchv1.RepoEntry
 	for _, l := range s.layers {
-		r, err := l.List(s.t.Context(), q, shard.ListOptions{MaxSkippedFiles: 5, Hidden: map[string]docset.Set{repoName: l.hidden}})
+		r, err := l.List(s.t.Context(), q, shard.ListOptions{MaxSkippedFiles: 5, Overlays: l.overlays})
 		if err != nil || r.Incomplete != nil {
 			s.t.Fatal(err, r.Incomplete)
 		}
@@ -145,7 +154,7 @@ func compareContents(t *testing.T, what string, got served, c *indextest.Corpus)
 			want, there := at[[2]string{d.Path, branch}]
 			found := 0
 			for _, l := range got.layers {
-				f, err := l.File(t.Context(), repoName, []byte(d.Path), branch, l.hidden)
+				f, err := l.File(t.Context(), repoName, []byte(d.Path), branch, l.overlays[repoName])
 				if errors.Is(err, shard.ErrNoFile) {
 					continue
 				}

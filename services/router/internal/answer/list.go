@@ -77,11 +77,11 @@ func joined(shards []searchwire.Shard) []searchwire.Shard {
 	for _, s := range shards {
 		j := byDigest[s.Digest]
 		if j == nil {
-			j = &searchwire.Shard{Digest: s.Digest, Hidden: make(map[string][]byte)}
+			j = &searchwire.Shard{Digest: s.Digest, Overlays: make(map[string]searchwire.Overlay)}
 			byDigest[s.Digest] = j
 		}
 		j.Repos = append(j.Repos, s.Repos...)
-		maps.Copy(j.Hidden, s.Hidden)
+		maps.Copy(j.Overlays, s.Overlays)
 	}
 	joined := make([]searchwire.Shard, 0, len(byDigest))
 	for _, j := range byDigest {

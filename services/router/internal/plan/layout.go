@@ -35,8 +35,8 @@ type Shard struct {
 	Roots []*catalogv1.Root
 	// refs are how each of the roots names it.
 	refs []*catalogv1.ShardRef
-	// hidden are the documents that are left out, by repo, as roots code them.
-	hidden map[string][]byte
+	// overlays are what has become of the repos since it was built, by name.
+	overlays map[string]searchwire.Overlay
 	// partial says that it also holds repos that are left out.
 	partial bool
 }
@@ -76,15 +76,22 @@ func (l *Layout) add(places map[searchwire.Digest]int, root *catalogv1.Root, ref
 	if !slices.Contains(l.byRepo[root.Repo], i) {
 		l.shards[i].Roots = append(l.shards[i].Roots, root)
 		l.shards[i].refs = append(l.shards[i].refs, ref)
-		if len(ref.Hidden) > 0 {
-			if l.shards[i].hidden == nil {
-				l.shards[i].hidden = make(map[string][]byte)
-			}
-			l.shards[i].hidden[root.Repo] = ref.Hidden
-		}
+		l.shards[i].lay(root, ref)
 		l.byRepo[root.Repo] = append(l.byRepo[root.Repo], i)
 	}
 	return nil
+}
+
+// lay notes what has become of a repo.
+func (s *Shard) lay(root *catalogv1.Root, ref *catalogv1.ShardRef) {
+	overlay, some := searchwire.OverlayOf(root, ref)
+	if !some {
+		return
+	}
+	if s.overlays == nil {
+		s.overlays = make(map[string]searchwire.Overlay)
+	}
+	s.overlays[root.Repo] = overlay
 }
 
 // Root is the root of a repo, if it is published.
@@ -98,8 +105,8 @@ func (l *Layout) ShardsOf(repo string) []searchwire.Shard {
 	var shards []searchwire.Shard
 	for _, i := range l.byRepo[repo] {
 		s := searchwire.Shard{Digest: l.shards[i].Digest, Repos: []string{repo}}
-		if hidden := l.shards[i].hidden[repo]; len(hidden) > 0 {
-			s.Hidden = map[string][]byte{repo: hidden}
+		if overlay, some := l.shards[i].overlays[repo]; some {
+			s.Overlays = map[string]searchwire.Overlay{repo: overlay}
 		}
 		shards = append(shards, s)
 	}
@@ -132,7 +139,7 @@ func (s *Shard) wire() searchwire.Shard {
 	for i, root := range s.Roots {
 		names[i] = root.Repo
 	}
-	return searchwire.Shard{Digest: s.Digest, Repos: names, Hidden: s.hidden}
+	return searchwire.Shard{Digest: s.Digest, Repos: names, Overlays: s.overlays}
 }
 
 // IndexBytes are the bytes of the shards that hold a repo; of a shard that it

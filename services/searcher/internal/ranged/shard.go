@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/trawl-search/trawl/index/docset"
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/index/shard"
 )
@@ -60,9 +59,9 @@ func (s *Shard) List(ctx context.Context, q *shard.Query, opts shard.ListOptions
 }
 
 // File is shard.Shard's.
-func (s *Shard) File(ctx context.Context, repo string, path []byte, branch string, hidden docset.Set) (f *shard.File, err error) {
+func (s *Shard) File(ctx context.Context, repo string, path []byte, branch string, overlay shard.Overlay) (f *shard.File, err error) {
 	err = s.use(ctx, func(sh *shard.Shard) error {
-		f, err = sh.File(ctx, repo, path, branch, hidden)
+		f, err = sh.File(ctx, repo, path, branch, overlay)
 		return err
 	})
 	return f, err

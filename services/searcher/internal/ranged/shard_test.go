@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/trawl-search/trawl/index/build"
-	"github.com/trawl-search/trawl/index/docset"
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/index/indextest"
@@ -69,7 +68,7 @@ func documents(r indextest.Repo) (docs []build.Document) {
 type searchable interface {
 	Search(ctx context.Context, q *shard.Query, opts shard.Options) (*shard.Result, error)
 	List(ctx context.Context, q *shard.Query, opts shard.ListOptions) (*shard.ListResult, error)
-	File(ctx context.Context, repo string, path []byte, branch string, hidden docset.Set) (*shard.File, error)
+	File(ctx context.Context, repo string, path []byte, branch string, overlay shard.Overlay) (*shard.File, error)
 }
 
 // answer is all that a shard says to a query.
@@ -94,7 +93,7 @@ func answers(ctx context.Context, s searchable, q *shard.Query, corpus *indextes
 		return answer{}, cmp.Or(err, listed.Incomplete)
 	}
 	repo := corpus.Repos[0]
-	file, err := s.File(ctx, repo.Name, []byte(repo.Documents[0].Path), "", docset.Set{})
+	file, err := s.File(ctx, repo.Name, []byte(repo.Documents[0].Path), "", shard.Overlay{})
 	if err != nil && !errors.Is(err, shard.ErrNoFile) {
 		return answer{}, err
 	}

@@ -41,12 +41,12 @@ func (s *Service) List(ctx context.Context, req *searchv1.ListRequest) (*searchv
 	var mu sync.Mutex
 	resp := &searchv1.ListResponse{}
 	account, err := s.each(ctx, "list shard", req.Plan, shards, func(ctx context.Context, sh store.Shard, planned searchwire.Shard) (error, error) {
-		hidden, err := planned.HiddenSets()
+		overlays, err := planned.ShardOverlays()
 		if err != nil {
 			return nil, err
 		}
 		r, err := sh.List(ctx, q, shard.ListOptions{
-			Repos: searchwire.Only(planned.Repos), Hidden: hidden, MaxSkippedFiles: int(req.MaxSkippedFiles),
+			Repos: searchwire.Only(planned.Repos), Overlays: overlays, MaxSkippedFiles: int(req.MaxSkippedFiles),
 		})
 		if err != nil {
 			return nil, err
@@ -80,11 +80,11 @@ func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*s
 	var mu sync.Mutex
 	var found *shard.File
 	account, err := s.each(ctx, "get file", req.Plan, shards, func(ctx context.Context, sh store.Shard, planned searchwire.Shard) (error, error) {
-		hidden, err := planned.HiddenSets()
+		overlays, err := planned.ShardOverlays()
 		if err != nil {
 			return nil, err
 		}
-		f, err := sh.File(ctx, req.Repo, req.Path, req.Branch, hidden[req.Repo])
+		f, err := sh.File(ctx, req.Repo, req.Path, req.Branch, overlays[req.Repo])
 		if errors.Is(err, shard.ErrNoFile) {
 			return nil, nil
 		}

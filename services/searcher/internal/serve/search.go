@@ -42,12 +42,12 @@ func newQuestion(req *searchv1.SearchRequest) (*question, error) {
 
 // in searches one shard for files that come before the floor, nil for all.
 func (q *question) in(ctx context.Context, sh store.Shard, planned searchwire.Shard, floor *shard.Key) (*shard.Result, error) {
-	hidden, err := planned.HiddenSets()
+	overlays, err := planned.ShardOverlays()
 	if err != nil {
 		return nil, err
 	}
 	opts := searchwire.ShardOptions(q.options, searchwire.KeyFromProto(q.plan.After), planned.Repos)
-	opts.Floor, opts.Hidden = floor, hidden
+	opts.Floor, opts.Overlays = floor, overlays
 	return sh.Search(ctx, q.query, opts)
 }
 

@@ -18,7 +18,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/trawl-search/trawl/index/docset"
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/index/shard"
@@ -62,7 +61,7 @@ func (a act) List(ctx context.Context, q *shard.Query, opts shard.ListOptions) (
 	}}}, nil
 }
 
-func (a act) File(_ context.Context, repo string, path []byte, _ string, _ docset.Set) (*shard.File, error) {
+func (a act) File(_ context.Context, repo string, path []byte, _ string, _ shard.Overlay) (*shard.File, error) {
 	switch {
 	case a == "damaged":
 		return nil, &format.CorruptError{File: "f", Section: "docs", Reason: "test"}

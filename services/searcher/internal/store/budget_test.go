@@ -17,7 +17,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/trawl-search/trawl/index/build"
-	"github.com/trawl-search/trawl/index/docset"
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/shard"
@@ -335,7 +334,7 @@ func TestDamagedBlocks(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	defer h.Release()
-	if f, err := h.Shard.File(t.Context(), "large", []byte("file0001"), "", docset.Set{}); err != nil || !bytes.HasPrefix(f.Content, []byte("marker of large")) {
+	if f, err := h.Shard.File(t.Context(), "large", []byte("file0001"), "", shard.Overlay{}); err != nil || !bytes.HasPrefix(f.Content, []byte("marker of large")) {
 		t.Errorf("%v", err)
 	}
 	s.checkDisk()

@@ -26,7 +26,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/trawl-search/trawl/index/docset"
 	"github.com/trawl-search/trawl/index/shard"
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/searchwire"
@@ -48,7 +47,7 @@ var (
 type Shard interface {
 	Search(ctx context.Context, q *shard.Query, opts shard.Options) (*shard.Result, error)
 	List(ctx context.Context, q *shard.Query, opts shard.ListOptions) (*shard.ListResult, error)
-	File(ctx context.Context, repo string, path []byte, branch string, hidden docset.Set) (*shard.File, error)
+	File(ctx context.Context, repo string, path []byte, branch string, overlay shard.Overlay) (*shard.File, error)
 	Close() error
 }
 

@@ -18,7 +18,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 
-	"github.com/trawl-search/trawl/index/docset"
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/index/shard"
 	"github.com/trawl-search/trawl/internal/bucket"
@@ -42,7 +41,7 @@ func (o *opened) List(context.Context, *shard.Query, shard.ListOptions) (*shard.
 	return &shard.ListResult{}, nil
 }
 
-func (o *opened) File(context.Context, string, []byte, string, docset.Set) (*shard.File, error) {
+func (o *opened) File(context.Context, string, []byte, string, shard.Overlay) (*shard.File, error) {
 	return nil, shard.ErrNoFile
 }
 

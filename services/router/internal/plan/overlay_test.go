@@ -4,11 +4,41 @@ import (
 	"bytes"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/internal/searchwire"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/router/internal/plan"
 )
+
+// TestBranchesGoWithTheShard: what a root calls the branches of its shard goes along with
+// it, and nothing of another repo's does.
+func TestBranchesGoWithTheShard(t *testing.T) {
+	d := searchwire.Digest{1}
+	root := func(name string, places []uint32, branches ...string) *catalogv1.Root {
+		r := &catalogv1.Root{Repo: name, Shards: []*catalogv1.ShardRef{{Digest: d[:], Branches: places}}}
+		for _, b := range branches {
+			r.Branches = append(r.Branches, &catalogv1.Branch{Name: b})
+		}
+		return r
+	}
+	layout, err := plan.NewLayout(5, []*catalogv1.Root{root("a", nil, "main"), root("b", []uint32{2, 1}, "trunk", "next")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []*searchv1.ServedBranches{{Repo: 1, Names: []string{"trunk", "next"}, Places: []uint32{2, 1}}}
+	if got := layout.All()[0].Planned().Branches; len(got) != 1 || !proto.Equal(got[0], want[0]) {
+		t.Errorf("all: %v", got)
+	}
+	if got := layout.ShardsOf("b")[0].Planned().Branches; len(got) != 1 || got[0].Repo != 0 || got[0].Names[1] != "next" {
+		t.Errorf("one repo: %v", got)
+	}
+	if got := layout.ShardsOf("a")[0].Planned().Branches; len(got) > 0 {
+		t.Errorf("the other: %v", got)
+	}
+}
 
 // TestHiddenGoesWithTheShard: however a shard is planned, what a repo of the plan
 // hides in it goes along, and nothing of other repos does.
