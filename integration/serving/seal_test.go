@@ -165,8 +165,21 @@ func TestIngestIsForItsRepos(t *testing.T) {
 	if _, err := c.store.GetDesired(t.Context(), "other/there"); err != nil {
 		t.Errorf("it was deleted: %v", err)
 	}
-	if _, err := own.ingest.DeleteRepo(t.Context(), &ingestv1.DeleteRepoRequest{Name: "mine/new"}); err != nil {
+	deleted, err := own.ingest.DeleteRepo(t.Context(), &ingestv1.DeleteRepoRequest{Name: "mine/new"})
+	if err != nil {
 		t.Errorf("deleting one's own: %v", err)
+	}
+	if _, err := own.ingest.GetDeletion(t.Context(), &ingestv1.GetDeletionRequest{Name: "mine/new"}); err != nil {
+		t.Errorf("how far the deletion of one's own is: %v", err)
+	}
+	_, err = c.store.DeleteRepo(t.Context(), "other/there")
+	c.must(err)
+	for _, token := range [][]byte{nil, deleted.GetRevisionToken()} {
+		_, missing := own.ingest.GetDeletion(t.Context(), &ingestv1.GetDeletionRequest{Name: "mine/never"})
+		_, hidden := own.ingest.GetDeletion(t.Context(), &ingestv1.GetDeletionRequest{Name: "other/there", RevisionToken: token})
+		if status.Code(hidden) != codes.NotFound || !proto.Equal(status.Convert(hidden).Proto(), status.Convert(missing).Proto()) {
+			t.Errorf("the deletion of a hidden repo %v, of one that was never there %v", hidden, missing)
+		}
 	}
 }
 

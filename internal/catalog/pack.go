@@ -26,8 +26,8 @@ func (c *Claim) NotePack(ctx context.Context, pack *catalogv1.Pack) error {
 	if err != nil {
 		return fmt.Errorf("note pack: %w", err)
 	}
-	id := fmt.Sprintf("%x", shortHash(pack.GetKey()))
-	resp, err := c.store.client.Txn(ctx).If(c.held()).Then(clientv3.OpPut(c.store.key(packKind, id), value)).Commit()
+	put := clientv3.OpPut(c.store.key(packKind, packID(pack.GetKey())), value)
+	resp, err := c.store.client.Txn(ctx).If(c.held()).Then(put).Commit()
 	if err == nil && !resp.Succeeded {
 		err = ErrLeaseLost
 	}
@@ -36,6 +36,8 @@ func (c *Claim) NotePack(ctx context.Context, pack *catalogv1.Pack) error {
 	}
 	return nil
 }
+
+func packID(key string) string { return fmt.Sprintf("%x", shortHash(key)) }
 
 // ListPacks yields the packs that are known, in no particular order, all as of
 // one revision. A shard of several repos may be unknown after a restore. It ends

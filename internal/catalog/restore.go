@@ -10,6 +10,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/trawl-search/trawl/index/docset"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
@@ -41,6 +42,26 @@ func (s *Store) CheckEmpty(ctx context.Context) error {
 	return nil
 }
 
+// unknownPacks note the shards of a root that have documents which are not its own:
+// nobody knows any more of which repos.
+func (s *Store) unknownPacks(root *catalogv1.Root) (puts []clientv3.Op, err error) {
+	for _, ref := range root.GetShards() {
+		hidden, err := docset.Parse(ref.GetHidden())
+		if err != nil {
+			return nil, fmt.Errorf("shard %s: %w", ref.GetKey(), err)
+		}
+		if !ref.GetCompacted() || ref.GetLiveDocuments()+uint64(hidden.Len()) >= ref.GetDocuments() {
+			continue
+		}
+		pack, err := encode(&catalogv1.Pack{Key: ref.GetKey(), Unknown: true})
+		if err != nil {
+			return nil, err
+		}
+		puts = append(puts, clientv3.OpPut(s.key(packKind, packID(ref.GetKey())), pack))
+	}
+	return puts, nil
+}
+
 // Restore writes what is desired and served of a repo into a catalog that knows
 // nothing of it; else ErrInUse. A nil root makes it desired only. Generations and
 // epochs go on above those given.
@@ -63,7 +84,11 @@ func (s *Store) Restore(ctx context.Context, desired *catalogv1.Desired, root *c
 		if err != nil {
 			return fmt.Errorf("restore %q: %w", name, err)
 		}
-		puts = append(puts, clientv3.OpPut(s.key(rootKind, name), r))
+		packs, err := s.unknownPacks(root)
+		if err != nil {
+			return fmt.Errorf("restore %q: %w", name, err)
+		}
+		puts = append(append(puts, clientv3.OpPut(s.key(rootKind, name), r)), packs...)
 	}
 	resp, err := s.client.Txn(ctx).If(
 		s.unchanged(desiredKind, name, 0), s.unchanged(rootKind, name, 0), s.unchanged(deletedKind, name, 0),

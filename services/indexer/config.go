@@ -34,7 +34,7 @@ type Config struct {
 	PollPerSecond int           `config:"poll-per-second" doc:"repositories of sources that are asked for new commits in a second, at one host"`
 	PushPause     time.Duration `config:"push-pause" doc:"least time between two indexings of a repo that is pushed to again and again"`
 
-	GCEvery time.Duration `config:"gc-every" doc:"time between two collections of garbage in the bucket"`
+	GCEvery time.Duration `config:"gc-every" doc:"time between two collections of garbage in the bucket, and between two removals of copies of deleted repos from the cache folder"`
 	GC      gc.Config     `config:"gc"`
 
 	Compact compact.Config `config:"compact"`

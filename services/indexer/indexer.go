@@ -124,8 +124,10 @@ func (x *Indexer) work(ctx context.Context, store *catalog.Store, tools tools, r
 	handle := x.counted(x.worker(store, tools).Handle)
 	var running sync.WaitGroup
 	running.Go(func() { watchRoom(ctx, room, tools.cache.TempDir()) })
-	running.Go(func() { x.sweepMirrors(ctx, store, tools.cache) })
-	running.Go(func() { x.compactor(store, tools).Run(ctx) })
+	compactor, cleared := x.compactor(store, tools), make(chan int64)
+	running.Go(func() { x.keepDisk(ctx, store, cleared) })
+	running.Go(func() { x.sweepMirrors(ctx, sweeper{store, tools.cache, compactor}, cleared) })
+	running.Go(func() { compactor.Run(ctx) })
 	running.Go(func() { x.maintain(ctx, store, tools.fetcher) })
 	running.Go(func() {
 		if x.deps.Queue.Ensure(ctx) == nil {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/trawl-search/trawl/index/shard"
@@ -125,7 +126,8 @@ func (s *Searcher) Run(ctx context.Context) error {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	log := s.tel.Logger()
-	view := catalog.NewView(life, catalog.New(s.deps.Etcd, ""), log)
+	truth := catalog.New(s.deps.Etcd, "")
+	view := catalog.NewView(life, truth, log)
 	defer view.Close()
 	members := registry.NewMembers(life, s.deps.Etcd, "", log)
 	defer members.Close()
@@ -143,6 +145,7 @@ func (s *Searcher) Run(ctx context.Context) error {
 	working.Go(func() { s.store.Run(life) })
 	working.Go(func() { follower.Run(life) })
 	working.Go(func() { ready.follow(life, follower, registration, s.deps.Bucket, s.store, log) })
+	s.tellDisk(life, truth, &working)
 	s.followKey(life, &working)
 	stop := context.AfterFunc(ctx, func() { s.leave(life, registration) })
 	defer stop()
@@ -151,6 +154,30 @@ func (s *Searcher) Run(ctx context.Context) error {
 	end()
 	working.Wait()
 	return err
+}
+
+// tellDisk keeps those informed who wait until deleted repos are gone from this disk:
+// once in every grace time at most, as the roots change all the time.
+func (s *Searcher) tellDisk(ctx context.Context, truth *catalog.Store, working *sync.WaitGroup) {
+	pause := min(max(s.cfg.Grace, time.Second), time.Minute)
+	disk := &catalogv1.Disk{Name: s.cfg.ID, Role: catalog.SearcherDisk, Within: durationpb.New(s.cfg.Grace + pause)}
+	cleared := make(chan int64)
+	working.Go(func() { truth.KeepDisk(ctx, disk, s.cfg.LeaseTTL, cleared, s.tel.Logger()) })
+	working.Go(func() {
+		for told := int64(0); ctx.Err() == nil; {
+			if now := s.store.Cleared(); now != told {
+				select {
+				case cleared <- now:
+					told = now
+				case <-ctx.Done():
+				}
+			}
+			select {
+			case <-time.After(pause):
+			case <-ctx.Done():
+			}
+		}
+	})
 }
 
 // followKey keeps up with the key by which routers are known.

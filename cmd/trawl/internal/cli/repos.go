@@ -55,26 +55,6 @@ func newRepos(p Process) *cobra.Command {
 	return cmd
 }
 
-func newDelete(p Process) *cobra.Command {
-	var addr routerAt
-	cmd := &cobra.Command{
-		Use:   "delete REPO",
-		Short: "Remove a repository by its name",
-		Args:  usageArgs(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
-				if _, err := c.ingest.DeleteRepo(ctx, &ingestv1.DeleteRepoRequest{Name: args[0]}); err != nil {
-					return err
-				}
-				_, err := fmt.Fprintf(p.Out, "%s: deleted\n", args[0])
-				return err
-			})
-		},
-	}
-	addressFlag(cmd.Flags(), p, &addr)
-	return cmd
-}
-
 // repoRow is a desired repo and, once it has one, its published index.
 type repoRow struct {
 	status *ingestv1.RepoStatus

@@ -28,6 +28,66 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// PlaceKind is what kind of place bytes may be in.
+type PlaceKind int32
+
+const (
+	PlaceKind_PLACE_KIND_UNSPECIFIED PlaceKind = 0
+	// Objects of the repo alone, in the bucket.
+	PlaceKind_PLACE_KIND_BUCKET PlaceKind = 1
+	// Objects that it shared with others, in the bucket.
+	PlaceKind_PLACE_KIND_SHARED_SHARDS PlaceKind = 2
+	// The disk of a searcher.
+	PlaceKind_PLACE_KIND_SEARCHER PlaceKind = 3
+	// The disk of an indexer.
+	PlaceKind_PLACE_KIND_INDEXER PlaceKind = 4
+)
+
+// Enum value maps for PlaceKind.
+var (
+	PlaceKind_name = map[int32]string{
+		0: "PLACE_KIND_UNSPECIFIED",
+		1: "PLACE_KIND_BUCKET",
+		2: "PLACE_KIND_SHARED_SHARDS",
+		3: "PLACE_KIND_SEARCHER",
+		4: "PLACE_KIND_INDEXER",
+	}
+	PlaceKind_value = map[string]int32{
+		"PLACE_KIND_UNSPECIFIED":   0,
+		"PLACE_KIND_BUCKET":        1,
+		"PLACE_KIND_SHARED_SHARDS": 2,
+		"PLACE_KIND_SEARCHER":      3,
+		"PLACE_KIND_INDEXER":       4,
+	}
+)
+
+func (x PlaceKind) Enum() *PlaceKind {
+	p := new(PlaceKind)
+	*p = x
+	return p
+}
+
+func (x PlaceKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (PlaceKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_trawl_ingest_v1_ingest_proto_enumTypes[0].Descriptor()
+}
+
+func (PlaceKind) Type() protoreflect.EnumType {
+	return &file_trawl_ingest_v1_ingest_proto_enumTypes[0]
+}
+
+func (x PlaceKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use PlaceKind.Descriptor instead.
+func (PlaceKind) EnumDescriptor() ([]byte, []int) {
+	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{0}
+}
+
 // State is how far the newest request for a repo is.
 type State int32
 
@@ -75,11 +135,11 @@ func (x State) String() string {
 }
 
 func (State) Descriptor() protoreflect.EnumDescriptor {
-	return file_trawl_ingest_v1_ingest_proto_enumTypes[0].Descriptor()
+	return file_trawl_ingest_v1_ingest_proto_enumTypes[1].Descriptor()
 }
 
 func (State) Type() protoreflect.EnumType {
-	return &file_trawl_ingest_v1_ingest_proto_enumTypes[0]
+	return &file_trawl_ingest_v1_ingest_proto_enumTypes[1]
 }
 
 func (x State) Number() protoreflect.EnumNumber {
@@ -88,7 +148,7 @@ func (x State) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use State.Descriptor instead.
 func (State) EnumDescriptor() ([]byte, []int) {
-	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{0}
+	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{1}
 }
 
 // SeenBy is what told of a commit.
@@ -131,11 +191,11 @@ func (x SeenBy) String() string {
 }
 
 func (SeenBy) Descriptor() protoreflect.EnumDescriptor {
-	return file_trawl_ingest_v1_ingest_proto_enumTypes[1].Descriptor()
+	return file_trawl_ingest_v1_ingest_proto_enumTypes[2].Descriptor()
 }
 
 func (SeenBy) Type() protoreflect.EnumType {
-	return &file_trawl_ingest_v1_ingest_proto_enumTypes[1]
+	return &file_trawl_ingest_v1_ingest_proto_enumTypes[2]
 }
 
 func (x SeenBy) Number() protoreflect.EnumNumber {
@@ -144,7 +204,7 @@ func (x SeenBy) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SeenBy.Descriptor instead.
 func (SeenBy) EnumDescriptor() ([]byte, []int) {
-	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{1}
+	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{2}
 }
 
 // PutRepoRequest describes a desired repo.
@@ -435,6 +495,208 @@ func (x *DeleteRepoResponse) GetRevisionToken() []byte {
 	return nil
 }
 
+// GetDeletionRequest names a repo that was deleted.
+type GetDeletionRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Token of the DeleteRepoResponse: what the repo had before is meant. Empty: the
+	// newest deletion, as long as the repo has no index again.
+	RevisionToken []byte `protobuf:"bytes,2,opt,name=revision_token,json=revisionToken,proto3" json:"revision_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetDeletionRequest) Reset() {
+	*x = GetDeletionRequest{}
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetDeletionRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetDeletionRequest) ProtoMessage() {}
+
+func (x *GetDeletionRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetDeletionRequest.ProtoReflect.Descriptor instead.
+func (*GetDeletionRequest) Descriptor() ([]byte, []int) {
+	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *GetDeletionRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *GetDeletionRequest) GetRevisionToken() []byte {
+	if x != nil {
+		return x.RevisionToken
+	}
+	return nil
+}
+
+// GetDeletionResponse is where bytes of a deleted repo may be now. Searchers and
+// indexers that are away are not among the places: they remove what they have when
+// they come back, before they are ready.
+type GetDeletionResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Nothing is left in any of the places; it stays so.
+	Gone   bool             `protobuf:"varint,1,opt,name=gone,proto3" json:"gone,omitempty"`
+	Places []*DeletionPlace `protobuf:"bytes,2,rep,name=places,proto3" json:"places,omitempty"`
+	// Token of the deletion.
+	RevisionToken []byte `protobuf:"bytes,3,opt,name=revision_token,json=revisionToken,proto3" json:"revision_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetDeletionResponse) Reset() {
+	*x = GetDeletionResponse{}
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetDeletionResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetDeletionResponse) ProtoMessage() {}
+
+func (x *GetDeletionResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetDeletionResponse.ProtoReflect.Descriptor instead.
+func (*GetDeletionResponse) Descriptor() ([]byte, []int) {
+	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *GetDeletionResponse) GetGone() bool {
+	if x != nil {
+		return x.Gone
+	}
+	return false
+}
+
+func (x *GetDeletionResponse) GetPlaces() []*DeletionPlace {
+	if x != nil {
+		return x.Places
+	}
+	return nil
+}
+
+func (x *GetDeletionResponse) GetRevisionToken() []byte {
+	if x != nil {
+		return x.RevisionToken
+	}
+	return nil
+}
+
+// DeletionPlace is one place.
+type DeletionPlace struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Kind  PlaceKind              `protobuf:"varint,1,opt,name=kind,proto3,enum=trawl.ingest.v1.PlaceKind" json:"kind,omitempty"`
+	// Of the searcher, or the host of the indexer.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Gone bool   `protobuf:"varint,3,opt,name=gone,proto3" json:"gone,omitempty"`
+	// Time after the deletion within which it is gone, as long as what removes it
+	// succeeds; absent where that is not known. For disks: after it has left the answers,
+	// as they hold shared shards as long as the bucket does.
+	Within *durationpb.Duration `protobuf:"bytes,4,opt,name=within,proto3" json:"within,omitempty"`
+	// How many shared shards have bytes of it.
+	Shards        uint32 `protobuf:"varint,5,opt,name=shards,proto3" json:"shards,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeletionPlace) Reset() {
+	*x = DeletionPlace{}
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeletionPlace) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeletionPlace) ProtoMessage() {}
+
+func (x *DeletionPlace) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeletionPlace.ProtoReflect.Descriptor instead.
+func (*DeletionPlace) Descriptor() ([]byte, []int) {
+	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *DeletionPlace) GetKind() PlaceKind {
+	if x != nil {
+		return x.Kind
+	}
+	return PlaceKind_PLACE_KIND_UNSPECIFIED
+}
+
+func (x *DeletionPlace) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *DeletionPlace) GetGone() bool {
+	if x != nil {
+		return x.Gone
+	}
+	return false
+}
+
+func (x *DeletionPlace) GetWithin() *durationpb.Duration {
+	if x != nil {
+		return x.Within
+	}
+	return nil
+}
+
+func (x *DeletionPlace) GetShards() uint32 {
+	if x != nil {
+		return x.Shards
+	}
+	return 0
+}
+
 // GetRepoRequest names a repo.
 type GetRepoRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -445,7 +707,7 @@ type GetRepoRequest struct {
 
 func (x *GetRepoRequest) Reset() {
 	*x = GetRepoRequest{}
-	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[5]
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -457,7 +719,7 @@ func (x *GetRepoRequest) String() string {
 func (*GetRepoRequest) ProtoMessage() {}
 
 func (x *GetRepoRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[5]
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -470,7 +732,7 @@ func (x *GetRepoRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRepoRequest.ProtoReflect.Descriptor instead.
 func (*GetRepoRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{5}
+	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GetRepoRequest) GetName() string {
@@ -490,7 +752,7 @@ type GetRepoResponse struct {
 
 func (x *GetRepoResponse) Reset() {
 	*x = GetRepoResponse{}
-	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[6]
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -502,7 +764,7 @@ func (x *GetRepoResponse) String() string {
 func (*GetRepoResponse) ProtoMessage() {}
 
 func (x *GetRepoResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[6]
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -515,7 +777,7 @@ func (x *GetRepoResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRepoResponse.ProtoReflect.Descriptor instead.
 func (*GetRepoResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{6}
+	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *GetRepoResponse) GetStatus() *RepoStatus {
@@ -539,7 +801,7 @@ type ListReposRequest struct {
 
 func (x *ListReposRequest) Reset() {
 	*x = ListReposRequest{}
-	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[7]
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -551,7 +813,7 @@ func (x *ListReposRequest) String() string {
 func (*ListReposRequest) ProtoMessage() {}
 
 func (x *ListReposRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[7]
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -564,7 +826,7 @@ func (x *ListReposRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReposRequest.ProtoReflect.Descriptor instead.
 func (*ListReposRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{7}
+	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ListReposRequest) GetPrefix() string {
@@ -600,7 +862,7 @@ type ListReposResponse struct {
 
 func (x *ListReposResponse) Reset() {
 	*x = ListReposResponse{}
-	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[8]
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -612,7 +874,7 @@ func (x *ListReposResponse) String() string {
 func (*ListReposResponse) ProtoMessage() {}
 
 func (x *ListReposResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[8]
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -625,7 +887,7 @@ func (x *ListReposResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReposResponse.ProtoReflect.Descriptor instead.
 func (*ListReposResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{8}
+	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ListReposResponse) GetRepos() []*RepoStatus {
@@ -659,7 +921,7 @@ type ListStaleReposRequest struct {
 
 func (x *ListStaleReposRequest) Reset() {
 	*x = ListStaleReposRequest{}
-	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[9]
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -671,7 +933,7 @@ func (x *ListStaleReposRequest) String() string {
 func (*ListStaleReposRequest) ProtoMessage() {}
 
 func (x *ListStaleReposRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[9]
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -684,7 +946,7 @@ func (x *ListStaleReposRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListStaleReposRequest.ProtoReflect.Descriptor instead.
 func (*ListStaleReposRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{9}
+	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ListStaleReposRequest) GetOlderThan() *durationpb.Duration {
@@ -727,7 +989,7 @@ type ListStaleReposResponse struct {
 
 func (x *ListStaleReposResponse) Reset() {
 	*x = ListStaleReposResponse{}
-	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[10]
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -739,7 +1001,7 @@ func (x *ListStaleReposResponse) String() string {
 func (*ListStaleReposResponse) ProtoMessage() {}
 
 func (x *ListStaleReposResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[10]
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -752,7 +1014,7 @@ func (x *ListStaleReposResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListStaleReposResponse.ProtoReflect.Descriptor instead.
 func (*ListStaleReposResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{10}
+	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ListStaleReposResponse) GetRepos() []*RepoStatus {
@@ -779,7 +1041,7 @@ type WatchRepoRequest struct {
 
 func (x *WatchRepoRequest) Reset() {
 	*x = WatchRepoRequest{}
-	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[11]
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -791,7 +1053,7 @@ func (x *WatchRepoRequest) String() string {
 func (*WatchRepoRequest) ProtoMessage() {}
 
 func (x *WatchRepoRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[11]
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -804,7 +1066,7 @@ func (x *WatchRepoRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRepoRequest.ProtoReflect.Descriptor instead.
 func (*WatchRepoRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{11}
+	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *WatchRepoRequest) GetName() string {
@@ -824,7 +1086,7 @@ type WatchRepoResponse struct {
 
 func (x *WatchRepoResponse) Reset() {
 	*x = WatchRepoResponse{}
-	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[12]
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -836,7 +1098,7 @@ func (x *WatchRepoResponse) String() string {
 func (*WatchRepoResponse) ProtoMessage() {}
 
 func (x *WatchRepoResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[12]
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -849,7 +1111,7 @@ func (x *WatchRepoResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRepoResponse.ProtoReflect.Descriptor instead.
 func (*WatchRepoResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{12}
+	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *WatchRepoResponse) GetStatus() *RepoStatus {
@@ -871,7 +1133,7 @@ type ListDeadLettersRequest struct {
 
 func (x *ListDeadLettersRequest) Reset() {
 	*x = ListDeadLettersRequest{}
-	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[13]
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -883,7 +1145,7 @@ func (x *ListDeadLettersRequest) String() string {
 func (*ListDeadLettersRequest) ProtoMessage() {}
 
 func (x *ListDeadLettersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[13]
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -896,7 +1158,7 @@ func (x *ListDeadLettersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDeadLettersRequest.ProtoReflect.Descriptor instead.
 func (*ListDeadLettersRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{13}
+	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ListDeadLettersRequest) GetPageSize() uint32 {
@@ -925,7 +1187,7 @@ type ListDeadLettersResponse struct {
 
 func (x *ListDeadLettersResponse) Reset() {
 	*x = ListDeadLettersResponse{}
-	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[14]
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -937,7 +1199,7 @@ func (x *ListDeadLettersResponse) String() string {
 func (*ListDeadLettersResponse) ProtoMessage() {}
 
 func (x *ListDeadLettersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[14]
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -950,7 +1212,7 @@ func (x *ListDeadLettersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListDeadLettersResponse.ProtoReflect.Descriptor instead.
 func (*ListDeadLettersResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{14}
+	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ListDeadLettersResponse) GetLetters() []*DeadLetter {
@@ -977,7 +1239,7 @@ type GetDeadLetterRequest struct {
 
 func (x *GetDeadLetterRequest) Reset() {
 	*x = GetDeadLetterRequest{}
-	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[15]
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -989,7 +1251,7 @@ func (x *GetDeadLetterRequest) String() string {
 func (*GetDeadLetterRequest) ProtoMessage() {}
 
 func (x *GetDeadLetterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[15]
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1002,7 +1264,7 @@ func (x *GetDeadLetterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDeadLetterRequest.ProtoReflect.Descriptor instead.
 func (*GetDeadLetterRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{15}
+	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *GetDeadLetterRequest) GetName() string {
@@ -1022,7 +1284,7 @@ type GetDeadLetterResponse struct {
 
 func (x *GetDeadLetterResponse) Reset() {
 	*x = GetDeadLetterResponse{}
-	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[16]
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1034,7 +1296,7 @@ func (x *GetDeadLetterResponse) String() string {
 func (*GetDeadLetterResponse) ProtoMessage() {}
 
 func (x *GetDeadLetterResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[16]
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1047,7 +1309,7 @@ func (x *GetDeadLetterResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDeadLetterResponse.ProtoReflect.Descriptor instead.
 func (*GetDeadLetterResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{16}
+	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *GetDeadLetterResponse) GetLetter() *DeadLetter {
@@ -1067,7 +1329,7 @@ type RetryDeadLetterRequest struct {
 
 func (x *RetryDeadLetterRequest) Reset() {
 	*x = RetryDeadLetterRequest{}
-	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[17]
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1079,7 +1341,7 @@ func (x *RetryDeadLetterRequest) String() string {
 func (*RetryDeadLetterRequest) ProtoMessage() {}
 
 func (x *RetryDeadLetterRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[17]
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1092,7 +1354,7 @@ func (x *RetryDeadLetterRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryDeadLetterRequest.ProtoReflect.Descriptor instead.
 func (*RetryDeadLetterRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{17}
+	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RetryDeadLetterRequest) GetName() string {
@@ -1113,7 +1375,7 @@ type RetryDeadLetterResponse struct {
 
 func (x *RetryDeadLetterResponse) Reset() {
 	*x = RetryDeadLetterResponse{}
-	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[18]
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1125,7 +1387,7 @@ func (x *RetryDeadLetterResponse) String() string {
 func (*RetryDeadLetterResponse) ProtoMessage() {}
 
 func (x *RetryDeadLetterResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[18]
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1138,7 +1400,7 @@ func (x *RetryDeadLetterResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryDeadLetterResponse.ProtoReflect.Descriptor instead.
 func (*RetryDeadLetterResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{18}
+	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *RetryDeadLetterResponse) GetEpoch() uint64 {
@@ -1165,7 +1427,7 @@ type DeadLetter struct {
 
 func (x *DeadLetter) Reset() {
 	*x = DeadLetter{}
-	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[19]
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1177,7 +1439,7 @@ func (x *DeadLetter) String() string {
 func (*DeadLetter) ProtoMessage() {}
 
 func (x *DeadLetter) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[19]
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1190,7 +1452,7 @@ func (x *DeadLetter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeadLetter.ProtoReflect.Descriptor instead.
 func (*DeadLetter) Descriptor() ([]byte, []int) {
-	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{19}
+	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *DeadLetter) GetName() string {
@@ -1260,7 +1522,7 @@ type RepoStatus struct {
 
 func (x *RepoStatus) Reset() {
 	*x = RepoStatus{}
-	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[20]
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1272,7 +1534,7 @@ func (x *RepoStatus) String() string {
 func (*RepoStatus) ProtoMessage() {}
 
 func (x *RepoStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[20]
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1285,7 +1547,7 @@ func (x *RepoStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepoStatus.ProtoReflect.Descriptor instead.
 func (*RepoStatus) Descriptor() ([]byte, []int) {
-	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{20}
+	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *RepoStatus) GetName() string {
@@ -1401,7 +1663,7 @@ type Freshness struct {
 
 func (x *Freshness) Reset() {
 	*x = Freshness{}
-	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[21]
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1413,7 +1675,7 @@ func (x *Freshness) String() string {
 func (*Freshness) ProtoMessage() {}
 
 func (x *Freshness) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[21]
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1426,7 +1688,7 @@ func (x *Freshness) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Freshness.ProtoReflect.Descriptor instead.
 func (*Freshness) Descriptor() ([]byte, []int) {
-	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{21}
+	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Freshness) GetBranch() string {
@@ -1491,7 +1753,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[22]
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1503,7 +1765,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[22]
+	mi := &file_trawl_ingest_v1_ingest_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1516,7 +1778,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{22}
+	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Progress) GetDone() uint64 {
@@ -1566,7 +1828,21 @@ const file_trawl_ingest_v1_ingest_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01(\x80\bR\x04name\";\n" +
 	"\x12DeleteRepoResponse\x12%\n" +
-	"\x0erevision_token\x18\x01 \x01(\fR\rrevisionToken\"0\n" +
+	"\x0erevision_token\x18\x01 \x01(\fR\rrevisionToken\"d\n" +
+	"\x12GetDeletionRequest\x12\x1e\n" +
+	"\x04name\x18\x01 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01(\x80\bR\x04name\x12.\n" +
+	"\x0erevision_token\x18\x02 \x01(\fB\a\xbaH\x04z\x02\x18@R\rrevisionToken\"\x88\x01\n" +
+	"\x13GetDeletionResponse\x12\x12\n" +
+	"\x04gone\x18\x01 \x01(\bR\x04gone\x126\n" +
+	"\x06places\x18\x02 \x03(\v2\x1e.trawl.ingest.v1.DeletionPlaceR\x06places\x12%\n" +
+	"\x0erevision_token\x18\x03 \x01(\fR\rrevisionToken\"\xb2\x01\n" +
+	"\rDeletionPlace\x12.\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x1a.trawl.ingest.v1.PlaceKindR\x04kind\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
+	"\x04gone\x18\x03 \x01(\bR\x04gone\x121\n" +
+	"\x06within\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06within\x12\x16\n" +
+	"\x06shards\x18\x05 \x01(\rR\x06shards\"0\n" +
 	"\x0eGetRepoRequest\x12\x1e\n" +
 	"\x04name\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01(\x80\bR\x04name\"F\n" +
@@ -1651,7 +1927,13 @@ const file_trawl_ingest_v1_ingest_proto_rawDesc = "" +
 	"\bProgress\x12\x12\n" +
 	"\x04done\x18\x01 \x01(\x04R\x04done\x12\x14\n" +
 	"\x05total\x18\x02 \x01(\x04R\x05total\x12\x12\n" +
-	"\x04unit\x18\x03 \x01(\tR\x04unit*\x92\x01\n" +
+	"\x04unit\x18\x03 \x01(\tR\x04unit*\x8d\x01\n" +
+	"\tPlaceKind\x12\x1a\n" +
+	"\x16PLACE_KIND_UNSPECIFIED\x10\x00\x12\x15\n" +
+	"\x11PLACE_KIND_BUCKET\x10\x01\x12\x1c\n" +
+	"\x18PLACE_KIND_SHARED_SHARDS\x10\x02\x12\x17\n" +
+	"\x13PLACE_KIND_SEARCHER\x10\x03\x12\x16\n" +
+	"\x12PLACE_KIND_INDEXER\x10\x04*\x92\x01\n" +
 	"\x05State\x12\x15\n" +
 	"\x11STATE_UNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fSTATE_QUEUED\x10\x01\x12\x12\n" +
@@ -1664,11 +1946,12 @@ const file_trawl_ingest_v1_ingest_proto_rawDesc = "" +
 	"\x13SEEN_BY_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fSEEN_BY_REQUEST\x10\x01\x12\x10\n" +
 	"\fSEEN_BY_POLL\x10\x02\x12\x13\n" +
-	"\x0fSEEN_BY_WEBHOOK\x10\x032\xbb\x06\n" +
+	"\x0fSEEN_BY_WEBHOOK\x10\x032\x95\a\n" +
 	"\rIngestService\x12L\n" +
 	"\aPutRepo\x12\x1f.trawl.ingest.v1.PutRepoRequest\x1a .trawl.ingest.v1.PutRepoResponse\x12U\n" +
 	"\n" +
-	"DeleteRepo\x12\".trawl.ingest.v1.DeleteRepoRequest\x1a#.trawl.ingest.v1.DeleteRepoResponse\x12L\n" +
+	"DeleteRepo\x12\".trawl.ingest.v1.DeleteRepoRequest\x1a#.trawl.ingest.v1.DeleteRepoResponse\x12X\n" +
+	"\vGetDeletion\x12#.trawl.ingest.v1.GetDeletionRequest\x1a$.trawl.ingest.v1.GetDeletionResponse\x12L\n" +
 	"\aGetRepo\x12\x1f.trawl.ingest.v1.GetRepoRequest\x1a .trawl.ingest.v1.GetRepoResponse\x12R\n" +
 	"\tListRepos\x12!.trawl.ingest.v1.ListReposRequest\x1a\".trawl.ingest.v1.ListReposResponse\x12a\n" +
 	"\x0eListStaleRepos\x12&.trawl.ingest.v1.ListStaleReposRequest\x1a'.trawl.ingest.v1.ListStaleReposResponse\x12T\n" +
@@ -1689,80 +1972,89 @@ func file_trawl_ingest_v1_ingest_proto_rawDescGZIP() []byte {
 	return file_trawl_ingest_v1_ingest_proto_rawDescData
 }
 
-var file_trawl_ingest_v1_ingest_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_trawl_ingest_v1_ingest_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_trawl_ingest_v1_ingest_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_trawl_ingest_v1_ingest_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_trawl_ingest_v1_ingest_proto_goTypes = []any{
-	(State)(0),                      // 0: trawl.ingest.v1.State
-	(SeenBy)(0),                     // 1: trawl.ingest.v1.SeenBy
-	(*PutRepoRequest)(nil),          // 2: trawl.ingest.v1.PutRepoRequest
-	(*RepoFacts)(nil),               // 3: trawl.ingest.v1.RepoFacts
-	(*PutRepoResponse)(nil),         // 4: trawl.ingest.v1.PutRepoResponse
-	(*DeleteRepoRequest)(nil),       // 5: trawl.ingest.v1.DeleteRepoRequest
-	(*DeleteRepoResponse)(nil),      // 6: trawl.ingest.v1.DeleteRepoResponse
-	(*GetRepoRequest)(nil),          // 7: trawl.ingest.v1.GetRepoRequest
-	(*GetRepoResponse)(nil),         // 8: trawl.ingest.v1.GetRepoResponse
-	(*ListReposRequest)(nil),        // 9: trawl.ingest.v1.ListReposRequest
-	(*ListReposResponse)(nil),       // 10: trawl.ingest.v1.ListReposResponse
-	(*ListStaleReposRequest)(nil),   // 11: trawl.ingest.v1.ListStaleReposRequest
-	(*ListStaleReposResponse)(nil),  // 12: trawl.ingest.v1.ListStaleReposResponse
-	(*WatchRepoRequest)(nil),        // 13: trawl.ingest.v1.WatchRepoRequest
-	(*WatchRepoResponse)(nil),       // 14: trawl.ingest.v1.WatchRepoResponse
-	(*ListDeadLettersRequest)(nil),  // 15: trawl.ingest.v1.ListDeadLettersRequest
-	(*ListDeadLettersResponse)(nil), // 16: trawl.ingest.v1.ListDeadLettersResponse
-	(*GetDeadLetterRequest)(nil),    // 17: trawl.ingest.v1.GetDeadLetterRequest
-	(*GetDeadLetterResponse)(nil),   // 18: trawl.ingest.v1.GetDeadLetterResponse
-	(*RetryDeadLetterRequest)(nil),  // 19: trawl.ingest.v1.RetryDeadLetterRequest
-	(*RetryDeadLetterResponse)(nil), // 20: trawl.ingest.v1.RetryDeadLetterResponse
-	(*DeadLetter)(nil),              // 21: trawl.ingest.v1.DeadLetter
-	(*RepoStatus)(nil),              // 22: trawl.ingest.v1.RepoStatus
-	(*Freshness)(nil),               // 23: trawl.ingest.v1.Freshness
-	(*Progress)(nil),                // 24: trawl.ingest.v1.Progress
-	nil,                             // 25: trawl.ingest.v1.RepoFacts.MetaEntry
-	(*durationpb.Duration)(nil),     // 26: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),   // 27: google.protobuf.Timestamp
+	(PlaceKind)(0),                  // 0: trawl.ingest.v1.PlaceKind
+	(State)(0),                      // 1: trawl.ingest.v1.State
+	(SeenBy)(0),                     // 2: trawl.ingest.v1.SeenBy
+	(*PutRepoRequest)(nil),          // 3: trawl.ingest.v1.PutRepoRequest
+	(*RepoFacts)(nil),               // 4: trawl.ingest.v1.RepoFacts
+	(*PutRepoResponse)(nil),         // 5: trawl.ingest.v1.PutRepoResponse
+	(*DeleteRepoRequest)(nil),       // 6: trawl.ingest.v1.DeleteRepoRequest
+	(*DeleteRepoResponse)(nil),      // 7: trawl.ingest.v1.DeleteRepoResponse
+	(*GetDeletionRequest)(nil),      // 8: trawl.ingest.v1.GetDeletionRequest
+	(*GetDeletionResponse)(nil),     // 9: trawl.ingest.v1.GetDeletionResponse
+	(*DeletionPlace)(nil),           // 10: trawl.ingest.v1.DeletionPlace
+	(*GetRepoRequest)(nil),          // 11: trawl.ingest.v1.GetRepoRequest
+	(*GetRepoResponse)(nil),         // 12: trawl.ingest.v1.GetRepoResponse
+	(*ListReposRequest)(nil),        // 13: trawl.ingest.v1.ListReposRequest
+	(*ListReposResponse)(nil),       // 14: trawl.ingest.v1.ListReposResponse
+	(*ListStaleReposRequest)(nil),   // 15: trawl.ingest.v1.ListStaleReposRequest
+	(*ListStaleReposResponse)(nil),  // 16: trawl.ingest.v1.ListStaleReposResponse
+	(*WatchRepoRequest)(nil),        // 17: trawl.ingest.v1.WatchRepoRequest
+	(*WatchRepoResponse)(nil),       // 18: trawl.ingest.v1.WatchRepoResponse
+	(*ListDeadLettersRequest)(nil),  // 19: trawl.ingest.v1.ListDeadLettersRequest
+	(*ListDeadLettersResponse)(nil), // 20: trawl.ingest.v1.ListDeadLettersResponse
+	(*GetDeadLetterRequest)(nil),    // 21: trawl.ingest.v1.GetDeadLetterRequest
+	(*GetDeadLetterResponse)(nil),   // 22: trawl.ingest.v1.GetDeadLetterResponse
+	(*RetryDeadLetterRequest)(nil),  // 23: trawl.ingest.v1.RetryDeadLetterRequest
+	(*RetryDeadLetterResponse)(nil), // 24: trawl.ingest.v1.RetryDeadLetterResponse
+	(*DeadLetter)(nil),              // 25: trawl.ingest.v1.DeadLetter
+	(*RepoStatus)(nil),              // 26: trawl.ingest.v1.RepoStatus
+	(*Freshness)(nil),               // 27: trawl.ingest.v1.Freshness
+	(*Progress)(nil),                // 28: trawl.ingest.v1.Progress
+	nil,                             // 29: trawl.ingest.v1.RepoFacts.MetaEntry
+	(*durationpb.Duration)(nil),     // 30: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),   // 31: google.protobuf.Timestamp
 }
 var file_trawl_ingest_v1_ingest_proto_depIdxs = []int32{
-	3,  // 0: trawl.ingest.v1.PutRepoRequest.facts:type_name -> trawl.ingest.v1.RepoFacts
-	25, // 1: trawl.ingest.v1.RepoFacts.meta:type_name -> trawl.ingest.v1.RepoFacts.MetaEntry
-	22, // 2: trawl.ingest.v1.GetRepoResponse.status:type_name -> trawl.ingest.v1.RepoStatus
-	22, // 3: trawl.ingest.v1.ListReposResponse.repos:type_name -> trawl.ingest.v1.RepoStatus
-	26, // 4: trawl.ingest.v1.ListStaleReposRequest.older_than:type_name -> google.protobuf.Duration
-	22, // 5: trawl.ingest.v1.ListStaleReposResponse.repos:type_name -> trawl.ingest.v1.RepoStatus
-	22, // 6: trawl.ingest.v1.WatchRepoResponse.status:type_name -> trawl.ingest.v1.RepoStatus
-	21, // 7: trawl.ingest.v1.ListDeadLettersResponse.letters:type_name -> trawl.ingest.v1.DeadLetter
-	21, // 8: trawl.ingest.v1.GetDeadLetterResponse.letter:type_name -> trawl.ingest.v1.DeadLetter
-	27, // 9: trawl.ingest.v1.DeadLetter.given_up_at:type_name -> google.protobuf.Timestamp
-	0,  // 10: trawl.ingest.v1.RepoStatus.state:type_name -> trawl.ingest.v1.State
-	24, // 11: trawl.ingest.v1.RepoStatus.progress:type_name -> trawl.ingest.v1.Progress
-	27, // 12: trawl.ingest.v1.RepoStatus.updated_at:type_name -> google.protobuf.Timestamp
-	23, // 13: trawl.ingest.v1.RepoStatus.freshness:type_name -> trawl.ingest.v1.Freshness
-	27, // 14: trawl.ingest.v1.Freshness.seen_at:type_name -> google.protobuf.Timestamp
-	1,  // 15: trawl.ingest.v1.Freshness.seen_by:type_name -> trawl.ingest.v1.SeenBy
-	27, // 16: trawl.ingest.v1.Freshness.indexed_at:type_name -> google.protobuf.Timestamp
-	27, // 17: trawl.ingest.v1.Freshness.behind_since:type_name -> google.protobuf.Timestamp
-	2,  // 18: trawl.ingest.v1.IngestService.PutRepo:input_type -> trawl.ingest.v1.PutRepoRequest
-	5,  // 19: trawl.ingest.v1.IngestService.DeleteRepo:input_type -> trawl.ingest.v1.DeleteRepoRequest
-	7,  // 20: trawl.ingest.v1.IngestService.GetRepo:input_type -> trawl.ingest.v1.GetRepoRequest
-	9,  // 21: trawl.ingest.v1.IngestService.ListRepos:input_type -> trawl.ingest.v1.ListReposRequest
-	11, // 22: trawl.ingest.v1.IngestService.ListStaleRepos:input_type -> trawl.ingest.v1.ListStaleReposRequest
-	13, // 23: trawl.ingest.v1.IngestService.WatchRepo:input_type -> trawl.ingest.v1.WatchRepoRequest
-	15, // 24: trawl.ingest.v1.IngestService.ListDeadLetters:input_type -> trawl.ingest.v1.ListDeadLettersRequest
-	17, // 25: trawl.ingest.v1.IngestService.GetDeadLetter:input_type -> trawl.ingest.v1.GetDeadLetterRequest
-	19, // 26: trawl.ingest.v1.IngestService.RetryDeadLetter:input_type -> trawl.ingest.v1.RetryDeadLetterRequest
-	4,  // 27: trawl.ingest.v1.IngestService.PutRepo:output_type -> trawl.ingest.v1.PutRepoResponse
-	6,  // 28: trawl.ingest.v1.IngestService.DeleteRepo:output_type -> trawl.ingest.v1.DeleteRepoResponse
-	8,  // 29: trawl.ingest.v1.IngestService.GetRepo:output_type -> trawl.ingest.v1.GetRepoResponse
-	10, // 30: trawl.ingest.v1.IngestService.ListRepos:output_type -> trawl.ingest.v1.ListReposResponse
-	12, // 31: trawl.ingest.v1.IngestService.ListStaleRepos:output_type -> trawl.ingest.v1.ListStaleReposResponse
-	14, // 32: trawl.ingest.v1.IngestService.WatchRepo:output_type -> trawl.ingest.v1.WatchRepoResponse
-	16, // 33: trawl.ingest.v1.IngestService.ListDeadLetters:output_type -> trawl.ingest.v1.ListDeadLettersResponse
-	18, // 34: trawl.ingest.v1.IngestService.GetDeadLetter:output_type -> trawl.ingest.v1.GetDeadLetterResponse
-	20, // 35: trawl.ingest.v1.IngestService.RetryDeadLetter:output_type -> trawl.ingest.v1.RetryDeadLetterResponse
-	27, // [27:36] is the sub-list for method output_type
-	18, // [18:27] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	4,  // 0: trawl.ingest.v1.PutRepoRequest.facts:type_name -> trawl.ingest.v1.RepoFacts
+	29, // 1: trawl.ingest.v1.RepoFacts.meta:type_name -> trawl.ingest.v1.RepoFacts.MetaEntry
+	10, // 2: trawl.ingest.v1.GetDeletionResponse.places:type_name -> trawl.ingest.v1.DeletionPlace
+	0,  // 3: trawl.ingest.v1.DeletionPlace.kind:type_name -> trawl.ingest.v1.PlaceKind
+	30, // 4: trawl.ingest.v1.DeletionPlace.within:type_name -> google.protobuf.Duration
+	26, // 5: trawl.ingest.v1.GetRepoResponse.status:type_name -> trawl.ingest.v1.RepoStatus
+	26, // 6: trawl.ingest.v1.ListReposResponse.repos:type_name -> trawl.ingest.v1.RepoStatus
+	30, // 7: trawl.ingest.v1.ListStaleReposRequest.older_than:type_name -> google.protobuf.Duration
+	26, // 8: trawl.ingest.v1.ListStaleReposResponse.repos:type_name -> trawl.ingest.v1.RepoStatus
+	26, // 9: trawl.ingest.v1.WatchRepoResponse.status:type_name -> trawl.ingest.v1.RepoStatus
+	25, // 10: trawl.ingest.v1.ListDeadLettersResponse.letters:type_name -> trawl.ingest.v1.DeadLetter
+	25, // 11: trawl.ingest.v1.GetDeadLetterResponse.letter:type_name -> trawl.ingest.v1.DeadLetter
+	31, // 12: trawl.ingest.v1.DeadLetter.given_up_at:type_name -> google.protobuf.Timestamp
+	1,  // 13: trawl.ingest.v1.RepoStatus.state:type_name -> trawl.ingest.v1.State
+	28, // 14: trawl.ingest.v1.RepoStatus.progress:type_name -> trawl.ingest.v1.Progress
+	31, // 15: trawl.ingest.v1.RepoStatus.updated_at:type_name -> google.protobuf.Timestamp
+	27, // 16: trawl.ingest.v1.RepoStatus.freshness:type_name -> trawl.ingest.v1.Freshness
+	31, // 17: trawl.ingest.v1.Freshness.seen_at:type_name -> google.protobuf.Timestamp
+	2,  // 18: trawl.ingest.v1.Freshness.seen_by:type_name -> trawl.ingest.v1.SeenBy
+	31, // 19: trawl.ingest.v1.Freshness.indexed_at:type_name -> google.protobuf.Timestamp
+	31, // 20: trawl.ingest.v1.Freshness.behind_since:type_name -> google.protobuf.Timestamp
+	3,  // 21: trawl.ingest.v1.IngestService.PutRepo:input_type -> trawl.ingest.v1.PutRepoRequest
+	6,  // 22: trawl.ingest.v1.IngestService.DeleteRepo:input_type -> trawl.ingest.v1.DeleteRepoRequest
+	8,  // 23: trawl.ingest.v1.IngestService.GetDeletion:input_type -> trawl.ingest.v1.GetDeletionRequest
+	11, // 24: trawl.ingest.v1.IngestService.GetRepo:input_type -> trawl.ingest.v1.GetRepoRequest
+	13, // 25: trawl.ingest.v1.IngestService.ListRepos:input_type -> trawl.ingest.v1.ListReposRequest
+	15, // 26: trawl.ingest.v1.IngestService.ListStaleRepos:input_type -> trawl.ingest.v1.ListStaleReposRequest
+	17, // 27: trawl.ingest.v1.IngestService.WatchRepo:input_type -> trawl.ingest.v1.WatchRepoRequest
+	19, // 28: trawl.ingest.v1.IngestService.ListDeadLetters:input_type -> trawl.ingest.v1.ListDeadLettersRequest
+	21, // 29: trawl.ingest.v1.IngestService.GetDeadLetter:input_type -> trawl.ingest.v1.GetDeadLetterRequest
+	23, // 30: trawl.ingest.v1.IngestService.RetryDeadLetter:input_type -> trawl.ingest.v1.RetryDeadLetterRequest
+	5,  // 31: trawl.ingest.v1.IngestService.PutRepo:output_type -> trawl.ingest.v1.PutRepoResponse
+	7,  // 32: trawl.ingest.v1.IngestService.DeleteRepo:output_type -> trawl.ingest.v1.DeleteRepoResponse
+	9,  // 33: trawl.ingest.v1.IngestService.GetDeletion:output_type -> trawl.ingest.v1.GetDeletionResponse
+	12, // 34: trawl.ingest.v1.IngestService.GetRepo:output_type -> trawl.ingest.v1.GetRepoResponse
+	14, // 35: trawl.ingest.v1.IngestService.ListRepos:output_type -> trawl.ingest.v1.ListReposResponse
+	16, // 36: trawl.ingest.v1.IngestService.ListStaleRepos:output_type -> trawl.ingest.v1.ListStaleReposResponse
+	18, // 37: trawl.ingest.v1.IngestService.WatchRepo:output_type -> trawl.ingest.v1.WatchRepoResponse
+	20, // 38: trawl.ingest.v1.IngestService.ListDeadLetters:output_type -> trawl.ingest.v1.ListDeadLettersResponse
+	22, // 39: trawl.ingest.v1.IngestService.GetDeadLetter:output_type -> trawl.ingest.v1.GetDeadLetterResponse
+	24, // 40: trawl.ingest.v1.IngestService.RetryDeadLetter:output_type -> trawl.ingest.v1.RetryDeadLetterResponse
+	31, // [31:41] is the sub-list for method output_type
+	21, // [21:31] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_trawl_ingest_v1_ingest_proto_init() }
@@ -1775,8 +2067,8 @@ func file_trawl_ingest_v1_ingest_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_trawl_ingest_v1_ingest_proto_rawDesc), len(file_trawl_ingest_v1_ingest_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   24,
+			NumEnums:      3,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -25,6 +25,7 @@ const _ = grpc.SupportPackageIsVersion9
 const (
 	IngestService_PutRepo_FullMethodName         = "/trawl.ingest.v1.IngestService/PutRepo"
 	IngestService_DeleteRepo_FullMethodName      = "/trawl.ingest.v1.IngestService/DeleteRepo"
+	IngestService_GetDeletion_FullMethodName     = "/trawl.ingest.v1.IngestService/GetDeletion"
 	IngestService_GetRepo_FullMethodName         = "/trawl.ingest.v1.IngestService/GetRepo"
 	IngestService_ListRepos_FullMethodName       = "/trawl.ingest.v1.IngestService/ListRepos"
 	IngestService_ListStaleRepos_FullMethodName  = "/trawl.ingest.v1.IngestService/ListStaleRepos"
@@ -44,6 +45,8 @@ type IngestServiceClient interface {
 	PutRepo(ctx context.Context, in *PutRepoRequest, opts ...grpc.CallOption) (*PutRepoResponse, error)
 	// DeleteRepo removes a repo: once acknowledged no linearizable query returns it.
 	DeleteRepo(ctx context.Context, in *DeleteRepoRequest, opts ...grpc.CallOption) (*DeleteRepoResponse, error)
+	// GetDeletion tells where bytes of a deleted repo may still be.
+	GetDeletion(ctx context.Context, in *GetDeletionRequest, opts ...grpc.CallOption) (*GetDeletionResponse, error)
 	// GetRepo tells how far a repo is.
 	GetRepo(ctx context.Context, in *GetRepoRequest, opts ...grpc.CallOption) (*GetRepoResponse, error)
 	// ListRepos tells how far every repo is, in order of name.
@@ -83,6 +86,16 @@ func (c *ingestServiceClient) DeleteRepo(ctx context.Context, in *DeleteRepoRequ
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(DeleteRepoResponse)
 	err := c.cc.Invoke(ctx, IngestService_DeleteRepo_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *ingestServiceClient) GetDeletion(ctx context.Context, in *GetDeletionRequest, opts ...grpc.CallOption) (*GetDeletionResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetDeletionResponse)
+	err := c.cc.Invoke(ctx, IngestService_GetDeletion_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -178,6 +191,8 @@ type IngestServiceServer interface {
 	PutRepo(context.Context, *PutRepoRequest) (*PutRepoResponse, error)
 	// DeleteRepo removes a repo: once acknowledged no linearizable query returns it.
 	DeleteRepo(context.Context, *DeleteRepoRequest) (*DeleteRepoResponse, error)
+	// GetDeletion tells where bytes of a deleted repo may still be.
+	GetDeletion(context.Context, *GetDeletionRequest) (*GetDeletionResponse, error)
 	// GetRepo tells how far a repo is.
 	GetRepo(context.Context, *GetRepoRequest) (*GetRepoResponse, error)
 	// ListRepos tells how far every repo is, in order of name.
@@ -208,6 +223,9 @@ func (UnimplementedIngestServiceServer) PutRepo(context.Context, *PutRepoRequest
 }
 func (UnimplementedIngestServiceServer) DeleteRepo(context.Context, *DeleteRepoRequest) (*DeleteRepoResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DeleteRepo not implemented")
+}
+func (UnimplementedIngestServiceServer) GetDeletion(context.Context, *GetDeletionRequest) (*GetDeletionResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetDeletion not implemented")
 }
 func (UnimplementedIngestServiceServer) GetRepo(context.Context, *GetRepoRequest) (*GetRepoResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetRepo not implemented")
@@ -283,6 +301,24 @@ func _IngestService_DeleteRepo_Handler(srv interface{}, ctx context.Context, dec
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(IngestServiceServer).DeleteRepo(ctx, req.(*DeleteRepoRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _IngestService_GetDeletion_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetDeletionRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(IngestServiceServer).GetDeletion(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: IngestService_GetDeletion_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(IngestServiceServer).GetDeletion(ctx, req.(*GetDeletionRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -420,6 +456,10 @@ var IngestService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "DeleteRepo",
 			Handler:    _IngestService_DeleteRepo_Handler,
+		},
+		{
+			MethodName: "GetDeletion",
+			Handler:    _IngestService_GetDeletion_Handler,
 		},
 		{
 			MethodName: "GetRepo",

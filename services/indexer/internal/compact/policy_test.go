@@ -179,7 +179,7 @@ func (m *model) do(c *catalogv1.Compaction) {
 	}
 }
 
-// sweep forgets packs that no root names, as the scheduler does.
+// sweep forgets packs that no root names, as the collector does in the end.
 func (m *model) sweep() {
 	named := map[string]bool{}
 	for _, root := range m.roots {

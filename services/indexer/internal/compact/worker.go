@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/trawl-search/trawl/internal/bucket"
@@ -46,6 +47,18 @@ type Worker struct {
 	Version string
 	Metrics *Metrics
 	Log     *slog.Logger
+
+	// since is the fencing token of the compaction under way, 0 without one.
+	since atomic.Int64
+}
+
+// Since is the newest revision, at most the one given, as of which nothing of a
+// deleted repo is being compacted here. The revision was read before the call.
+func (w *Worker) Since(revision int64) int64 {
+	if since := w.since.Load(); since > 0 {
+		return min(since, revision)
+	}
+	return revision
 }
 
 // Run does what is planned until ctx ends.
@@ -118,6 +131,8 @@ func retryAfter(attempts uint32) time.Duration {
 // claimed does the compaction as long as the claim is held.
 func (w *Worker) claimed(ctx context.Context, claim *catalog.Claim) error {
 	start := time.Now()
+	w.since.Store(claim.Fence())
+	defer w.since.Store(0)
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	running, stop := context.WithTimeout(running, timeout)

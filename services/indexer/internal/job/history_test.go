@@ -71,11 +71,7 @@ func runHistory(t *testing.T, seed uint64) (deltas, compactions int) {
 			h.rearrange()
 		}
 		if h.rnd.IntN(5) == 0 { // another indexer has the job
-			dir, release := e.Mirrors.Use(repoName, r.Dir)
-			release()
-			if err := os.RemoveAll(dir); err != nil {
-				t.Fatal(err)
-			}
+			e.dropMirror(r.Dir)
 		}
 		root := e.done(e.want(r.Dir, h.branches...))
 		if strings.HasPrefix(root.GetBuilt(), "delta") {

@@ -194,7 +194,7 @@ func (t *task) run(ctx context.Context) (Outcome, error) {
 	if next := t.unchanged(branches); next != nil && t.whole(ctx, next) {
 		return Unchanged, t.publish(ctx, next)
 	}
-	dir, release := t.Mirrors.Use(t.desired.GetName(), t.desired.GetUrl())
+	dir, release := t.Mirrors.Use(t.desired.GetName(), t.desired.GetUrl(), t.lease.Life())
 	defer release()
 	if branches, err = t.fetch(ctx, dir, branches); err != nil {
 		return "", err

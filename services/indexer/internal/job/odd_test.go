@@ -152,8 +152,7 @@ func TestDamagedCopyIsFetchedAnew(t *testing.T) {
 	r, e := newRepo(t, nil)
 	r.Files("main", "a", "needle 1")
 	e.done(e.want(r.Dir))
-	dir, release := e.Mirrors.Use(repoName, r.Dir)
-	release()
+	dir := e.mirror(r.Dir)
 	damaged := 0
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".pack") && len(filepath.Base(filepath.Dir(path))) != 2 {

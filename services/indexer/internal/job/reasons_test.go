@@ -1,6 +1,7 @@
 package job
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/source/sourcetest"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
@@ -46,11 +48,21 @@ func (e *env) republish(change func(root *catalogv1.Root)) {
 // dropMirror is what another indexer, or one whose cache is full, begins with.
 func (e *env) dropMirror(url string) {
 	e.t.Helper()
-	dir, release := e.Mirrors.Use(repoName, url)
-	release()
-	if err := os.RemoveAll(dir); err != nil {
+	if err := os.RemoveAll(e.mirror(url)); err != nil {
 		e.t.Fatal(err)
 	}
+}
+
+// mirror is the folder of the copy that jobs use.
+func (e *env) mirror(url string) string {
+	e.t.Helper()
+	desired, err := e.Store.GetDesired(e.t.Context(), repoName)
+	if err != nil && !errors.Is(err, catalog.ErrNotFound) {
+		e.t.Fatal(err)
+	}
+	dir, release := e.Mirrors.Use(repoName, url, desired.Life)
+	release()
+	return dir
 }
 
 // TestReasons: each push after something has happened is indexed as it should be,

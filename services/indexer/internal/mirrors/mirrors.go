@@ -36,6 +36,8 @@ type mirror struct {
 	size  int64
 	used  time.Time
 	users int
+	// life of the repo whose copy it is; 0: of an earlier process.
+	life int64
 }
 
 // Open takes a cache folder, which is made if needed, and clears away the
@@ -92,9 +94,10 @@ func (c *Cache) scan() error {
 
 // Use returns the folder for the mirror of a repo at a URL, which may not exist
 // yet, and keeps it until release is called. The caller alone may use it: the
-// repo's lease sees to that.
-func (c *Cache) Use(repo, url string) (dir string, release func()) {
-	name := folder(repo, url)
+// repo's lease sees to that. A repo that is deleted and put again has another life,
+// which inherits nothing.
+func (c *Cache) Use(repo, url string, life int64) (dir string, release func()) {
+	name := folder(repo, url, life)
 	dir = filepath.Join(c.mirrorsDir(), name)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,12 +107,13 @@ func (c *Cache) Use(repo, url string) (dir string, release func()) {
 		c.mirrors[name] = m
 	}
 	m.users++
+	m.life = life
 	return dir, sync.OnceFunc(func() { c.release(name, dir) })
 }
 
 // folder is the name of the folder of a repo's mirror.
-func folder(repo, url string) string {
-	sum := sha256.Sum256([]byte(repo + "\x00" + url))
+func folder(repo, url string, life int64) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d", repo, url, life))
 	return hex.EncodeToString(sum[:16]) + ".git"
 }
 

@@ -34,20 +34,20 @@ func there(dir string) bool {
 
 func TestBudget(t *testing.T) {
 	c := open(t, t.TempDir(), 250)
-	a, releaseA := c.Use("a", "u")
+	a, releaseA := c.Use("a", "u", 1)
 	fill(t, a, 100)
-	b, releaseB := c.Use("b", "u")
+	b, releaseB := c.Use("b", "u", 1)
 	fill(t, b, 100)
 	releaseA()
 	releaseB()
 	if !there(a) || !there(b) {
 		t.Fatal("removed within the budget")
 	}
-	again, releaseA := c.Use("a", "u")
+	again, releaseA := c.Use("a", "u", 1)
 	if again != a {
 		t.Errorf("another folder: %s, %s", again, a)
 	}
-	other, releaseOther := c.Use("a", "other")
+	other, releaseOther := c.Use("a", "other", 1)
 	if other == a {
 		t.Error("two URLs share a mirror")
 	}
@@ -66,9 +66,9 @@ func TestBudget(t *testing.T) {
 
 func TestMirrorsInUseStay(t *testing.T) {
 	c := open(t, t.TempDir(), 10)
-	a, releaseA := c.Use("a", "u")
+	a, releaseA := c.Use("a", "u", 1)
 	fill(t, a, 100)
-	b, releaseB := c.Use("b", "u")
+	b, releaseB := c.Use("b", "u", 1)
 	fill(t, b, 100)
 	releaseB()
 	if !there(a) || there(b) {
@@ -80,7 +80,7 @@ func TestMirrorsInUseStay(t *testing.T) {
 func TestOpen(t *testing.T) {
 	dir := t.TempDir()
 	c := open(t, dir, 1000)
-	a, release := c.Use("a", "u")
+	a, release := c.Use("a", "u", 1)
 	fill(t, a, 100)
 	release()
 	left := filepath.Join(c.TempDir(), "left")
@@ -95,7 +95,7 @@ func TestOpen(t *testing.T) {
 	if there(left) {
 		t.Error("temporary files stay")
 	}
-	_, release = c.Use("b", "u")
+	_, release = c.Use("b", "u", 1)
 	release()
 	if there(a) {
 		t.Error("mirrors of an earlier process do not count")
@@ -107,24 +107,24 @@ func TestSweep(t *testing.T) {
 	c := open(t, t.TempDir(), 1<<20)
 	dirs := map[string]string{}
 	for _, name := range []string{"kept", "deleted", "moved", "used", "again"} {
-		dir, release := c.Use(name, "u")
+		dir, release := c.Use(name, "u", 1)
 		dirs[name] = dir
 		fill(t, dir, 10)
 		release()
 	}
-	_, releaseUsed := c.Use("used", "u")
+	_, releaseUsed := c.Use("used", "u", 1)
 	s := c.Sweep()
-	s.Keep("kept", "u")
-	s.Keep("moved", "elsewhere")
-	_, releaseAgain := c.Use("again", "u")
+	s.Keep("kept", "u", 1)
+	s.Keep("moved", "elsewhere", 1)
+	_, releaseAgain := c.Use("again", "u", 1)
 	releaseAgain()
-	dir, release := c.Use("new", "u")
+	dir, release := c.Use("new", "u", 1)
 	dirs["new"] = dir
 	fill(t, dir, 10)
 	release()
-	removed, err := s.Remove()
-	if err != nil || removed != 2 {
-		t.Errorf("removed %d, %v", removed, err)
+	removed, busy, err := s.Remove(1)
+	if err != nil || removed != 2 || busy != 3 {
+		t.Errorf("removed %d, %d are busy, %v", removed, busy, err)
 	}
 	for name, dir := range dirs {
 		if want := name != "deleted" && name != "moved"; there(dir) != want {
@@ -133,7 +133,23 @@ func TestSweep(t *testing.T) {
 	}
 	releaseUsed()
 	s = c.Sweep()
-	if removed, err = s.Remove(); err != nil || removed != 4 {
-		t.Errorf("nothing is desired: removed %d, %v", removed, err)
+	if removed, busy, err = s.Remove(1); err != nil || removed != 4 || busy != 0 {
+		t.Errorf("nothing is desired: removed %d, %d are busy, %v", removed, busy, err)
 	}
+
+	// A later life of a repo inherits nothing, and what is of one that began after
+	// the revision is not meant.
+	first, release := c.Use("repo", "u", 5)
+	fill(t, first, 10)
+	release()
+	s = c.Sweep()
+	second, release := c.Use("repo", "u", 9)
+	if second == first {
+		t.Error("two lives share a mirror")
+	}
+	fill(t, second, 10)
+	if removed, busy, err = s.Remove(8); err != nil || removed != 1 || busy != 0 || there(first) || !there(second) {
+		t.Errorf("removed %d, %d are busy, %v", removed, busy, err)
+	}
+	release()
 }

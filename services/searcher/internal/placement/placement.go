@@ -45,7 +45,9 @@ func Mine(roots []catalog.Root, members []registry.ID, self registry.ID, replica
 }
 
 // Wants takes the set of shards to hold; *store.Store does.
-type Wants interface{ Want(refs []store.Ref) }
+type Wants interface {
+	Want(revision int64, refs []store.Ref)
+}
 
 // Follower keeps a store's wishes current. It is safe for concurrent use.
 type Follower struct {
@@ -84,7 +86,7 @@ func (f *Follower) Run(ctx context.Context) {
 		if err != nil {
 			f.log.ErrorContext(ctx, "a shard cannot be placed", "error", err)
 		}
-		f.store.Want(refs)
+		f.store.Want(roots.Revision, refs)
 		f.tell(roots.Revision)
 		select {
 		case <-roots.Changed():

@@ -114,7 +114,7 @@ func start(t testing.TB, contents ...string) *serve.Service {
 			t.Fatal(err)
 		}
 	}
-	s.Want(refs)
+	s.Want(1, refs)
 	for counts, changed := s.Counts(); !counts.Settled(); counts, changed = s.Counts() {
 		<-changed
 	}

@@ -156,7 +156,7 @@ func TestFlipsWithinTheBudget(t *testing.T) {
 		for range 8 {
 			first := rng.IntN(len(refs) / 2)
 			wanted := refs[first : first+len(refs)/2]
-			s.Want(wanted)
+			s.Want(1, wanted)
 			s.checkDisk()
 			s.settled()
 			var searches sync.WaitGroup
@@ -195,11 +195,11 @@ func TestLeftFilesGiveWay(t *testing.T) {
 	for still := range 9 { // so many of eight are wanted after the restart too
 		dir := t.TempDir()
 		s, stop := runBudgeted(t, dir, b, 2*sum)
-		s.Want(refs[8-still : 16-still])
+		s.Want(1, refs[8-still:16-still])
 		s.settled()
 		stop()
 		s, stop = runBudgeted(t, dir, b, sum/4)
-		s.Want(refs[8:])
+		s.Want(1, refs[8:])
 		s.settled()
 		for _, ref := range refs[8:] {
 			if err := s.search(t.Context(), q, ref); err != nil {
@@ -225,7 +225,7 @@ func TestSweepMovesNoWholeFile(t *testing.T) {
 		}
 		s, stop := runBudgeted(t, dir, b, sum/2)
 		defer stop()
-		s.Want(refs)
+		s.Want(1, refs)
 		s.settled()
 		if n := len(s.whole(refs)); n == 0 || n > 6 {
 			t.Fatalf("%d shards of 12 are whole files", n)
@@ -262,7 +262,7 @@ func TestRoomOfOneThatGrows(t *testing.T) {
 	}
 	one := disk.Rounded(refs[0].Size)
 	s := newBudgeted(t, t.TempDir(), b, 2*one)
-	s.Want(refs)
+	s.Want(1, refs)
 	for work := s.Next(); work != nil; work = s.Next() {
 		work(t.Context())
 	}
@@ -317,7 +317,7 @@ func TestDamagedBlocks(t *testing.T) {
 	b := bucket.NewMemory(1 << 30)
 	large := putShard(t, b, "large", 2_000_000)
 	s, _ := runBudgeted(t, t.TempDir(), b, large.Size/2)
-	s.Want([]store.Ref{large})
+	s.Want(1, []store.Ref{large})
 	s.settled()
 	h, err := s.Acquire(t.Context(), large.Digest)
 	must(t, err)

@@ -120,6 +120,7 @@ func (h *Handle) Release() {
 		h.store.close(h.opened, h.digest)
 		h.store.mu.Lock()
 		defer h.store.mu.Unlock()
+		delete(h.store.lingering, h.opened)
 		h.store.giveBack(h.opened)
 	} else if crowded {
 		h.store.wake()
@@ -152,7 +153,7 @@ func (h *Handle) Corrupt(damage error) {
 	}
 	e.state, e.current = waiting, nil
 	e.failure, e.tries, e.retryAt = fmt.Errorf("%w: %w", ErrCorrupt, damage), 0, time.Time{}
-	h.opened.leave() // never the last: the handle still counts
+	s.retire(h.opened, h.digest) // it stays: the handle still counts
 	s.metrics.corrupt.Inc()
 	if h.opened.whole {
 		h.opened.aside = s.quarantine(e.ref.Digest, damage)

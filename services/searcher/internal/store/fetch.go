@@ -236,19 +236,16 @@ func digestOf(name string) (searchwire.Digest, bool) {
 	return d, err == nil
 }
 
-// Prune removes the cached files of shards that are neither wanted nor held:
-// those an earlier process left. It is meant for after the first Want.
+// Prune removes the files of shards that are neither wanted nor held, those in
+// quarantine too: what an earlier process left. It is meant for after the first Want,
+// and goes on: what is put aside goes when its shard does, and what cannot be removed
+// is tried again.
 func (s *Store) Prune() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var errs []error
-	for d := range s.left {
-		if s.entries[d] == nil {
-			errs = append(errs, s.removeLeft(d))
-		}
-	}
+	s.pruned = true
 	s.notify()
-	return errors.Join(errs...)
+	return s.prune()
 }
 
 // removeLeft removes a file of an earlier process; callers hold mu.
@@ -257,10 +254,10 @@ func (s *Store) removeLeft(d searchwire.Digest) error {
 	if !ok {
 		return nil
 	}
-	delete(s.left, d)
 	if err := ignoreMissing(os.Remove(s.path(d))); err != nil {
 		return err // it stays taken
 	}
+	delete(s.left, d)
 	s.give(taken)
 	return nil
 }

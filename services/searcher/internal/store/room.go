@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -130,16 +131,24 @@ func (s *Store) keepAside(name string, taken int64) {
 
 // dropAside removes a file from quarantine, if there is one; callers hold mu.
 func (s *Store) dropAside() bool {
-	for name, taken := range s.aside {
-		delete(s.aside, name)
-		if err := ignoreMissing(os.Remove(filepath.Join(s.cfg.Dir, quarantineDir, name))); err != nil {
-			s.log.Error("remove a damaged shard to make room", "file", name, "error", err)
-			continue // it stays taken
+	for name := range s.aside {
+		if err := s.removeAside(name); err != nil {
+			s.log.Error("make room", "error", err)
+			continue
 		}
-		s.give(taken)
 		return true
 	}
 	return false
+}
+
+// removeAside removes a file from quarantine; callers hold mu.
+func (s *Store) removeAside(name string) error {
+	if err := ignoreMissing(os.Remove(filepath.Join(s.cfg.Dir, quarantineDir, name))); err != nil {
+		return fmt.Errorf("remove a damaged shard: %w", err) // it stays taken
+	}
+	s.give(s.aside[name])
+	delete(s.aside, name)
+	return nil
 }
 
 // takeLeft hands over a file that an earlier process left, if it is the shard's.
@@ -186,7 +195,7 @@ func (s *Store) unlink(d searchwire.Digest, o *opened) {
 	if o != nil && o.whole && o.aside == "" {
 		err = errors.Join(err, ignoreMissing(os.Remove(s.path(d))))
 		if err != nil {
-			o.taken = 0 // it stays taken
+			s.left[d], o.taken = o.taken, 0 // it stays taken
 		}
 	}
 	if err != nil {
@@ -319,9 +328,8 @@ func (s *Store) grow(ctx context.Context, e *entry) {
 	e.tries = 0
 	old := e.current
 	e.state, e.current, e.failure = ready, o, nil
-	if old != nil && old.leave() {
-		s.close(old, e.ref.Digest)
-		s.giveBack(old)
+	if old != nil {
+		s.retire(old, e.ref.Digest)
 	}
 	s.notify()
 }

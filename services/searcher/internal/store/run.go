@@ -57,6 +57,11 @@ func (s *Store) next(now time.Time, free bool) (work func(context.Context), paus
 	defer s.mu.Unlock()
 	pause = longestRetry
 	s.shrink()
+	if s.pruned {
+		if err := s.prune(); err != nil {
+			s.log.Warn("remove what is not wanted", "error", err)
+		}
+	}
 	for d, e := range s.entries {
 		if !e.unwanted.IsZero() {
 			if left := e.unwanted.Add(s.cfg.Grace).Sub(now); left > 0 {
@@ -92,13 +97,24 @@ func (s *Store) next(now time.Time, free bool) (work func(context.Context), paus
 // mapping of it. Callers hold mu.
 func (s *Store) remove(d searchwire.Digest, e *entry) {
 	delete(s.entries, d)
+	s.wake() // what of it is in quarantine goes, too
 	s.resize()
 	s.unlink(d, e.current)
-	if e.current != nil && e.current.leave() {
-		s.close(e.current, d)
-		s.giveBack(e.current)
+	if e.current != nil {
+		s.retire(e.current, d)
 	}
 	s.metrics.ready.Set(float64(s.readyCount()))
+}
+
+// retire ends what an open shard is for its entry: it is closed when nobody uses it.
+// Callers hold mu.
+func (s *Store) retire(o *opened, d searchwire.Digest) {
+	if !o.leave() {
+		s.lingering[o] = d
+		return
+	}
+	s.close(o, d)
+	s.giveBack(o)
 }
 
 // load fetches and opens the entry's shard and says how that went.

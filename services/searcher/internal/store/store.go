@@ -92,6 +92,16 @@ type Store struct {
 	wholeLimit int64
 	left       map[searchwire.Digest]int64
 	aside      map[string]int64
+	// wanted is the revision of the newest Want, and dropping has what is not wanted
+	// and may be on disk, with the revision of the first Want without it. Cleared is
+	// the most that was said of them.
+	wanted   int64
+	dropping map[searchwire.Digest]int64
+	cleared  int64
+	// lingering are open shards that are nobody's current one, but are used.
+	lingering map[*opened]searchwire.Digest
+	// pruned says that files of an earlier process that are not wanted go.
+	pruned bool
 	// asked is how often shards were asked for since the counts were halved.
 	asked int
 	// changed is closed, and replaced, whenever an entry changes.
@@ -112,6 +122,7 @@ func New(cfg Config, b bucket.Bucket, open func(path string) (Shard, error), log
 	s := &Store{
 		cfg: cfg, bucket: b, open: open, log: log, metrics: m,
 		budget: disk.NewBudget(cfg.Budget), left: make(map[searchwire.Digest]int64), aside: make(map[string]int64),
+		dropping: make(map[searchwire.Digest]int64), lingering: make(map[*opened]searchwire.Digest),
 		entries: make(map[searchwire.Digest]*entry), changed: make(chan struct{}), poke: make(chan struct{}, 1),
 	}
 	s.resize()
@@ -126,8 +137,8 @@ func New(cfg Config, b bucket.Bucket, open func(path string) (Shard, error), log
 	return s, nil
 }
 
-// Want replaces the set of shards to hold.
-func (s *Store) Want(refs []Ref) {
+// Want replaces the set of shards to hold, which is that of a revision of the roots.
+func (s *Store) Want(revision int64, refs []Ref) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
@@ -146,6 +157,7 @@ func (s *Store) Want(refs []Ref) {
 			e.unwanted = now
 		}
 	}
+	s.drop(revision, wanted)
 	s.resize()
 	s.notify()
 }

@@ -143,7 +143,7 @@ func TestServesWhatIsWanted(t *testing.T) {
 	if _, err := w.Acquire(t.Context(), a.Digest); !errors.Is(err, store.ErrNotCovered) {
 		t.Fatalf("before it is wanted: %v", err)
 	}
-	w.Want([]store.Ref{a, b})
+	w.Want(1, []store.Ref{a, b})
 	h, err := w.Acquire(t.Context(), a.Digest) // waits for the load
 	if err != nil || content(h) != "shard a" {
 		t.Fatalf("%v, %v", h, err)
@@ -168,7 +168,7 @@ func TestWaitEndsWithTheContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Want([]store.Ref{refOf("never loaded: the store does not run")})
+	s.Want(1, []store.Ref{refOf("never loaded: the store does not run")})
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	_, err = s.Acquire(ctx, refOf("never loaded: the store does not run").Digest)
@@ -183,7 +183,7 @@ func TestObjectOfAnotherDigest(t *testing.T) {
 	for name, wrong := range map[string]string{"flipped": "shard B", "short": "shard", "long": "shard bb"} {
 		ref := refOf("shard b")
 		w.putAs(ref, wrong)
-		w.Want([]store.Ref{ref})
+		w.Want(1, []store.Ref{ref})
 		_, err := w.Acquire(t.Context(), ref.Digest)
 		if !errors.Is(err, store.ErrCorrupt) {
 			t.Errorf("%s: %v", name, err)
@@ -208,7 +208,7 @@ func (w *world) reset(store.Ref) {
 func TestDamageFoundInUse(t *testing.T) {
 	w := start(t)
 	ref := w.put("shard a")
-	w.Want([]store.Ref{ref})
+	w.Want(1, []store.Ref{ref})
 	first, second := w.acquire(ref), w.acquire(ref)
 	if err := os.WriteFile(w.file(ref), []byte("bad rd a"), 0o600); err != nil {
 		t.Fatal(err)
@@ -247,7 +247,7 @@ func (w *world) file(ref store.Ref) string {
 func TestDamageIsToldMeanwhile(t *testing.T) {
 	w := start(t)
 	ref := w.put("shard a")
-	w.Want([]store.Ref{ref})
+	w.Want(1, []store.Ref{ref})
 	h := w.acquire(ref)
 	if err := w.bucket.Delete(t.Context(), ref.Key); err != nil {
 		t.Fatal(err)
@@ -267,7 +267,7 @@ func TestRestart(t *testing.T) {
 	dir, b := t.TempDir(), bucket.NewMemory(1<<20)
 	w, stop := run(t, dir, b)
 	kept, damaged, left := w.put("shard kept"), w.put("shard damaged"), w.put("shard left")
-	w.Want([]store.Ref{kept, damaged, left})
+	w.Want(1, []store.Ref{kept, damaged, left})
 	for _, r := range []store.Ref{kept, damaged, left} {
 		w.acquire(r).Release()
 	}
@@ -276,7 +276,7 @@ func TestRestart(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(dir, ".partial-123"), nil, 0o600))
 	must(t, b.Delete(t.Context(), kept.Key))
 	w, _ = run(t, dir, b)
-	w.Want([]store.Ref{kept, damaged})
+	w.Want(1, []store.Ref{kept, damaged})
 	must(t, w.Prune())
 	w.acquire(kept).Release()
 	h := w.acquire(damaged)
@@ -307,10 +307,10 @@ func TestGrace(t *testing.T) {
 		w, stop := run(t, dir, b)
 		defer stop()
 		ref, other := w.put("shard a"), w.put("shard b")
-		w.Want([]store.Ref{ref, other})
+		w.Want(1, []store.Ref{ref, other})
 		used, unused := w.acquire(ref), w.acquire(other)
 		unused.Release()
-		w.Want(nil)
+		w.Want(1, nil)
 		time.Sleep(59 * time.Second)
 		w.acquire(other).Release()
 		time.Sleep(2 * time.Second)
@@ -321,7 +321,7 @@ func TestGrace(t *testing.T) {
 		if !unused.Shard.(*opened).closed.Load() || used.Shard.(*opened).closed.Load() {
 			t.Error("closed the used one, or not the unused one")
 		}
-		w.Want([]store.Ref{ref}) // wanted again while the old one is still used
+		w.Want(1, []store.Ref{ref}) // wanted again while the old one is still used
 		w.acquire(ref).Release()
 		used.Release()
 		if !used.Shard.(*opened).closed.Load() {
@@ -346,10 +346,10 @@ func TestManyUsers(t *testing.T) {
 				ref := refs[(u+i)%len(refs)]
 				switch i % 17 {
 				case 0:
-					w.Want(refs[i%3:])
+					w.Want(1, refs[i%3:])
 					continue
 				case 1:
-					w.Want(refs)
+					w.Want(1, refs)
 					continue
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)

@@ -1,0 +1,173 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/trawl-search/trawl/cmd/trawl/internal/progress"
+	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
+)
+
+// The wait between two looks at how far a deletion is: each of them reads what is
+// noted of all shared shards, so that it grows with the time that one takes.
+const (
+	minDeletionWait = time.Second
+	maxDeletionWait = time.Minute
+)
+
+func newDelete(p Process) *cobra.Command {
+	var (
+		addr routerAt
+		wait bool
+	)
+	cmd := &cobra.Command{
+		Use:   "delete REPO",
+		Short: "Remove a repository by its name",
+		Long: `Remove a repository by its name. It is in no answer from then on. Its bytes go later:
+
+  from the bucket        a hold and two collections of garbage later: --gc-hold (3h) + twice --gc-every (15m) of the indexers
+  from shards it shared  --compact-reclaim (24h), the time to plan and do a compaction, and then as from the bucket
+  from searchers' disks  twice their --grace (1m), at most a minute more than one; of shared shards when the bucket's are left
+  from indexers' disks   twice --gc-every (15m)
+
+--wait waits until they are, and tells where some are left. It can be broken off: the bytes go without it, and the same
+command waits again. Searchers and indexers that are away are not waited for: they remove what they have when they come
+back, before they are ready. What a bucket keeps of deleted objects by itself, as versions or copies, is up to the bucket.`,
+		Args: usageArgs(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
+				return deleteRepo(ctx, c, p, args[0], wait)
+			})
+		},
+	}
+	addressFlag(cmd.Flags(), p, &addr)
+	cmd.Flags().BoolVar(&wait, "wait", false, "wait until its bytes are gone from the bucket and all disks, and show where some are left; may take a day")
+	return cmd
+}
+
+func deleteRepo(ctx context.Context, c client, p Process, name string, wait bool) error {
+	done, err := c.ingest.DeleteRepo(ctx, &ingestv1.DeleteRepoRequest{Name: name})
+	if err != nil && (!wait || status.Code(err) != codes.NotFound) {
+		return err
+	}
+	if err == nil {
+		if _, err := fmt.Fprintf(p.Out, "%s: deleted\n", name); err != nil {
+			return err
+		}
+	}
+	if !wait {
+		return nil
+	}
+	// Without a token it is the deletion that somebody waited for before.
+	gone, again := waitGone(ctx, c, p, &ingestv1.GetDeletionRequest{Name: name, RevisionToken: done.GetRevisionToken()})
+	if again != nil {
+		if status.Code(again) == codes.NotFound && err != nil {
+			return err // there is neither a repo nor a deletion
+		}
+		return again
+	}
+	searchers, indexers := count(gone, ingestv1.PlaceKind_PLACE_KIND_SEARCHER), count(gone, ingestv1.PlaceKind_PLACE_KIND_INDEXER)
+	_, err = fmt.Fprintf(p.Out, "%s: gone from the bucket and from the disks of %d searchers and %d indexers; those that are away remove it when they come back\n",
+		name, searchers, indexers)
+	return err
+}
+
+// waitGone shows where bytes of a deleted repo are until they are nowhere. It ends with
+// ctx; what is left then goes without it.
+func waitGone(ctx context.Context, c client, p Process, req *ingestv1.GetDeletionRequest) (*ingestv1.GetDeletionResponse, error) {
+	tally := progress.NewTally(p.Err, isTerminal(p.Err), "places")
+	defer tally.Done()
+	for told := ""; ; {
+		began := time.Now()
+		d, err := c.ingest.GetDeletion(ctx, req)
+		if err != nil {
+			return nil, err
+		}
+		req.RevisionToken = d.GetRevisionToken() // the same one, whatever is deleted meanwhile
+		left := whereLeft(d)
+		if left != told && left != "" {
+			tally.Done()
+			fmt.Fprintf(p.Err, "%s: left in %s\n", req.GetName(), left)
+			told = left
+		}
+		tally.Update(uint64(len(d.GetPlaces())-leftIn(d)), uint64(len(d.GetPlaces())))
+		if d.GetGone() {
+			return d, nil
+		}
+		select {
+		case <-ctx.Done():
+			tally.Done()
+			fmt.Fprintf(p.Err, "%s: its bytes go without this command; `trawl repos delete --wait %s` waits again\n", req.GetName(), req.GetName())
+			return nil, ctx.Err()
+		case <-time.After(min(max(minDeletionWait, 10*time.Since(began)), maxDeletionWait)):
+		}
+	}
+}
+
+func leftIn(d *ingestv1.GetDeletionResponse) (n int) {
+	for _, place := range d.GetPlaces() {
+		if !place.GetGone() {
+			n++
+		}
+	}
+	return n
+}
+
+func count(d *ingestv1.GetDeletionResponse, kind ingestv1.PlaceKind) (n int) {
+	for _, place := range d.GetPlaces() {
+		if place.GetKind() == kind {
+			n++
+		}
+	}
+	return n
+}
+
+// maxNamed bounds the searchers and the indexers that are named in a line.
+const maxNamed = 5
+
+// whereLeft names the places in which bytes may be, and how long that may take.
+func whereLeft(d *ingestv1.GetDeletionResponse) string {
+	var parts []string
+	disks := map[ingestv1.PlaceKind]int{}
+	for _, place := range d.GetPlaces() {
+		if place.GetGone() {
+			continue
+		}
+		switch kind := place.GetKind(); kind {
+		case ingestv1.PlaceKind_PLACE_KIND_BUCKET:
+			parts = append(parts, "the bucket"+within(place))
+		case ingestv1.PlaceKind_PLACE_KIND_SHARED_SHARDS:
+			parts = append(parts, fmt.Sprintf("%d shards that it shared%s", place.GetShards(), within(place)))
+		default:
+			if disks[kind]++; disks[kind] <= maxNamed {
+				parts = append(parts, diskOf(kind)+" "+render.Safe([]byte(place.GetName()))+within(place))
+			}
+		}
+	}
+	for _, kind := range []ingestv1.PlaceKind{ingestv1.PlaceKind_PLACE_KIND_SEARCHER, ingestv1.PlaceKind_PLACE_KIND_INDEXER} {
+		if more := disks[kind] - maxNamed; more > 0 {
+			parts = append(parts, fmt.Sprintf("%d more %ss", more, diskOf(kind)))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func diskOf(kind ingestv1.PlaceKind) string {
+	return strings.ToLower(strings.TrimPrefix(kind.String(), "PLACE_KIND_"))
+}
+
+// within is how long it may take. Older roles do not tell, and until then it is not
+// known what they have.
+func within(place *ingestv1.DeletionPlace) string {
+	if place.GetWithin() == nil {
+		return " (which does not tell how long)"
+	}
+	return fmt.Sprintf(" (within %v)", place.GetWithin().AsDuration().Round(time.Second))
+}

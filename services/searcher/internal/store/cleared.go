@@ -1,0 +1,95 @@
+package store
+
+import (
+	"errors"
+
+	"github.com/trawl-search/trawl/internal/searchwire"
+)
+
+// Cleared is the newest revision of the roots of which it is known that nothing is on
+// this disk that was not wanted then: no file, whole, in parts or in quarantine, nor
+// one that is removed but still read. 0: not known. It goes back only where the
+// revisions do.
+func (s *Store) Cleared() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.wanted
+	for d, since := range s.dropping {
+		if !s.holds(d) {
+			delete(s.dropping, d)
+			continue
+		}
+		now = min(now, since-1)
+	}
+	s.cleared = max(s.cleared, now)
+	return s.cleared
+}
+
+// drop notes since when what is not wanted is not; callers hold mu.
+func (s *Store) drop(revision int64, wanted map[searchwire.Digest]bool) {
+	if revision < s.wanted { // another etcd
+		s.cleared = 0
+		for d := range s.dropping {
+			s.dropping[d] = min(s.dropping[d], revision)
+		}
+	}
+	s.wanted = revision
+	note := func(d searchwire.Digest) {
+		if _, noted := s.dropping[d]; !noted && !wanted[d] {
+			s.dropping[d] = revision
+		}
+	}
+	for d := range s.entries {
+		note(d)
+	}
+	for d := range s.left {
+		note(d)
+	}
+	for name := range s.aside {
+		if d, ok := digestOf(name); ok {
+			note(d)
+		}
+	}
+	for _, d := range s.lingering {
+		note(d)
+	}
+	for d := range wanted {
+		delete(s.dropping, d)
+	}
+}
+
+// holds says whether anything of a shard may be on the disk; callers hold mu.
+func (s *Store) holds(d searchwire.Digest) bool {
+	if s.entries[d] != nil {
+		return true
+	}
+	if _, left := s.left[d]; left {
+		return true
+	}
+	if _, aside := s.aside[d.String()+suffix]; aside {
+		return true
+	}
+	for _, used := range s.lingering {
+		if used == d {
+			return true
+		}
+	}
+	return false
+}
+
+// prune removes what is left or put aside of shards that are neither wanted nor
+// held; callers hold mu.
+func (s *Store) prune() error {
+	var errs []error
+	for d := range s.left {
+		if s.entries[d] == nil {
+			errs = append(errs, s.removeLeft(d))
+		}
+	}
+	for name := range s.aside {
+		if d, ok := digestOf(name); ok && s.entries[d] == nil {
+			errs = append(errs, s.removeAside(name))
+		}
+	}
+	return errors.Join(errs...)
+}

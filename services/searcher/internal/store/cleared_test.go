@@ -1,0 +1,79 @@
+package store_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/internal/bucket"
+	"github.com/trawl-search/trawl/services/searcher/internal/store"
+)
+
+// TestCleared: a revision is told when the grace time is over and nothing is left of
+// what was not wanted by then: neither what is still used, nor what is in quarantine.
+func TestCleared(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w, stop := run(t, dir, bucket.NewMemory(1<<20))
+		defer stop()
+		expect := func(what string, want int64) {
+			t.Helper()
+			synctest.Wait()
+			if got := w.Cleared(); got != want {
+				t.Errorf("%s: %d, want %d", what, got, want)
+			}
+		}
+		expect("before it is known what is wanted", 0)
+		kept, used, damaged := w.put("shard kept"), w.put("shard used"), w.put("shard damaged")
+		w.Want(10, []store.Ref{kept, used, damaged})
+		must(t, w.Prune())
+		expect("all is wanted", 10)
+		h, bad := w.acquire(used), w.acquire(damaged)
+		bad.Corrupt(&format.CorruptError{File: "f", Section: "s", Reason: "r"})
+		bad.Release()
+		aside := filepath.Join(dir, "quarantine", damaged.Digest.String()+".trawl")
+		if _, err := os.Stat(aside); err != nil {
+			t.Errorf("nothing is in quarantine: %v", err)
+		}
+		w.Want(20, []store.Ref{kept, damaged})
+		w.Want(30, []store.Ref{kept})
+		expect("within the grace time", 19)
+		time.Sleep(2 * time.Minute)
+		if _, err := os.Stat(aside); err == nil {
+			t.Error("it is in quarantine for ever")
+		}
+		expect("it is removed, and used", 19)
+		h.Release()
+		expect("nobody uses it", 30)
+		w.Want(40, []store.Ref{kept})
+		expect("nothing has changed", 40)
+		w.Want(5, nil)
+		expect("another etcd", 4)
+	})
+}
+
+// TestClearedAfterRestart: what an earlier process left counts until it is removed.
+func TestClearedAfterRestart(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		b := bucket.NewMemory(1 << 20)
+		w, stop := run(t, dir, b)
+		left := w.put("shard left")
+		w.Want(10, []store.Ref{left})
+		w.acquire(left).Release()
+		stop()
+		w, stop = run(t, dir, b)
+		defer stop()
+		w.Want(20, nil)
+		if got := w.Cleared(); got != 19 {
+			t.Errorf("before it is removed: %d", got)
+		}
+		must(t, w.Prune())
+		if got := w.Cleared(); got != 20 {
+			t.Errorf("after it: %d", got)
+		}
+	})
+}
