@@ -123,12 +123,13 @@ func (t *task) base(branches []docstore.Branch) (*catalogv1.Root, error) {
 		return nil, &fullBuild{reason: firstBuild}
 	}
 	old := t.lease.Root().Record
-	deltas, counted := 0, true
+	deltas, counted, placed := 0, true, true
 	for _, ref := range old.GetShards() {
 		if ref.GetDelta() {
 			deltas++
 		}
 		counted = counted && delta.Counted(ref)
+		placed = placed && (len(ref.GetBranches()) == 0 || len(ref.GetBranches()) == len(old.GetBranches()))
 	}
 	switch {
 	case !counted:
@@ -137,6 +138,8 @@ func (t *task) base(branches []docstore.Branch) (*catalogv1.Root, error) {
 		return nil, &fullBuild{reason: otherInputs}
 	case len(branches) == 0 || len(old.GetBranches()) == 0:
 		return nil, &fullBuild{reason: noBranch}
+	case !placed:
+		return nil, &fullBuild{reason: baseUnreadable}
 	case deltas >= maxDeltas:
 		return nil, &fullBuild{reason: manyDeltas}
 	}

@@ -100,6 +100,11 @@ func TestReasons(t *testing.T) {
 		{"delta: documents changed", func(_ *sourcetest.Repo, e *env) {
 			e.republish(func(root *catalogv1.Root) { root.Branches[0].Name = "master" })
 		}},
+		{"full: the shards so far cannot be read", func(_ *sourcetest.Repo, e *env) {
+			e.republish(func(root *catalogv1.Root) {
+				root.Branches[0].Name, root.Shards[0].Branches = "master", []uint32{1, 1}
+			})
+		}},
 		{"full: no branch before", func(_ *sourcetest.Repo, e *env) {
 			e.republish(func(root *catalogv1.Root) { root.Branches = nil })
 		}},
