@@ -14,29 +14,32 @@ func (s *Store) Cleared() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.wanted
-	for d, since := range s.dropping {
+	for d, last := range s.dropping {
 		if !s.holds(d) {
 			delete(s.dropping, d)
 			continue
 		}
-		now = min(now, since-1)
+		now = min(now, last)
 	}
 	s.cleared = max(s.cleared, now)
 	return s.cleared
 }
 
-// drop notes since when what is not wanted is not; callers hold mu.
+// drop notes what is not wanted any more, with the revision of the last Want that had
+// it: between that and this one revisions may be that no Want was of. 0 is of what an
+// earlier process left. Callers hold mu.
 func (s *Store) drop(revision int64, wanted map[searchwire.Digest]bool) {
-	if revision < s.wanted { // another etcd
-		s.cleared = 0
+	last := s.wanted
+	if revision < last { // another etcd
+		s.cleared, last = 0, 0
 		for d := range s.dropping {
-			s.dropping[d] = min(s.dropping[d], revision)
+			s.dropping[d] = 0
 		}
 	}
 	s.wanted = revision
 	note := func(d searchwire.Digest) {
 		if _, noted := s.dropping[d]; !noted && !wanted[d] {
-			s.dropping[d] = revision
+			s.dropping[d] = last
 		}
 	}
 	for d := range s.entries {

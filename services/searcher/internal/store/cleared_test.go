@@ -14,6 +14,7 @@ import (
 
 // TestCleared: a revision is told when the grace time is over and nothing is left of
 // what was not wanted by then: neither what is still used, nor what is in quarantine.
+// What went between two revisions may have gone right after the first.
 func TestCleared(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -40,18 +41,18 @@ func TestCleared(t *testing.T) {
 		}
 		w.Want(20, []store.Ref{kept, damaged})
 		w.Want(30, []store.Ref{kept})
-		expect("within the grace time", 19)
+		expect("within the grace time", 10)
 		time.Sleep(2 * time.Minute)
 		if _, err := os.Stat(aside); err == nil {
 			t.Error("it is in quarantine for ever")
 		}
-		expect("it is removed, and used", 19)
+		expect("it is removed, and used", 10)
 		h.Release()
 		expect("nobody uses it", 30)
 		w.Want(40, []store.Ref{kept})
 		expect("nothing has changed", 40)
 		w.Want(5, nil)
-		expect("another etcd", 4)
+		expect("another etcd", 0)
 	})
 }
 
@@ -68,7 +69,7 @@ func TestClearedAfterRestart(t *testing.T) {
 		w, stop = run(t, dir, b)
 		defer stop()
 		w.Want(20, nil)
-		if got := w.Cleared(); got != 19 {
+		if got := w.Cleared(); got != 0 { // nobody knows since when it is not wanted
 			t.Errorf("before it is removed: %d", got)
 		}
 		must(t, w.Prune())

@@ -93,7 +93,7 @@ type Store struct {
 	left       map[searchwire.Digest]int64
 	aside      map[string]int64
 	// wanted is the revision of the newest Want, and dropping has what is not wanted
-	// and may be on disk, with the revision of the first Want without it. Cleared is
+	// and may be on disk, with the revision of the last Want that had it. Cleared is
 	// the most that was said of them.
 	wanted   int64
 	dropping map[searchwire.Digest]int64
