@@ -28,8 +28,10 @@ func (s *sim) holder(name string, work func(context.Context)) func(context.Conte
 }
 
 // clear is a disk on which nothing is that was not desired as of the revision.
-func (w *world) clear(name string, revision int64) {
-	value, err := proto.Marshal(&catalogv1.Disk{Name: name, Role: catalog.IndexerDisk, Revision: revision})
+func (w *world) clear(name string, revision int64) { w.tell(catalog.IndexerDisk, name, revision) }
+
+func (w *world) tell(role, name string, revision int64) {
+	value, err := proto.Marshal(&catalogv1.Disk{Name: name, Role: role, Revision: revision})
 	if err == nil {
 		_, err = w.etcd.Client(nil).Put(context.Background(), catalog.DefaultPrefix+"disks/"+name, string(value))
 	}

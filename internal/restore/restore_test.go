@@ -65,13 +65,19 @@ func (w *world) put(key string, content []byte) {
 // before do not hold what was desired.
 func (w *world) publish(desired *catalogv1.Desired, content string, before bool) *catalogv1.Root {
 	w.t.Helper()
+	return w.publishShard(desired, content, &catalogv1.ShardRef{}, before)
+}
+
+// publishShard is publish of a shard of which more is told.
+func (w *world) publishShard(desired *catalogv1.Desired, content string, shard *catalogv1.ShardRef, before bool) *catalogv1.Root {
+	w.t.Helper()
 	ctx := w.t.Context()
 	_, _, err := w.store.PutDesired(ctx, desired)
 	w.must(err)
 	lease, err := w.store.AcquireLease(ctx, desired.Name, time.Minute)
 	w.must(err)
 	digest := sha256.Sum256([]byte(content))
-	shard := &catalogv1.ShardRef{Digest: digest[:], Key: catalog.ShardKey(lease.Fence(), digest), SizeBytes: uint64(len(content))}
+	shard.Digest, shard.Key, shard.SizeBytes = digest[:], catalog.ShardKey(lease.Fence(), digest), uint64(len(content))
 	w.put(shard.Key, []byte(content))
 	root := &catalogv1.Root{
 		Repo: desired.Name, Url: desired.Url, Generation: lease.NextGeneration(), Epoch: lease.Desired().Epoch,
