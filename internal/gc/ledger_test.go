@@ -37,9 +37,9 @@ type ledgerModel struct {
 
 // TestLedger: what is said to be gone from a place is not there, whoever stalls, dies,
 // goes away or comes back; and when all is quiet everything is gone, and is said to be.
-// TRAWL_SEED repeats the schedules from a seed on.
+// TRAWL_SEED has it begin with other schedules.
 func TestLedger(t *testing.T) {
-	schedules, seed, gone := 2000, rand.Uint64(), 0
+	schedules, seed, gone := 500, uint64(1), 0
 	if testing.Short() {
 		schedules = 150
 	}
