@@ -155,9 +155,6 @@ func (b *Builder) fail(err error) error {
 // Full reports whether the shard holds as much content as it should.
 func (b *Builder) Full() bool { return b.result.ContentBytes >= uint64(b.opts.MaxSourceBytes) }
 
-// SourceBytes is the content added so far, identical blobs counted once.
-func (b *Builder) SourceBytes() int64 { return int64(b.result.ContentBytes) }
-
 // Add adds a document of the repo added last; documents come in ascending
 // order of path, and of object id where one path has several.
 func (b *Builder) Add(d Document) error {

@@ -81,9 +81,6 @@ func (c *ContentWriter) Blobs() uint32 { return uint32(len(c.lengths)) }
 // Superblocks is the number of superblocks of the blobs added.
 func (c *ContentWriter) Superblocks() uint32 { return uint32(c.units.units()) }
 
-// Bytes is the sum of the lengths of the blobs added.
-func (c *ContentWriter) Bytes() uint64 { return c.bytes }
-
 // Abandon ends the writer without writing more. Either it or Close must be
 // called: after them nothing is being encoded any more.
 func (c *ContentWriter) Abandon() { c.units.abandon() }
