@@ -17,6 +17,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/index/ngram"
 )
 
 // ErrOrder is the error of a document that does not come in order.
@@ -217,7 +218,8 @@ func (b *Builder) blob(d Document) (blob uint32, skip docstore.SkipReason, err e
 	if blob, ok := b.blobs[string(d.OID)]; ok {
 		return blob, docstore.NotSkipped, nil
 	}
-	b.pairs.extract(b.extract, d.Content)
+	b.opaque = ngram.AppendOpaque(b.opaque[:0], d.Content)
+	b.pairs.extractBetween(b.extract, d.Content, b.opaque)
 	if len(d.Content) > smallFile && b.pairs.distinctOver(b.opts.MaxNgrams) {
 		blob, err = b.store(nil)
 		return blob, docstore.TooManyNgrams, err
@@ -231,7 +233,8 @@ func (b *Builder) blob(d Document) (blob uint32, skip docstore.SkipReason, err e
 	return blob, docstore.NotSkipped, nil
 }
 
-// store writes a blob, whose n-grams, unless it is empty, are in pairs.
+// store writes a blob, whose n-grams, unless it is empty, are in pairs and whose opaque
+// superblocks in opaque.
 func (b *Builder) store(content []byte) (blob uint32, err error) {
 	first, err := b.content.Add(content)
 	if err != nil {
@@ -241,6 +244,9 @@ func (b *Builder) store(content []byte) (blob uint32, err error) {
 		if err := b.pairs.addTo(b.text, first); err != nil {
 			return 0, err
 		}
+	}
+	if err := b.words.Add(first, content, b.opaque); err != nil {
+		return 0, err
 	}
 	return b.content.Blobs() - 1, nil
 }

@@ -43,6 +43,9 @@ func (b *Builder) finish() error {
 	if err := b.text.Write(b.w, postings.ContentTags, b.content.Superblocks()); err != nil {
 		return err
 	}
+	if err := b.words.Write(b.w, b.content.Superblocks(), b.text); err != nil {
+		return err
+	}
 	if err := b.writeNames(); err != nil {
 		return err
 	}

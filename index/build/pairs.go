@@ -20,12 +20,23 @@ type superblockEnd struct {
 	end        int
 }
 
-func (p *pairs) extract(e *ngram.Extractor, content []byte) {
-	p.ids, p.masks, p.ends = p.ids[:0], p.masks[:0], p.ends[:0]
-	e.Extract(content, func(superblock uint32, ids []ngram.ID, masks []uint8) {
-		p.ids, p.masks = append(p.ids, ids...), append(p.masks, masks...)
-		p.ends = append(p.ends, superblockEnd{superblock, len(p.ids)})
-	})
+// extract takes all windows of a text.
+func (p *pairs) extract(e *ngram.Extractor, text []byte) {
+	p.reset()
+	e.Extract(text, p.take)
+}
+
+// extractBetween takes the windows that the index of words does not stand for.
+func (p *pairs) extractBetween(e *ngram.Extractor, text []byte, opaque []uint32) {
+	p.reset()
+	e.ExtractBetween(text, opaque, p.take)
+}
+
+func (p *pairs) reset() { p.ids, p.masks, p.ends = p.ids[:0], p.masks[:0], p.ends[:0] }
+
+func (p *pairs) take(superblock uint32, ids []ngram.ID, masks []uint8) {
+	p.ids, p.masks = append(p.ids, ids...), append(p.masks, masks...)
+	p.ends = append(p.ends, superblockEnd{superblock, len(p.ids)})
 }
 
 // distinctOver reports whether there are more than limit distinct n-grams. Most

@@ -6,6 +6,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/ngram"
 	"github.com/trawl-search/trawl/index/postings"
+	"github.com/trawl-search/trawl/index/words"
 )
 
 // workspace is memory that builders hand on: the postings of a large shard take
@@ -13,7 +14,9 @@ import (
 type workspace struct {
 	extract *ngram.Extractor
 	text    *postings.Builder
+	words   *words.Builder
 	pairs   pairs
+	opaque  []uint32 // superblocks of the blob
 }
 
 // idle has the workspaces that no builder has. The collector may take them. A
@@ -35,12 +38,13 @@ func takeWorkspace() *workspace {
 			return w
 		}
 	}
-	return &workspace{extract: ngram.NewExtractor(), text: postings.NewBuilder(postings.Config{})}
+	return &workspace{extract: ngram.NewExtractor(), text: postings.NewBuilder(postings.Config{}), words: words.NewBuilder()}
 }
 
 // release makes the workspace idle.
 func (w *workspace) release() {
 	w.text.Reset()
+	w.words.Reset()
 	idle.Lock()
 	idle.workspaces = append(idle.workspaces, weak.Make(w))
 	idle.Unlock()

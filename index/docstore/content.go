@@ -151,3 +151,6 @@ func (c *Content) Span(blob uint32) (firstSuperblock, length uint32, err error) 
 func (c *Content) noBlob(blob uint32) error {
 	return c.superblocks.Corruptf("blob %d of %d is wanted", blob, c.info.blobs)
 }
+
+// SuperblockStarts is FirstSuperblock for all blobs at once: good until the shard is closed.
+func (c *Content) SuperblockStarts() (eliasfano.List, error) { return c.superblocks.List() }

@@ -99,6 +99,32 @@ const (
 	TagNameMasks Tag = 'N' | 'M'<<8 | 'S'<<16 | 'K'<<24
 )
 
+// Sections of the index of words (packages words and postings), since Version2.
+const (
+	// TagWordInfo holds counts.
+	TagWordInfo Tag = 'W' | 'I'<<8 | 'N'<<16 | 'F'<<24
+	// TagLexicon holds the words, sorted, in blocks.
+	TagLexicon Tag = 'W' | 'L'<<8 | 'E'<<16 | 'X'<<24
+	// TagLexiconOffsets holds where each block of words ends.
+	TagLexiconOffsets Tag = 'W' | 'O'<<8 | 'F'<<16 | 'F'<<24
+	// TagLexiconNgrams holds the n-gram offset table of the words.
+	TagLexiconNgrams Tag = 'W' | 'N'<<8 | 'G'<<16 | 'M'<<24
+	// TagLexiconPostings holds the posting lists of the words' n-grams.
+	TagLexiconPostings Tag = 'W' | 'N'<<8 | 'P'<<16 | 'S'<<24
+	// TagLexiconMasks holds the masks of these postings.
+	TagLexiconMasks Tag = 'W' | 'N'<<8 | 'M'<<16 | 'S'<<24
+	// TagWordPostings holds the posting list of each word.
+	TagWordPostings Tag = 'W' | 'P'<<8 | 'S'<<16 | 'T'<<24
+	// TagWordTails holds the counts and masks of these postings.
+	TagWordTails Tag = 'W' | 'T'<<8 | 'A'<<16 | 'L'<<24
+	// TagWordTable holds where the list and the tail of each word end.
+	TagWordTable Tag = 'W' | 'T'<<8 | 'A'<<16 | 'B'<<24
+	// TagWordStarts holds the words before each blob.
+	TagWordStarts Tag = 'W' | 'L'<<8 | 'E'<<16 | 'N'<<24
+	// TagOpaque holds the superblocks that words do not answer for.
+	TagOpaque Tag = 'W' | 'O'<<8 | 'P'<<16 | 'Q'<<24
+)
+
 // tags are all that this version knows; a required section outside of them
 // needs a newer reader.
 var tags = []Tag{
@@ -107,6 +133,8 @@ var tags = []Tag{
 	TagFirstDocs, TagRepeatDocs, TagRepeatBlobs, TagSharedBlobs, TagSharedDocs, TagSkipDocs, TagSkips,
 	TagLanguageNames, TagLanguages, TagBranchSets, TagBranchSetOffsets, TagDocBranches, TagOIDs,
 	TagNgrams, TagPostings, TagMasks, TagNameNgrams, TagNamePostings, TagNameMasks,
+	TagWordInfo, TagLexicon, TagLexiconOffsets, TagLexiconNgrams, TagLexiconPostings, TagLexiconMasks,
+	TagWordPostings, TagWordTails, TagWordTable, TagWordStarts, TagOpaque,
 }
 
 // Tags returns the tags of every section this version knows.

@@ -7,13 +7,16 @@ const (
 	// Version1 is the first: the frame, content and documents (docstore),
 	// n-gram offset tables, posting lists and masks (ngram, postings).
 	Version1 uint32 = 1
+	// Version2 has an index of words (words). The n-gram index of the content has
+	// windows of word bytes only where superblocks are opaque (ngram).
+	Version2 uint32 = 2
 
 	// WriterVersion is what Writer writes.
-	WriterVersion = Version1
+	WriterVersion = Version2
 	// MinReaderVersion is the least reader that understands what Writer writes.
-	MinReaderVersion = Version1
+	MinReaderVersion = Version2
 	// ReaderVersion is the newest MinReaderVersion that File understands.
-	ReaderVersion = Version1
+	ReaderVersion = Version2
 	// OldestReadable is the oldest WriterVersion that File understands.
 	OldestReadable = Version1
 )

@@ -22,6 +22,7 @@ type Extractor struct {
 
 	folded  []byte
 	offsets []uint32
+	bits    [SuperblockSize/64 + 1]uint64 // of word bytes
 }
 
 // NewExtractor makes an Extractor.
@@ -39,12 +40,38 @@ func (e *Extractor) Extract(blob []byte, emit func(superblock uint32, ids []ID, 
 	next := 0 // where the first rune that starts in the superblock starts
 	for start := 0; start < len(blob); start += SuperblockSize {
 		next = e.superblock(blob, start, next)
-		if e.n == 0 {
-			continue
-		}
-		ids, masks := e.take()
-		emit(uint32(start/SuperblockSize), ids, masks)
+		e.emit(start, emit)
 	}
+}
+
+// ExtractBetween is Extract for the windows that no index of words can stand for:
+// those with a byte that is no word byte. Where superblocks are opaque, as AppendOpaque
+// gives them, these are all windows that start there, or in a word that starts there.
+func (e *Extractor) ExtractBetween(blob []byte, opaque []uint32, emit func(superblock uint32, ids []ID, masks []uint8)) {
+	next := 0
+	before := false // the superblock before is opaque
+	for start := 0; start < len(blob); start += SuperblockSize {
+		if len(opaque) > 0 && opaque[0] == uint32(start/SuperblockSize) {
+			next = e.superblock(blob, start, next)
+			opaque, before = opaque[1:], true
+		} else {
+			head := 0 // bytes of the word that goes on from an opaque superblock
+			if before && wordByte[blob[start-1]] {
+				head = ExtendedEnd(blob, start) - start
+			}
+			next = e.between(blob, start, next, head)
+			before = false
+		}
+		e.emit(start, emit)
+	}
+}
+
+func (e *Extractor) emit(start int, emit func(superblock uint32, ids []ID, masks []uint8)) {
+	if e.n == 0 {
+		return
+	}
+	ids, masks := e.take()
+	emit(uint32(start/SuperblockSize), ids, masks)
 }
 
 // superblock adds the windows that start in the superblock at start, whose first
@@ -57,7 +84,53 @@ func (e *Extractor) superblock(blob []byte, start, next int) int {
 		e.ascii(blob[start:ahead])
 		return end
 	}
-	return e.mixed(blob, start, end, next)
+	return e.mixed(blob, start, end, next, len(blob))
+}
+
+// between is superblock for windows with a byte that is no word byte, and for all that
+// start in its first head bytes.
+func (e *Extractor) between(blob []byte, start, next, head int) int {
+	end := min(start+SuperblockSize, len(blob))
+	ahead := min(end+windowSize-1, len(blob))
+	for i := range min(head, ahead-start-windowSize+1) {
+		e.title(blob[start:ahead], i)
+	}
+	if isASCII(blob[start:ahead]) {
+		e.asciiBetween(blob[start:ahead], head)
+		return end
+	}
+	return e.mixed(blob, start, end, next, head)
+}
+
+// asciiBetween is ascii for the windows of between.
+func (e *Extractor) asciiBetween(text []byte, head int) {
+	words := WordBits(e.bits[:], text)
+	starts := len(text) - windowSize + 1
+	for i, word := range words {
+		var following uint64
+		if i+1 < len(words) {
+			following = words[i+1]
+		}
+		at := i * 64
+		inside := word & (word>>1 | following<<63) & (word>>2 | following<<62)
+		if head > at {
+			inside &= ^uint64(0) << min(head-at, 64)
+		}
+		windows := ^inside
+		if left := starts - at; left < 64 {
+			windows &= 1<<max(left, 0) - 1
+		}
+		bit, n := uint8(1)<<(at/BlockSize), e.n
+		for ; windows != 0; windows &= windows - 1 {
+			w := text[at+bits.TrailingZeros64(windows):]
+			id := asciiWindow(w[0], w[1], w[2])
+			mask := e.block[id]
+			e.ids[n] = ID(id)
+			n += int((uint32(mask) - 1) >> 31) // 1 if mask is 0
+			e.block[id] = mask | bit
+		}
+		e.n = n
+	}
 }
 
 // take returns the windows collected, and makes the tables ready for the next.
@@ -113,15 +186,16 @@ func (e *Extractor) asciiBlock(last []byte, window uint32, block int) uint32 {
 }
 
 // mixed adds the windows of a superblock in which not all is ASCII: it folds the
-// text from next to end and two bytes on, then goes over the folded bytes.
-func (e *Extractor) mixed(blob []byte, start, end, next int) int {
+// text from next to end and two bytes on, then goes over the folded bytes. Of windows of
+// word bytes it adds those that start in the first head bytes.
+func (e *Extractor) mixed(blob []byte, start, end, next, head int) int {
 	e.folded, e.offsets = e.folded[:0], e.offsets[:0]
 	next = e.foldTo(blob, next, end)
 	own := len(e.folded)
 	for at := next; at < len(blob) && len(e.folded) < own+windowSize-1; {
 		at = e.foldRune(blob, at)
 	}
-	e.foldedWindows(own, start)
+	e.foldedWindows(own, start, head)
 	return next
 }
 
@@ -155,12 +229,20 @@ func (e *Extractor) foldRune(blob []byte, at int) int {
 }
 
 // foldedWindows adds the windows that start in folded[:own].
-func (e *Extractor) foldedWindows(own, start int) {
+func (e *Extractor) foldedWindows(own, start, head int) {
 	text := e.folded
 	for i := range min(own, len(text)-windowSize+1) {
-		id := windowID(text[i], text[i+1], text[i+2])
-		e.add(id, uint(int(e.offsets[i])-start)/BlockSize)
+		at := int(e.offsets[i]) - start
+		if at >= head && insideWord(text[i:]) {
+			continue
+		}
+		e.add(windowID(text[i], text[i+1], text[i+2]), uint(at)/BlockSize)
 	}
+}
+
+// insideWord reports whether the window at the start of text has word bytes only.
+func insideWord(text []byte) bool {
+	return wordByte[text[0]] && wordByte[text[1]] && wordByte[text[2]]
 }
 
 // titles adds the title-case windows of text, one superblock and up to two bytes of the

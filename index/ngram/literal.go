@@ -19,6 +19,9 @@ const MaxSpan = BlockSize
 type Window struct {
 	ID                   ID
 	MinOffset, MaxOffset int
+	// Inside says that the window has word bytes only. Then Extractor.ExtractBetween
+	// finds it in opaque superblocks only.
+	Inside bool
 }
 
 // LiteralWindows returns the windows that a text must hold to match literal, by
@@ -86,16 +89,17 @@ func (s *literalScan) push(b foldedByte) {
 	if s.run < windowSize || first.max > MaxSpan {
 		return
 	}
-	s.emit(windowID(first.c, s.recent[1].c, s.recent[2].c), first)
+	c := [windowSize]byte{first.c, s.recent[1].c, s.recent[2].c}
+	s.emit(windowID(c[0], c[1], c[2]), first, insideWord(c[:]))
 	if s.caseSensitive {
 		if id, ok := titleWindow(s.literal[first.at:]); ok {
-			s.emit(id, first)
+			s.emit(id, first, true)
 		}
 	}
 }
 
-func (s *literalScan) emit(id ID, first foldedByte) {
-	s.windows = append(s.windows, Window{ID: id, MinOffset: first.min, MaxOffset: first.max})
+func (s *literalScan) emit(id ID, first foldedByte, inside bool) {
+	s.windows = append(s.windows, Window{ID: id, MinOffset: first.min, MaxOffset: first.max, Inside: inside})
 }
 
 // orbitLengths returns the shortest and longest encoding of r's case variants.

@@ -93,7 +93,7 @@ func TestReplacementMatchesInvalidBytes(t *testing.T) {
 func TestInvalidLiteralInsideRunes(t *testing.T) {
 	text := []byte("x\u212Aabc\u212Ay")
 	windows := LiteralWindows("\x84\xAAabc\xE2\x84", true)
-	want := []Window{{ID: windowID('a', 'b', 'c'), MinOffset: 2, MaxOffset: 6}}
+	want := []Window{{ID: windowID('a', 'b', 'c'), MinOffset: 2, MaxOffset: 6, Inside: true}}
 	if !slices.Equal(windows, want) {
 		t.Errorf("windows %v, want %v", windows, want)
 	}
@@ -114,12 +114,12 @@ func TestLiteralWindows(t *testing.T) {
 		{"ab", true, nil},
 		{"ab\uFFFDcd", false, nil},
 		{"\u212Ab", false, nil},
-		{"abcd", true, []Window{{id("abc"), 0, 0}, {id("bcd"), 1, 1}}},
-		{"Kab", false, []Window{{id("kab"), 0, 0}}},
-		{"Kab", true, []Window{{id("kab"), 0, 0}, {title, 0, 0}}},
-		{"\u212Aabc", true, []Window{{id("kab"), 0, 0}, {id("abc"), 3, 3}}},
-		{"kabc", false, []Window{{id("kab"), 0, 0}, {id("abc"), 1, 3}}},
-		{"中a", false, []Window{{id("中"), 0, 0}, {id("\xb8\xada"), 0, 0}}},
+		{"abcd", true, []Window{{id("abc"), 0, 0, true}, {id("bcd"), 1, 1, true}}},
+		{"Kab", false, []Window{{id("kab"), 0, 0, true}}},
+		{"Kab", true, []Window{{id("kab"), 0, 0, true}, {title, 0, 0, true}}},
+		{"\u212Aabc", true, []Window{{id("kab"), 0, 0, true}, {id("abc"), 3, 3, true}}},
+		{"kabc", false, []Window{{id("kab"), 0, 0, true}, {id("abc"), 1, 3, true}}},
+		{"中a", false, []Window{{id("中"), 0, 0, false}, {id("\xb8\xada"), 0, 0, false}}},
 	}
 	for _, test := range tests {
 		if got := LiteralWindows(test.literal, test.caseSensitive); !slices.Equal(got, test.want) {

@@ -12,12 +12,14 @@ type Tags struct {
 	Ngrams, Postings, Masks format.Tag
 }
 
-// Tags of the two indexes of a shard.
+// Tags of the n-gram indexes of a shard.
 var (
 	// ContentTags are those of the index over content.
 	ContentTags = Tags{format.TagNgrams, format.TagPostings, format.TagMasks}
 	// NameTags are those of the index over names.
 	NameTags = Tags{format.TagNameNgrams, format.TagNamePostings, format.TagNameMasks}
+	// LexiconTags are those of the index over the lexicon.
+	LexiconTags = Tags{format.TagLexiconNgrams, format.TagLexiconPostings, format.TagLexiconMasks}
 )
 
 const (

@@ -14,6 +14,8 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+
+	"github.com/trawl-search/trawl/index/ngram"
 )
 
 // Quality is how well one match sits in its text.
@@ -43,10 +45,9 @@ func Of(text []byte, start, end int) Quality {
 	return Inside
 }
 
-// isWord reports whether b belongs to a word. Bytes of multi-byte runes do.
-func isWord(b byte) bool {
-	return b == '_' || b >= 0x80 || '0' <= b && b <= '9' || 'a' <= b|0x20 && b|0x20 <= 'z'
-}
+// isWord reports whether b belongs to a word, as \b in an expression sees it: bytes that
+// are not ASCII do not.
+func isWord(b byte) bool { return ngram.IsWord(b) }
 
 // Name is how well a match sits in a path.
 type Name uint8

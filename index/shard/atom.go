@@ -9,8 +9,17 @@ import (
 // atomNode is a Substring or Regexp of the query: a text to be found in the
 // content, the path, or either.
 type atomNode struct {
-	content *contentAtom // nil with scope FileName
-	name    *nameAtom    // nil with scope Content
+	content contentNode // nil with scope FileName
+	name    *nameAtom   // nil with scope Content
+}
+
+// contentNode finds a text in the content of documents: a wordAtom or a contentAtom.
+type contentNode interface {
+	plan() (plan, error)
+	cost() uint64
+	matches(d *document) (bool, error)
+	// gather adds the ranges in a document, or counts them.
+	gather(d *document, g *gathered) error
 }
 
 func (n *atomNode) plan() (plan, error) {
@@ -50,13 +59,11 @@ func (n *atomNode) matches(d *document) (bool, error) {
 func (n *atomNode) collect(d *document, g *gathered) error {
 	g.atoms++
 	content, names := len(g.content), len(g.name)
+	more := g.more
 	if n.content != nil && !g.namesOnly {
-		if _, err := n.content.matches(d); err != nil {
+		if err := n.content.gather(d, g); err != nil {
 			return err
 		}
-		g.content = append(g.content, n.content.spans...)
-		g.more += n.content.more
-		g.best = max(g.best, n.content.best)
 	}
 	if n.name != nil {
 		spans, err := n.name.spans(d)
@@ -65,7 +72,7 @@ func (n *atomNode) collect(d *document, g *gathered) error {
 		}
 		g.name = append(g.name, spans...)
 	}
-	if len(g.content) > content || len(g.name) > names {
+	if len(g.content) > content || g.more > more || len(g.name) > names {
 		g.atomsMatched++
 	}
 	return nil
@@ -89,6 +96,10 @@ type gathered struct {
 	// quality of the best of all.
 	more int
 	best rank.Quality
+	// counting says that matches within words are counted, and not read.
+	counting bool
+	// opaque counts the atoms with matches in opaque superblocks.
+	opaque int
 	// namesOnly leaves content ranges out.
 	namesOnly bool
 	// atoms counts the atoms asked, atomsMatched those with a range.

@@ -16,6 +16,7 @@ type hit struct {
 	matches   int
 	spans     []span // the first of them
 	onPath    bool   // spans are in the path
+	counted   bool   // there are no spans yet, though there are matches
 }
 
 // compareHits is the total order within one shard: documents are numbered in

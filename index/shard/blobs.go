@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/trawl-search/trawl/index/docstore"
-	"github.com/trawl-search/trawl/index/postings"
 )
 
 // blobs iterates over candidate blobs in ascending order. A candidate may turn
@@ -66,11 +65,11 @@ func (a anyOf) seek(from uint32) (best uint32, found bool, err error) {
 }
 
 // literalBlobs has as candidates the blobs with a superblock in which a
-// literal may have its rarest n-gram. Its cursor is shared with the
+// literal may have its anchor. Its cursor is shared with the
 // verification of what holds the literal: both only move forward.
 type literalBlobs struct {
 	content *docstore.Content
-	cand    *postings.Candidates
+	cand    places
 	maxLen  int // bytes that a text can have which matches the literal
 
 	started bool

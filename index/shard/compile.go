@@ -18,16 +18,18 @@ func (s *search) node(p *Query, q query.Q) (node, error) {
 		children, err := s.nodes(p, q.Children)
 		return newOr(children), err
 	case *query.Not:
-		shown := len(s.nameAtoms)
+		names, words, texts := len(s.nameAtoms), len(s.wordAtoms), s.textAtoms
 		child, err := s.node(p, q.Child)
-		s.nameAtoms = s.nameAtoms[:shown] // its ranges are not
+		s.nameAtoms, s.wordAtoms, s.textAtoms = s.nameAtoms[:names], s.wordAtoms[:words], texts // its ranges are not shown
 		if c, ok := child.(constNode); ok {
 			return !c, err
 		}
 		return &notNode{child}, err
 	case *query.Type:
+		words, texts := len(s.wordAtoms), s.textAtoms
 		child, err := s.node(p, q.Child)
 		if q.Kind == query.KindFileName {
+			s.wordAtoms, s.textAtoms = s.wordAtoms[:words], texts // ranges in the content are not shown
 			return &fileNameNode{child}, err
 		}
 		return child, err
@@ -90,15 +92,34 @@ func (s *search) nodes(p *Query, qs []query.Q) ([]node, error) {
 	return nodes, nil
 }
 
+// contentAtom makes what finds a text in the content ready: by the index of words where
+// that knows all matches.
+func (s *search) contentAtom(n *atomNode, m *matching, keep int) error {
+	if s.words != nil && m.withinWords {
+		hits, err := s.wordHits(m)
+		if err != nil {
+			return err
+		}
+		a := &wordAtom{matching: m, s: s, hits: hits, keep: keep}
+		n.content = a
+		s.wordAtoms = append(s.wordAtoms, a)
+		return nil
+	}
+	a := &contentAtom{s: s, matcher: m.matcher, needs: m.needs, reach: m.reach, maybeEmpty: m.maybeEmpty, most: m.most, keep: keep}
+	n.content = a
+	s.textAtoms++
+	return a.prepare()
+}
+
 // atom makes a Substring or Regexp ready.
 func (s *search) atom(p *Query, m *matching) (node, error) {
 	n := &atomNode{}
 	if m.scope != query.FileName {
-		n.content = &contentAtom{s: s, matcher: m.matcher, needs: m.needs, reach: m.reach, maybeEmpty: m.maybeEmpty, most: m.most}
+		keep := 0
 		if len(p.texts) == 1 { // no other atom's ranges can overlap its own
-			n.content.keep = max(1, s.opts.MaxMatchesPerFile)
+			keep = max(1, s.opts.MaxMatchesPerFile)
 		}
-		if err := n.content.prepare(); err != nil {
+		if err := s.contentAtom(n, m, keep); err != nil {
 			return nil, err
 		}
 	}

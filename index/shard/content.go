@@ -97,6 +97,17 @@ func (a *contentAtom) search(d *document) error {
 	return a.searchText(text)
 }
 
+// gather adds the ranges of a document.
+func (a *contentAtom) gather(d *document, g *gathered) error {
+	if _, err := a.matches(d); err != nil {
+		return err
+	}
+	g.content = append(g.content, a.spans...)
+	g.more += a.more
+	g.best = max(g.best, a.best)
+	return nil
+}
+
 // add takes a match; they come in ascending order.
 func (a *contentAtom) add(m span) {
 	a.found = true

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/trawl-search/trawl/index/docstore"
-	"github.com/trawl-search/trawl/index/postings"
+	"github.com/trawl-search/trawl/index/ngram"
 	"github.com/trawl-search/trawl/index/rank"
 	"github.com/trawl-search/trawl/index/regex"
 )
@@ -118,18 +118,18 @@ func (a *nameAtom) spans(d *document) ([]span, error) {
 type nameCandidates struct {
 	narrow      bool // false when that could be anywhere
 	superblocks uint64
-	lists       []*postings.Candidates
+	lists       []places
 }
 
 // nameCandidates looks up what is needed: of several needs the rarest.
 func (s *search) nameCandidates(n regex.Needs) (found nameCandidates, err error) {
 	switch n := n.(type) {
 	case regex.Literal:
-		cand, ok, err := s.lookup(s.names, n)
+		cand, ok, err := s.ngramPlaces(s.names, ngram.LiteralWindows(n.Text, n.CaseSensitive))
 		if err != nil || !ok {
 			return found, err
 		}
-		return nameCandidates{true, cand.Cost(), []*postings.Candidates{cand}}, nil
+		return nameCandidates{true, cand.Cost(), []places{cand}}, nil
 	case regex.And:
 		for _, c := range n.Children {
 			part, err := s.nameCandidates(c)
@@ -156,7 +156,7 @@ func (s *search) nameCandidates(n regex.Needs) (found nameCandidates, err error)
 
 // docsAround returns the documents, ascending, whose path lies at least partly
 // in a candidate block: the rarest n-gram of a match starts in one.
-func (s *search) docsAround(lists []*postings.Candidates) (docs []uint32, err error) {
+func (s *search) docsAround(lists []places) (docs []uint32, err error) {
 	for _, cand := range lists {
 		next := uint32(0)
 		for sb, blocks, ok := cand.SeekGE(0); ok; sb, blocks, ok = cand.SeekGE(sb + 1) {

@@ -2,8 +2,6 @@ package shard
 
 import (
 	"github.com/trawl-search/trawl/index/literal"
-	"github.com/trawl-search/trawl/index/ngram"
-	"github.com/trawl-search/trawl/index/postings"
 	"github.com/trawl-search/trawl/index/regex"
 )
 
@@ -17,7 +15,7 @@ type contentPlan struct {
 func (s *search) contentPlan(n regex.Needs) (contentPlan, error) {
 	switch n := n.(type) {
 	case regex.Literal:
-		cand, ok, err := s.lookup(s.shardText, n)
+		cand, ok, err := s.contentPlaces(n)
 		if err != nil || !ok {
 			return contentPlan{}, err
 		}
@@ -69,19 +67,4 @@ func (s *search) contentAny(children []regex.Needs) (contentPlan, error) {
 	}
 	joined.blobs = some
 	return joined, nil
-}
-
-// lookup finds the candidate blocks of a literal; ok is false when it is too
-// short to have an n-gram.
-func (s *search) lookup(x *postings.Index, l regex.Literal) (cand *postings.Candidates, ok bool, err error) {
-	windows := ngram.LiteralWindows(l.Text, l.CaseSensitive)
-	if len(windows) == 0 {
-		return nil, false, nil
-	}
-	if cand, err = x.Literal(windows); err != nil {
-		return nil, false, err
-	}
-	s.walks = append(s.walks, cand)
-	s.stats.ListsRead += uint64(cand.Lists())
-	return cand, true, nil
 }

@@ -97,6 +97,8 @@ type matching struct {
 	maybeEmpty bool
 	// most bounds the bytes of a match, 0 if they may be more than a piece.
 	most int
+	// withinWords says that an index of words knows all matches.
+	withinWords bool
 }
 
 func newMatching(q query.Q) (m *matching, err error) {
@@ -104,7 +106,10 @@ func newMatching(q query.Q) (m *matching, err error) {
 	case *query.Substring:
 		return literalMatching(q.Pattern, q.CaseSensitive, q.Scope), nil
 	case *query.Regexp:
-		m = &matching{scope: q.Scope, reach: regex.ReachOf(q.Tree, q.CaseSensitive), maybeEmpty: regex.MinLen(q.Tree, q.CaseSensitive) == 0}
+		m = &matching{
+			scope: q.Scope, reach: regex.ReachOf(q.Tree, q.CaseSensitive), maybeEmpty: regex.MinLen(q.Tree, q.CaseSensitive) == 0,
+			withinWords: regex.WithinWords(q.Tree, q.CaseSensitive),
+		}
 		if most, bounded := regex.MaxLen(q.Tree, q.CaseSensitive); bounded && most <= pieceBytes {
 			m.most = most
 		}
@@ -117,5 +122,12 @@ func newMatching(q query.Q) (m *matching, err error) {
 }
 
 func literalMatching(text string, caseSensitive bool, scope query.Scope) *matching {
-	return &matching{scope: scope, matcher: literal.New(text, caseSensitive), needs: regex.Literal{Text: text, CaseSensitive: caseSensitive}}
+	m := &matching{
+		scope: scope, matcher: literal.New(text, caseSensitive), needs: regex.Literal{Text: text, CaseSensitive: caseSensitive},
+		withinWords: regex.WithinWords(&syntax.Regexp{Op: syntax.OpLiteral, Rune: []rune(text)}, caseSensitive),
+	}
+	if most := literal.MaxLen(text, caseSensitive); most <= pieceBytes {
+		m.most = most
+	}
+	return m
 }

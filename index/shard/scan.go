@@ -12,11 +12,14 @@ func (s *search) begin(q *Query) (err error) {
 	if err := s.ctx.Err(); err != nil {
 		return err
 	}
-	s.inContent, s.onlyNamed, s.nameAtoms = q.inContent, false, nil
+	s.inContent, s.onlyNamed, s.nameAtoms, s.wordAtoms, s.textAtoms = q.inContent, false, nil, nil, 0
 	if err := s.prepareFloor(); err != nil {
 		return err
 	}
 	if s.root, err = s.node(q, q.tree); err != nil {
+		return err
+	}
+	if err := s.planCounting(q.tree); err != nil {
 		return err
 	}
 	p, err := s.root.plan()
@@ -105,11 +108,20 @@ func (s *search) decide(found func() error) error {
 func (s *search) hit() error {
 	g := &s.gathered
 	g.reset()
+	g.counting = s.counting.byWords
 	if err := s.root.collect(&s.doc, g); err != nil {
 		return err
 	}
+	if g.opaque > 1 { // ranges of two atoms may overlap in words that nobody has counted
+		g.reset()
+		if err := s.root.collect(&s.doc, g); err != nil {
+			return err
+		}
+	} else if g.more > 0 && g.counting {
+		g.more -= s.counting.twiceIn(s.doc.blob)
+	}
 	shown := settle(g.content)
-	onPath := len(shown) == 0
+	onPath := len(shown) == 0 && g.more == 0
 	if onPath {
 		shown = settle(g.name)
 	}
@@ -131,7 +143,7 @@ func (s *search) hit() error {
 	if skip, err := s.beforePage(&h); err != nil || skip || !s.admits(h.score, h.doc) {
 		return err
 	}
-	h.spans = shown[:min(len(shown), s.opts.MaxMatchesPerFile)]
+	h.spans, h.counted = shown[:min(len(shown), s.opts.MaxMatchesPerFile)], len(g.content) == 0 && g.more > 0
 	s.best.add(h)
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/postings"
+	"github.com/trawl-search/trawl/index/words"
 )
 
 // search is the state of one search of one shard, or of pieces of one.
@@ -27,11 +28,16 @@ type search struct {
 	content   *docstore.Content
 	shardText *postings.Index
 	names     *postings.Index
+	words     *words.Index // nil if the shard has none
 
 	opts      Options
 	inContent bool // documents can have ranges in their content
 	root      node
 	nameAtoms []*nameAtom // whose ranges are shown
+	wordAtoms []*wordAtom // whose ranges are shown
+	textAtoms int         // contentAtoms whose ranges are shown
+	hits      map[*matching]*wordHits
+	counting  counting
 	// candidates for root; once onlyNamed those with a match in their path
 	candidates   blobs
 	onlyNamed    bool
@@ -63,6 +69,7 @@ type scratch struct {
 	buf, edge []byte
 	doc       document
 	gathered  gathered
+	wordScratch
 }
 
 // Search finds the documents that q matches. When the context ends first, the
@@ -114,7 +121,8 @@ func (s *Shard) begin(ctx context.Context, opts Options) *search {
 		mem = new(scratch)
 	}
 	run := &search{
-		shard: s, fileName: s.Name(), ctx: ctx, docs: s.docs, content: s.content, shardText: s.text, names: s.names,
+		shard: s, fileName: s.Name(), ctx: ctx, docs: s.docs, content: s.content, shardText: s.text, names: s.names, words: s.words,
+		hits: map[*matching]*wordHits{},
 		opts: opts, best: best{limit: opts.MaxFiles}, repos: &mem.view, scratch: mem,
 	}
 	run.deadline, run.hasDeadline = ctx.Deadline()

@@ -12,6 +12,7 @@ import (
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/index/postings"
+	"github.com/trawl-search/trawl/index/words"
 )
 
 // ErrNoFile is the error of File for a document that the shard does not hold.
@@ -24,6 +25,7 @@ type Shard struct {
 	content *docstore.Content
 	text    *postings.Index // of the content
 	names   *postings.Index // of the concatenated paths
+	words   *words.Index    // of the content; nil in a shard of format 1
 }
 
 // Open maps the shard file at path. A file that is not an intact shard gives
@@ -61,7 +63,10 @@ func (s *Shard) open(f *format.File) (err error) {
 	if s.text, err = postings.Open(f, postings.ContentTags); err != nil {
 		return err
 	}
-	s.names, err = postings.Open(f, postings.NameTags)
+	if s.names, err = postings.Open(f, postings.NameTags); err != nil || f.Versions().Writer < format.Version2 {
+		return err
+	}
+	s.words, err = words.Open(f)
 	return err
 }
 

@@ -104,7 +104,24 @@ func (s *search) branches() (names []string, commit string, err error) {
 	return names, commit, nil
 }
 
+// readSpans finds the ranges of a document that were only counted.
+func (s *search) readSpans(h *hit) error {
+	g := &s.gathered
+	g.reset()
+	if err := s.root.collect(&s.doc, g); err != nil {
+		return err
+	}
+	shown := settle(g.content)
+	h.spans = shown[:min(len(shown), s.opts.MaxMatchesPerFile)]
+	return nil
+}
+
 func (s *search) chunks(h hit) ([]Chunk, error) {
+	if h.counted && s.opts.MaxMatchesPerFile > 0 {
+		if err := s.readSpans(&h); err != nil {
+			return nil, err
+		}
+	}
 	if len(h.spans) == 0 {
 		return nil, nil
 	}

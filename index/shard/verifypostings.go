@@ -5,6 +5,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/ngram"
 	"github.com/trawl-search/trawl/index/postings"
+	"github.com/trawl-search/trawl/index/words"
 )
 
 // verifyPostings extracts all n-grams anew and compares them with those in the
@@ -36,7 +37,14 @@ func (s *search) verifyPostings() error {
 	return nil
 }
 
+// contentSum is the sum over the n-grams of all blobs. Where there is an index of words, it
+// compares that with the blobs, too.
 func (s *search) contentSum(extract *ngram.Extractor) (sum uint64, err error) {
+	var verifier *words.Verifier
+	if s.words != nil {
+		verifier = words.NewVerifier(s.words)
+	}
+	var opaque []uint32
 	for blob := range s.content.Blobs() {
 		if err := s.tick(); err != nil {
 			return 0, err
@@ -49,17 +57,35 @@ func (s *search) contentSum(extract *ngram.Extractor) (sum uint64, err error) {
 		if err != nil {
 			return 0, err
 		}
-		sum += textSum(extract, text, first)
+		if verifier == nil {
+			sum += textSum(extract, text, first)
+			continue
+		}
+		opaque = ngram.AppendOpaque(opaque[:0], text)
+		extract.ExtractBetween(text, opaque, func(superblock uint32, ids []ngram.ID, masks []uint8) {
+			sum += superblockSum(first+superblock, ids, masks)
+		})
+		if err := verifier.Add(first, text, opaque); err != nil {
+			return 0, err
+		}
 	}
-	return sum, nil
+	if verifier != nil {
+		err = verifier.Close(s.tick)
+	}
+	return sum, err
 }
 
 func textSum(e *ngram.Extractor, text []byte, first uint32) (sum uint64) {
 	e.Extract(text, func(superblock uint32, ids []ngram.ID, masks []uint8) {
-		for i, id := range ids {
-			sum += postingHash(id, first+superblock, masks[i])
-		}
+		sum += superblockSum(first+superblock, ids, masks)
 	})
+	return sum
+}
+
+func superblockSum(superblock uint32, ids []ngram.ID, masks []uint8) (sum uint64) {
+	for i, id := range ids {
+		sum += postingHash(id, superblock, masks[i])
+	}
 	return sum
 }
 

@@ -1,0 +1,167 @@
+package ngram
+
+import (
+	"bytes"
+	"encoding/binary"
+	"slices"
+)
+
+// MaxWord is the length in bytes up to which a word is one that an index of words
+// holds. Hashes in hexadecimal, up to SHA-512, are within it.
+const MaxWord = 128
+
+// Text in which words cannot answer for themselves is opaque. Two runes that are no
+// word bytes fold to letters: U+212A to k and U+017F to s. An extended word is a
+// maximal run of word bytes and of these two runes. A superblock is opaque if an
+// extended word touches it that holds one of the runes or is longer than MaxWord.
+//
+// So every match of an expression that matches word bytes only, with case or
+// without, lies within one extended word; and that is a word of at most MaxWord bytes,
+// or all superblocks that it touches are opaque.
+
+// runes that fold to ASCII letters, as UTF-8.
+var (
+	kelvin = []byte("\u212A")
+	longS  = []byte("\u017F")
+)
+
+// wordByte has, for each byte, whether it is one of [0-9A-Za-z_].
+var wordByte = func() (table [256]bool) {
+	for c := range table {
+		table[c] = '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z' || c == '_'
+	}
+	return table
+}()
+
+// IsWord reports whether a byte is one of [0-9A-Za-z_]: a word byte.
+func IsWord(b byte) bool { return wordByte[b] }
+
+// AppendOpaque appends the opaque superblocks of a blob, ascending, counted from 0.
+func AppendOpaque(dst []uint32, blob []byte) []uint32 {
+	begin := len(dst)
+	// MaxWord + 1 bytes that follow each other hold a multiple of MaxWord.
+	for at := MaxWord; at < len(blob); {
+		if !wordByte[blob[at]] {
+			at += MaxWord
+			continue
+		}
+		start, end := wordAround(blob, at)
+		if end-start > MaxWord {
+			dst = appendTouched(dst, start, end)
+		}
+		at += MaxWord * max(1, (end-at+MaxWord-1)/MaxWord)
+	}
+	if !isASCII(blob) {
+		dst = appendHolding(dst, blob, kelvin)
+		dst = appendHolding(dst, blob, longS)
+	}
+	slices.Sort(dst[begin:])
+	return dst[:begin+len(slices.Compact(dst[begin:]))]
+}
+
+// wordAround returns the bounds of the word that the byte at is in.
+func wordAround(blob []byte, at int) (start, end int) {
+	for start = at; start > 0 && wordByte[blob[start-1]]; start-- {
+	}
+	for end = at + 1; end < len(blob) && wordByte[blob[end]]; end++ {
+	}
+	return start, end
+}
+
+// appendHolding appends the superblocks that are touched by extended words with a rune.
+func appendHolding(dst []uint32, blob, rune []byte) []uint32 {
+	for from := 0; ; {
+		i := bytes.Index(blob[from:], rune)
+		if i < 0 {
+			return dst
+		}
+		start := ExtendedStart(blob, from+i)
+		end := ExtendedEnd(blob, from+i)
+		dst = appendTouched(dst, start, end)
+		from = end
+	}
+}
+
+func appendTouched(dst []uint32, start, end int) []uint32 {
+	for s := start / SuperblockSize; s <= (end-1)/SuperblockSize; s++ {
+		if n := len(dst); n == 0 || dst[n-1] != uint32(s) {
+			dst = append(dst, uint32(s))
+		}
+	}
+	return dst
+}
+
+// ExtendedStart returns where the extended word starts that goes on at text[at:], or
+// ends there.
+func ExtendedStart(text []byte, at int) int {
+	for at > 0 {
+		switch {
+		case wordByte[text[at-1]]:
+			at--
+		case bytes.HasSuffix(text[:at], kelvin):
+			at -= len(kelvin)
+		case bytes.HasSuffix(text[:at], longS):
+			at -= len(longS)
+		default:
+			return at
+		}
+	}
+	return 0
+}
+
+// ExtendedEnd returns where the extended word ends that goes on at text[at:].
+func ExtendedEnd(text []byte, at int) int {
+	for at < len(text) {
+		switch {
+		case wordByte[text[at]]:
+			at++
+		case bytes.HasPrefix(text[at:], kelvin):
+			at += len(kelvin)
+		case bytes.HasPrefix(text[at:], longS):
+			at += len(longS)
+		default:
+			return at
+		}
+	}
+	return at
+}
+
+// WordBits sets bit i%64 of bits[i/64] if text[i] is a word byte, and clears the other
+// bits of as many words as the text takes, one for each 64 bytes begun. It returns these.
+func WordBits(bits []uint64, text []byte) []uint64 {
+	n := 0
+	for ; len(text) >= 64; text = text[64:] {
+		var word uint64
+		for i := 0; i < 64; i += 8 {
+			word |= wordBits8(binary.LittleEndian.Uint64(text[i:])) << i
+		}
+		bits[n] = word
+		n++
+	}
+	if len(text) > 0 {
+		var word uint64
+		for i, c := range text {
+			if wordByte[c] {
+				word |= 1 << i
+			}
+		}
+		bits[n] = word
+		n++
+	}
+	return bits[:n]
+}
+
+// wordBits8 is WordBits for the eight bytes of x.
+func wordBits8(x uint64) uint64 {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	low := x &^ tops
+	letter := low | 0x20*ones
+	found := (letter+(0x80-'a')*ones)&^(letter+(0x7f-'z')*ones) |
+		(low+(0x80-'0')*ones)&^(low+(0x7f-'9')*ones) |
+		^(low ^ '_'*ones + 0x7f*ones)
+	// The highest bits become one byte: each is multiplied to its own place in the top byte.
+	return (found &^ x & tops >> 7) * 0x0102040810204080 >> 56
+}
+
+// WordWindow is the ID of the window of three word bytes, without case.
+func WordWindow(a, b, c byte) ID { return ID(asciiWindow(a, b, c)) }

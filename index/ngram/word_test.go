@@ -1,0 +1,160 @@
+package ngram
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// randomText joins pieces that matter to words: runs of all lengths, the runes that fold
+// to letters, others, and bytes that are no UTF-8.
+func randomText(r *rand.Rand, size int) []byte {
+	var text []byte
+	for len(text) < size {
+		switch r.IntN(12) {
+		case 0:
+			text = append(text, "\u212A"...)
+		case 1:
+			text = append(text, "\u017F"...)
+		case 2:
+			text = append(text, "é"...)
+		case 3:
+			text = append(text, byte(0x80+r.IntN(0x80)))
+		case 4:
+			text = append(text, strings.Repeat("w", 120+r.IntN(20))...)
+		case 5:
+			if r.IntN(20) == 0 {
+				text = append(text, strings.Repeat("Long", r.IntN(3000))...)
+			}
+		case 6, 7:
+			text = append(text, " .\n({"[r.IntN(5)])
+		default:
+			for range 1 + r.IntN(9) {
+				text = append(text, "abcXYZ019_"[r.IntN(10)])
+			}
+			text = append(text, ' ')
+		}
+	}
+	return text
+}
+
+func TestWordBits(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		text := randomText(r, r.IntN(300))
+		for i := range text {
+			if r.IntN(4) == 0 {
+				text[i] = byte(r.IntN(256))
+			}
+		}
+		got := WordBits(make([]uint64, len(text)/64+1), text)
+		for i, c := range text {
+			if want := strings.IndexByte("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz", c) >= 0; got[i/64]>>(i%64)&1 == 1 != want {
+				t.Fatalf("byte %#x at %d: %v, want %v", c, i, !want, want)
+			}
+		}
+		if want := (len(text) + 63) / 64; len(got) != want {
+			t.Fatalf("%d words of bits for %d bytes, want %d", len(got), len(text), want)
+		}
+	}
+}
+
+// TestOpaque compares with the definition, read off rune by rune.
+func TestOpaque(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 300 {
+		text := randomText(r, r.IntN(5*SuperblockSize))
+		var want []uint32
+		for start := 0; start < len(text); {
+			end, special := start, false
+			for end < len(text) {
+				if IsWord(text[end]) {
+					end++
+				} else if bytes.HasPrefix(text[end:], kelvin) {
+					end, special = end+len(kelvin), true
+				} else if bytes.HasPrefix(text[end:], longS) {
+					end, special = end+len(longS), true
+				} else {
+					break
+				}
+			}
+			if special || end-start > MaxWord {
+				for s := start / SuperblockSize; s <= (end-1)/SuperblockSize; s++ {
+					want = append(want, uint32(s))
+				}
+			}
+			start = end + 1
+		}
+		want = slices.Compact(want)
+		if got := AppendOpaque(nil, text); !slices.Equal(got, want) {
+			t.Fatalf("%d bytes: opaque %v, want %v", len(text), got, want)
+		}
+	}
+}
+
+// TestExtractBetween compares with the windows of Extract that the definition keeps.
+func TestExtractBetween(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	all, between := NewExtractor(), NewExtractor()
+	for range 200 {
+		text := randomText(r, r.IntN(4*SuperblockSize))
+		opaque := AppendOpaque(nil, text)
+		isOpaque := func(at int) bool { return slices.Contains(opaque, uint32(at/SuperblockSize)) }
+		// Windows that only come from places that must not be kept are found by a text in
+		// which these places are overwritten: too much to ask. So both are collected as
+		// pairs of window and block, from windows of one place each.
+		want := map[string]bool{}
+		for at := range text {
+			inside := at+3 <= len(text) && insideWord(text[at:])
+			start := ExtendedStart(text, at)
+			if inside && !isOpaque(at) && !isOpaque(start) {
+				continue
+			}
+			for _, id := range windowsAt(all, text, at) {
+				want[fmt.Sprint(at/BlockSize, id)] = true
+			}
+		}
+		got := map[string]bool{}
+		between.ExtractBetween(text, opaque, func(superblock uint32, ids []ID, masks []uint8) {
+			for i, id := range ids {
+				for b := range BlocksPerSuperblock {
+					if masks[i]>>b&1 == 1 {
+						got[fmt.Sprint(int(superblock)*BlocksPerSuperblock+b, id)] = true
+					}
+				}
+			}
+		})
+		for k := range want {
+			if !got[k] {
+				t.Fatalf("%q is missing", k)
+			}
+		}
+		for k := range got {
+			if !want[k] {
+				t.Fatalf("%q is too much", k)
+			}
+		}
+	}
+}
+
+// windowsAt are the windows of a text that start at one place.
+func windowsAt(e *Extractor, text []byte, at int) (found []ID) {
+	lo := max(0, at-8) // runes before decide where runes start
+	around := text[lo:min(len(text), at+12)]
+	e.folded, e.offsets = e.folded[:0], e.offsets[:0]
+	e.foldTo(around, 0, len(around))
+	for i := 0; i+windowSize <= len(e.folded); i++ {
+		if int(e.offsets[i]) == at-lo {
+			found = append(found, windowID(e.folded[i], e.folded[i+1], e.folded[i+2]))
+		}
+	}
+	if at+windowSize <= len(text) {
+		if id, ok := titleWindow(text[at : at+windowSize]); ok {
+			found = append(found, id)
+		}
+	}
+	return found
+}

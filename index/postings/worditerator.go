@@ -1,0 +1,137 @@
+package postings
+
+// WordIterator walks the posting list of a word in ascending order of superblocks. It
+// holds one block, and allocates nothing. One goroutine at a time.
+type WordIterator struct {
+	list        WordList
+	superblocks []uint32 // of the block
+	counts      [blockSize]uint16
+	block       maskBlock // and its superblocks
+	tail        tailReader
+	number      int // of the block; -1 before the first one
+	i           int // in the block
+	masked      bool
+	done        bool
+	err         error
+}
+
+// Reset makes the iterator stand before the first posting of a list.
+func (it *WordIterator) Reset(l WordList) {
+	it.list = l
+	it.tail = tailReader{}
+	it.superblocks, it.number, it.i, it.masked, it.done, it.err = nil, -1, 0, false, false, nil
+}
+
+// Next moves to the next posting; false at the end or after an error.
+func (it *WordIterator) Next() bool {
+	if it.done {
+		return false
+	}
+	if it.i++; it.number >= 0 && it.i < len(it.superblocks) {
+		return true
+	}
+	return it.load(it.number + 1)
+}
+
+// Block moves to the first posting that was in no block before, and returns those of its
+// block: superblocks and counts, good until the next call. It is meant for reading whole
+// lists, and not to be mixed with Next and SeekGE; no superblocks are the end, or an error.
+func (it *WordIterator) Block() (superblocks []uint32, counts []uint16) {
+	if it.done || !it.load(it.number+1) {
+		return nil, nil
+	}
+	return it.superblocks, it.counts[:len(it.superblocks)]
+}
+
+// SeekGE moves to the first posting whose superblock is at least that given, and never
+// back; false if there is none, or after an error.
+func (it *WordIterator) SeekGE(superblock uint32) bool {
+	if it.done {
+		return false
+	}
+	if it.number >= 0 && it.superblocks[it.i] >= superblock {
+		return true
+	}
+	if superblock > it.list.raw.last {
+		it.done = true
+		return false
+	}
+	if it.number < 0 || it.superblocks[len(it.superblocks)-1] < superblock {
+		if !it.load(it.findBlock(superblock)) {
+			return false
+		}
+		if it.superblocks[len(it.superblocks)-1] < superblock {
+			return it.fail(it.list.corrupt(errListSkips))
+		}
+	}
+	it.i = seekIn(it.superblocks, it.i, superblock)
+	return true
+}
+
+// findBlock returns the block after the current one that holds the first superblock that
+// is at least x, which is not above the last one. It gallops.
+func (it *WordIterator) findBlock(x uint32) int {
+	raw := &it.list.raw
+	from, to := it.number+1, raw.blocks()-1
+	for step := 1; from+step < to; step *= 2 {
+		if raw.lastOf(from+step) >= x {
+			to = from + step
+			break
+		}
+		from += step
+	}
+	for from < to {
+		if mid := int(uint(from+to) / 2); raw.lastOf(mid) < x {
+			from = mid + 1
+		} else {
+			to = mid
+		}
+	}
+	return from
+}
+
+// load decodes a block and stands at its start.
+func (it *WordIterator) load(number int) bool {
+	if number >= it.list.raw.blocks() {
+		it.done = true
+		return false
+	}
+	block, err := it.list.raw.decode(number, &it.block.superblocks)
+	if err != nil {
+		return it.fail(it.list.corrupt(err))
+	}
+	it.superblocks, it.number, it.i, it.masked = block, number, 0, false
+	if err := it.tail.open(&it.list, number, it.counts[:len(block)]); err != nil {
+		return it.fail(err)
+	}
+	return true
+}
+
+func (it *WordIterator) fail(err error) bool {
+	it.err, it.done = err, true
+	return false
+}
+
+// Superblock, Count and Mask are of the posting at which the iterator stands: they must
+// follow a Next or SeekGE that returned true. Mask has bit j for block j, and is 0 after
+// an error.
+func (it *WordIterator) Superblock() uint32 { return it.superblocks[it.i] }
+
+// Count is how often the word starts in the superblock.
+func (it *WordIterator) Count() uint16 { return it.counts[it.i] }
+
+// Mask is the blocks in which it starts.
+func (it *WordIterator) Mask() uint8 {
+	if !it.masked {
+		it.tail.masks(&it.block)
+		it.masked = true
+	}
+	mask, err := it.block.at(it.i, it.list.blocks)
+	if err != nil {
+		it.fail(it.list.index.tails.Corruptf(it.list.tailFrom, "%v", err))
+	}
+	return mask
+}
+
+// Err is the error that ended the iteration, nil at the end of the list.
+func (it *WordIterator) Err() error { return it.err }

@@ -1,0 +1,120 @@
+package shard
+
+import (
+	"slices"
+
+	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/index/rank"
+	"github.com/trawl-search/trawl/index/regex"
+)
+
+// Ranges of two atoms that overlap count once, so that counts of words add up only where
+// no word has matches of two atoms. Where some has, what is counted twice is known for
+// each of its occurrences, and taken off.
+
+// counting says how the matches of a document are counted.
+type counting struct {
+	// byWords says that all atoms whose ranges in the content are shown are wordAtoms.
+	byWords bool
+	// twice has for each blob what its atoms together count too often, ascending by blob.
+	twice []blobTally
+	next  int
+}
+
+// planCounting finds out how matches are counted, once the atoms are there.
+func (s *search) planCounting(q query.Q) error {
+	s.counting = counting{}
+	if s.textAtoms > 0 {
+		return nil
+	}
+	if len(s.wordAtoms) < 2 {
+		s.counting.byWords = true
+		return nil
+	}
+	common := commonWords(s.wordAtoms)
+	if len(common) == 0 {
+		s.counting.byWords = true
+		return nil
+	}
+	if !holdTogether(q) {
+		return nil
+	}
+	for i := range common {
+		if err := s.countTwice(&common[i]); err != nil {
+			return err
+		}
+	}
+	common = slices.DeleteFunc(common, func(w wordMatch) bool { return w.matches == 0 })
+	tallies, err := s.tallies(common, false)
+	if err != nil {
+		return err
+	}
+	s.counting.twice, err = s.byBlob(tallies)
+	s.counting.byWords = err == nil
+	return err
+}
+
+// commonWords returns the words in which two atoms or more have matches, ascending.
+func commonWords(atoms []*wordAtom) (common []wordMatch) {
+	var all []uint32
+	for _, a := range atoms {
+		for _, w := range a.hits.words {
+			all = append(all, w.word)
+		}
+	}
+	slices.Sort(all)
+	for i := 1; i < len(all); i++ {
+		if all[i] == all[i-1] && (len(common) == 0 || common[len(common)-1].word != all[i]) {
+			common = append(common, wordMatch{word: all[i]})
+		}
+	}
+	return common
+}
+
+// holdTogether tells whether the ranges of all atoms that match in a document are shown,
+// if it matches at all. They are not where some of what must match together may be
+// missing, in one of several alternatives.
+func holdTogether(q query.Q) bool {
+	switch q := q.(type) {
+	case *query.And:
+		return !slices.ContainsFunc(q.Children, func(c query.Q) bool { return !holdTogether(c) })
+	case *query.Or:
+		return !slices.ContainsFunc(q.Children, func(c query.Q) bool { return isAnd(c) || !holdTogether(c) })
+	case *query.Type:
+		return holdTogether(q.Child)
+	}
+	return true
+}
+
+func isAnd(q query.Q) bool {
+	if t, ok := q.(*query.Type); ok {
+		return isAnd(t.Child)
+	}
+	_, ok := q.(*query.And)
+	return ok
+}
+
+// countTwice sets how many matches of the atoms overlap others in one occurrence of a word.
+func (s *search) countTwice(w *wordMatch) error {
+	if err := s.words.Block(w.word/blockWords, &s.lexicon); err != nil {
+		return err
+	}
+	word := s.lexicon.Word(int(w.word % blockWords))
+	s.overlap = s.overlap[:0]
+	for _, a := range s.wordAtoms {
+		for start, end := range regex.Ranges(a.matcher, word) {
+			s.overlap = append(s.overlap, span{uint32(start), uint32(end), rank.None})
+		}
+	}
+	all := len(s.overlap)
+	w.matches = uint32(all - len(settle(s.overlap)))
+	return nil
+}
+
+// twiceIn is how many matches of a blob are counted too often.
+func (c *counting) twiceIn(blob uint32) int {
+	if c.next = seekBlob(c.twice, c.next, blob); c.next < len(c.twice) && c.twice[c.next].blob == blob {
+		return int(c.twice[c.next].matches)
+	}
+	return 0
+}

@@ -1,0 +1,225 @@
+package shard
+
+import (
+	"slices"
+	"unicode/utf8"
+
+	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/index/eliasfano"
+	"github.com/trawl-search/trawl/index/ngram"
+	"github.com/trawl-search/trawl/index/postings"
+	"github.com/trawl-search/trawl/index/rank"
+	"github.com/trawl-search/trawl/index/regex"
+)
+
+// opaqueRun is superblocks [from, to) that are all opaque and of one blob, in which an
+// expression may match.
+type opaqueRun struct{ from, to uint32 }
+
+// opaqueTallies appends the tallies of the extended words that start in opaque
+// superblocks, where the text decides. Of those superblocks only the ones are read
+// in which the n-grams of what is needed are; most is the longest match in bytes, 0 if
+// it may be longer than a piece.
+func (s *search) opaqueTallies(dst []tally, m *matching) ([]tally, error) {
+	opaque, err := s.words.Opaque()
+	if err != nil || opaque.Len() == 0 {
+		return dst, err
+	}
+	candidates, all, err := s.opaqueCandidates(&opaque, m.needs)
+	if err != nil {
+		return dst, err
+	}
+	runs := opaqueRuns(&opaque, candidates, all, m.most)
+	for _, run := range runs {
+		for run.from < run.to {
+			blob, err := s.content.BlobOf(run.from)
+			if err != nil {
+				return dst, err
+			}
+			end, err := s.content.FirstSuperblock(blob + 1)
+			if err != nil {
+				return dst, err
+			}
+			part := opaqueRun{run.from, min(run.to, end)}
+			run.from = part.to
+			if dst, err = s.tallyOpaque(dst, m, &opaque, blob, part); err != nil {
+				return dst, err
+			}
+		}
+	}
+	return dst, nil
+}
+
+// opaqueCandidates returns the opaque superblocks, ascending, in which a needed literal or
+// its rarest n-gram may start; all says that it may be any.
+func (s *search) opaqueCandidates(opaque *eliasfano.List, needs regex.Needs) (found []uint32, all bool, err error) {
+	switch n := needs.(type) {
+	case regex.Literal:
+		windows := ngram.LiteralWindows(n.Text, n.CaseSensitive)
+		if len(windows) == 0 {
+			return nil, true, nil
+		}
+		candidates, err := s.shardText.Literal(windows)
+		if err != nil {
+			return nil, false, err
+		}
+		defer candidates.Release()
+		s.stats.ListsRead += uint64(candidates.Lists())
+		return collectOpaque(opaque, candidates)
+	case regex.And:
+		all = true
+		for _, c := range n.Children {
+			more, any, err := s.opaqueCandidates(opaque, c)
+			if err != nil {
+				return nil, false, err
+			}
+			if !any && (all || len(more) < len(found)) {
+				found, all = more, false
+			}
+		}
+		return found, all, nil
+	case regex.Or:
+		for _, c := range n.Children {
+			more, any, err := s.opaqueCandidates(opaque, c)
+			if any || err != nil {
+				return nil, any, err
+			}
+			found = append(found, more...)
+		}
+		slices.Sort(found)
+		return slices.Compact(found), false, nil
+	}
+	return nil, true, nil
+}
+
+// collectOpaque returns the opaque superblocks of candidates. An n-gram in another
+// superblock is one of a word that starts in the opaque one before.
+func collectOpaque(opaque *eliasfano.List, candidates *postings.Candidates) (found []uint32, all bool, err error) {
+	for superblock, _, ok := candidates.Next(); ok; superblock, _, ok = candidates.Next() {
+		i := opaque.Last(uint64(superblock))
+		if i < 0 || opaque.At(i)+1 < uint64(superblock) {
+			continue
+		}
+		if own := uint32(opaque.At(i)); len(found) == 0 || found[len(found)-1] != own {
+			found = append(found, own)
+		}
+	}
+	return found, false, candidates.Err()
+}
+
+// opaqueRuns joins the candidates, or all opaque superblocks, with those beside them that
+// a match can reach into.
+func opaqueRuns(opaque *eliasfano.List, candidates []uint32, all bool, most int) (runs []opaqueRun) {
+	if all {
+		for it, i := opaque.From(0), 0; i < opaque.Len(); i++ {
+			s, _ := it.Next()
+			runs = appendRun(runs, uint32(s), uint32(s)+1)
+		}
+		return runs
+	}
+	reach := opaque.Len()
+	if most > 0 {
+		reach = 2 + (most+ngram.MaxSpan)/docstore.SuperblockSize
+	}
+	for _, c := range candidates {
+		if n := len(runs); n > 0 && reach == opaque.Len() && c < runs[n-1].to {
+			continue // its run is there as a whole
+		}
+		i := opaque.Search(uint64(c))
+		first, last := c, c
+		for n := 1; n <= reach && i-n >= 0 && opaque.At(i-n) == uint64(first)-1; n++ {
+			first--
+		}
+		for n := 1; n <= reach && i+n < opaque.Len() && opaque.At(i+n) == uint64(last)+1; n++ {
+			last++
+		}
+		runs = appendRun(runs, first, last+1)
+	}
+	return runs
+}
+
+func appendRun(runs []opaqueRun, from, to uint32) []opaqueRun {
+	if n := len(runs); n > 0 && from <= runs[n-1].to {
+		runs[n-1].to = max(runs[n-1].to, to)
+		return runs
+	}
+	return append(runs, opaqueRun{from, to})
+}
+
+// tallyOpaque appends the tallies of a run in a blob.
+func (s *search) tallyOpaque(dst []tally, m *matching, opaque *eliasfano.List, blob uint32, run opaqueRun) ([]tally, error) {
+	first, err := s.content.FirstSuperblock(blob)
+	if err != nil {
+		return dst, err
+	}
+	is := func(superblock uint32) bool {
+		_, found := opaque.Find(uint64(superblock))
+		return found
+	}
+	part := wordPart{
+		blob: blob, from: run.from - first, to: run.to - first,
+		head: run.from > first && !is(run.from-1),
+		cut:  is(run.to),
+	}
+	err = s.wordRanges(m, part, func(start, _ uint32, quality rank.Quality) bool {
+		superblock := min(first+start/docstore.SuperblockSize, run.to-1)
+		if n := len(dst); n == 0 || dst[n-1].superblock != superblock {
+			dst = append(dst, tally{superblock: superblock, blocks: 0xff, opaque: true})
+		}
+		t := &dst[len(dst)-1]
+		t.matches++
+		t.quality = max(t.quality, quality)
+		return true
+	})
+	return dst, err
+}
+
+// wordPart is superblocks [from, to) of a blob whose words are looked at.
+type wordPart struct {
+	blob, from, to uint32
+	// head says that the extended word that goes on from the superblock before is left out.
+	head bool
+	// cut says that the superblock that follows is opaque, too, so that words end anywhere.
+	cut bool
+}
+
+// contextBytes are read before and behind the words: the longest rune.
+const contextBytes = utf8.UTFMax
+
+// wordRanges calls found for each match in the extended words that start in a part of a
+// blob, where the matches of an expression are within words, until it returns false.
+func (s *search) wordRanges(m *matching, p wordPart, found func(start, end uint32, quality rank.Quality) bool) error {
+	begin, end := int64(p.from)*docstore.SuperblockSize, int64(p.to)*docstore.SuperblockSize
+	ahead := ngram.MaxWord
+	if p.cut {
+		ahead = max(ahead, m.most)
+	}
+	base := max(0, begin-contextBytes)
+	text, err := s.reader.Append(s.buf[:0], p.blob, uint32(base), uint32(end-base)+uint32(ahead+contextBytes))
+	if err != nil {
+		return err
+	}
+	s.buf = text
+	at, limit := int(begin-base), min(int(end-base), len(text))
+	if p.head && ngram.ExtendedStart(text, at) < at {
+		at = ngram.ExtendedEnd(text, at)
+	}
+	for at < len(text) && !utf8.RuneStart(text[at]) {
+		at++
+	}
+	if !p.cut && limit < len(text) && ngram.ExtendedStart(text, limit) < limit {
+		limit = ngram.ExtendedEnd(text, limit)
+	}
+	for start, end := range regex.RangesFrom(m.matcher, text, at) {
+		if start >= limit {
+			break
+		}
+		if err := s.tick(); err != nil {
+			return err
+		}
+		if !found(uint32(base)+uint32(start), uint32(base)+uint32(end), rank.Of(text, start, end)) {
+			break
+		}
+	}
+	return nil
+}

@@ -1,0 +1,138 @@
+package shard
+
+import (
+	"slices"
+
+	"github.com/trawl-search/trawl/index/literal"
+	"github.com/trawl-search/trawl/index/ngram"
+	"github.com/trawl-search/trawl/index/postings"
+	"github.com/trawl-search/trawl/index/regex"
+)
+
+// places are the superblocks and blocks in which a literal may be: in those of its rarest
+// n-gram, or of the words that hold it.
+type places interface {
+	// SeekGE moves to the first place whose superblock is at least that given, and never
+	// back. Bit j of blocks is set if block j may have the anchor of a match.
+	SeekGE(superblock uint32) (found uint32, blocks uint8, ok bool)
+	// AnchorOffset bounds how many bytes after the start of a match its anchor starts.
+	AnchorOffset() (least, most int)
+	// Cost is the most places that there may be.
+	Cost() uint64
+	Err() error
+}
+
+// wordPlaces are places of a literal of word bytes: the words that hold it are anchors.
+type wordPlaces struct {
+	tallies []tally
+	at      int
+	// opaque says that some places are those of an n-gram in opaque superblocks.
+	opaque bool
+}
+
+// Words that hold a literal start up to so many bytes before it.
+const farthestWord = ngram.MaxWord - 1
+
+func (p *wordPlaces) SeekGE(superblock uint32) (found uint32, blocks uint8, ok bool) {
+	step := 1
+	for p.at+step < len(p.tallies) && p.tallies[p.at+step].superblock < superblock {
+		p.at += step
+		step *= 2
+	}
+	i, _ := slices.BinarySearchFunc(p.tallies[p.at:min(p.at+step+1, len(p.tallies))], superblock,
+		func(t tally, s uint32) int { return int(t.superblock) - int(s) })
+	if p.at += i; p.at == len(p.tallies) {
+		return 0, 0, false
+	}
+	return p.tallies[p.at].superblock, p.tallies[p.at].blocks, true
+}
+
+func (p *wordPlaces) AnchorOffset() (least, most int) {
+	if p.opaque {
+		return -farthestWord, ngram.MaxSpan
+	}
+	return -farthestWord, 0
+}
+
+func (p *wordPlaces) Cost() uint64 { return uint64(len(p.tallies)) }
+func (p *wordPlaces) Err() error   { return nil }
+
+// Beyond so many words, or superblocks of so many, those that hold a literal do not
+// narrow a search enough to be added up.
+const (
+	mostPlaceWords = 1 << 13
+	placeShare     = 3
+)
+
+// contentPlaces finds where a literal may be in the content; ok is false if it may be
+// anywhere, as far as is known.
+func (s *search) contentPlaces(l regex.Literal) (p places, ok bool, err error) {
+	if s.words == nil {
+		return s.ngramPlaces(s.shardText, ngram.LiteralWindows(l.Text, l.CaseSensitive))
+	}
+	if text, ok := wordText(l); ok {
+		return s.wordPlaces(l, len(text))
+	}
+	windows := slices.DeleteFunc(ngram.LiteralWindows(l.Text, l.CaseSensitive), func(w ngram.Window) bool { return w.Inside })
+	return s.ngramPlaces(s.shardText, windows)
+}
+
+// ngramPlaces looks a literal up by its n-grams; ok is false when it has none.
+func (s *search) ngramPlaces(x *postings.Index, windows []ngram.Window) (p places, ok bool, err error) {
+	if len(windows) == 0 {
+		return nil, false, nil
+	}
+	cand, err := x.Literal(windows)
+	if err != nil {
+		return nil, false, err
+	}
+	s.walks = append(s.walks, cand)
+	s.stats.ListsRead += uint64(cand.Lists())
+	return cand, true, nil
+}
+
+// wordPlaces looks up a literal that words of so many bytes and more hold.
+func (s *search) wordPlaces(l regex.Literal, size int) (places, bool, error) {
+	if size < leastLookup {
+		return nil, false, nil
+	}
+	found, err := s.matchWords(nil, literal.New(l.Text, l.CaseSensitive), l)
+	if err != nil || len(found) > mostPlaceWords {
+		return nil, false, err
+	}
+	p := &wordPlaces{}
+	if p.tallies, err = s.tallies(found, true); err != nil {
+		return nil, false, err
+	}
+	if err := s.addOpaque(p, l); err != nil {
+		return nil, false, err
+	}
+	if p.Cost() > uint64(s.words.Superblocks()/placeShare) {
+		return nil, false, nil
+	}
+	return p, true, nil
+}
+
+// leastLookup is the length from which on the n-grams of the lexicon find a literal.
+const leastLookup = 3
+
+// addOpaque adds the places of the literal's n-grams in opaque superblocks.
+func (s *search) addOpaque(p *wordPlaces, l regex.Literal) error {
+	opaque, err := s.words.Opaque()
+	if err != nil || opaque.Len() == 0 {
+		return err
+	}
+	cand, ok, err := s.ngramPlaces(s.shardText, ngram.LiteralWindows(l.Text, l.CaseSensitive))
+	if !ok || err != nil {
+		return err
+	}
+	before := len(p.tallies)
+	for superblock, blocks, ok := cand.SeekGE(0); ok; superblock, blocks, ok = cand.SeekGE(superblock + 1) {
+		p.tallies = append(p.tallies, tally{superblock: superblock, blocks: blocks})
+	}
+	if p.opaque = len(p.tallies) > before; p.opaque {
+		slices.SortFunc(p.tallies, func(a, b tally) int { return int(a.superblock) - int(b.superblock) })
+		p.tallies = joinTallies(p.tallies)
+	}
+	return cand.Err()
+}

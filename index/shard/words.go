@@ -1,0 +1,351 @@
+package shard
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/trawl-search/trawl/index/ngram"
+	"github.com/trawl-search/trawl/index/postings"
+	"github.com/trawl-search/trawl/index/rank"
+	"github.com/trawl-search/trawl/index/regex"
+	"github.com/trawl-search/trawl/index/words"
+)
+
+// wordMatch is a word of the lexicon in which an expression matches, how often, and how
+// well the best of its matches sits.
+type wordMatch struct {
+	word    uint32
+	matches uint32
+	quality rank.Quality
+}
+
+// matchWords appends the words in which an expression matches, by ascending number. Its
+// matches are within words (regex.WithinWords), and needs are what they hold.
+func (s *search) matchWords(dst []wordMatch, m regex.Matcher, needs regex.Needs) ([]wordMatch, error) {
+	blocks, all, err := s.lexiconBlocks(needs)
+	if err != nil {
+		return dst, err
+	}
+	if all {
+		for number := range s.words.Blocks() {
+			if dst, err = s.matchBlock(dst, m, number); err != nil {
+				return dst, err
+			}
+		}
+		return dst, nil
+	}
+	for _, number := range blocks {
+		if dst, err = s.matchBlock(dst, m, number); err != nil {
+			return dst, err
+		}
+	}
+	return dst, nil
+}
+
+// matchBlock is matchWords for one block. Words stand there one below the other: what is
+// beside a word is no word byte, as in every text, and no match goes from one to the next.
+func (s *search) matchBlock(dst []wordMatch, m regex.Matcher, number uint32) ([]wordMatch, error) {
+	if err := s.tick(); err != nil {
+		return dst, err
+	}
+	b := &s.lexicon
+	if err := s.words.Block(number, b); err != nil {
+		return dst, err
+	}
+	s.stats.WordsRead += uint64(b.Len())
+	last := -1
+	for start, end := range regex.Ranges(m, b.Text) {
+		i := b.At(start, max(last, 0))
+		if i != last {
+			dst = append(dst, wordMatch{word: b.First + uint32(i)})
+			last = i
+		}
+		w := &dst[len(dst)-1]
+		w.matches++
+		w.quality = max(w.quality, rank.Of(b.Text, start, end))
+	}
+	return dst, nil
+}
+
+// lexiconBlocks returns the blocks of the lexicon that may have a word that holds what is
+// needed, ascending; all says that it may be any.
+func (s *search) lexiconBlocks(needs regex.Needs) (blocks []uint32, all bool, err error) {
+	switch n := needs.(type) {
+	case regex.Literal:
+		text, ok := wordText(n)
+		if !ok {
+			return nil, false, nil // no word of the lexicon holds it
+		}
+		return s.blocksHolding(text)
+	case regex.And:
+		all = true
+		for _, c := range n.Children {
+			more, any, err := s.lexiconBlocks(c)
+			if err != nil {
+				return nil, false, err
+			}
+			if any {
+				continue
+			}
+			if all {
+				blocks, all = more, false
+			} else {
+				blocks = intersect(blocks, more)
+			}
+		}
+		return blocks, all, nil
+	case regex.Or:
+		for _, c := range n.Children {
+			more, any, err := s.lexiconBlocks(c)
+			if any || err != nil {
+				return nil, any, err
+			}
+			blocks = append(blocks, more...)
+		}
+		slices.Sort(blocks)
+		return slices.Compact(blocks), false, nil
+	}
+	return nil, true, nil
+}
+
+// wordText returns the word bytes that hold a literal where a word does; ok is false if
+// none can. Without case, the runes that fold to letters stand for those.
+func wordText(l regex.Literal) (text string, ok bool) {
+	text = l.Text
+	if !l.CaseSensitive {
+		text = foldedRunes.Replace(text)
+	}
+	for i := range len(text) {
+		if !ngram.IsWord(text[i]) {
+			return "", false
+		}
+	}
+	return text, true
+}
+
+var foldedRunes = strings.NewReplacer("\u212A", "k", "\u017F", "s")
+
+func (s *search) blocksHolding(text string) (blocks []uint32, all bool, err error) {
+	candidates, ok, err := s.words.Holding(text)
+	if err != nil || !ok {
+		return nil, true, err
+	}
+	defer candidates.Release()
+	s.stats.ListsRead += uint64(candidates.Lists())
+	for superblock, mask, ok := candidates.Next(); ok; superblock, mask, ok = candidates.Next() {
+		for j := uint32(0); mask != 0; j, mask = j+1, mask>>1 {
+			if mask&1 == 1 {
+				blocks = append(blocks, superblock*ngram.BlocksPerSuperblock+j)
+			}
+		}
+	}
+	return blocks, false, candidates.Err()
+}
+
+// intersect returns what two ascending lists have in common, in the memory of the first.
+func intersect(a, b []uint32) []uint32 {
+	kept := a[:0]
+	for _, v := range a {
+		for len(b) > 0 && b[0] < v {
+			b = b[1:]
+		}
+		if len(b) > 0 && b[0] == v {
+			kept = append(kept, v)
+		}
+	}
+	return kept
+}
+
+// tally is how often an expression matches in the words that start in a superblock, how
+// well the best of these sits, and in which blocks the words start where that is asked.
+type tally struct {
+	superblock uint32
+	matches    uint32
+	quality    rank.Quality
+	blocks     uint8
+	// opaque says that the superblock is.
+	opaque bool
+}
+
+// sparseLists is up to how many posting lists may be kept open, and sparseShare which
+// part of the superblocks they may name, to be sorted rather than counted in an array.
+const (
+	sparseLists = 256
+	sparseShare = 16
+)
+
+// tallies adds up the postings of words to one tally for each superblock, ascending.
+func (s *search) tallies(found []wordMatch, masks bool) ([]tally, error) {
+	s.stats.ListsRead += uint64(len(found))
+	if len(found) > sparseLists {
+		return s.denseTallies(found, masks)
+	}
+	total := uint64(0)
+	s.lists = s.lists[:0]
+	for i := range found {
+		l, err := s.words.List(found[i].word)
+		if err != nil {
+			return nil, err
+		}
+		total += uint64(l.DF())
+		s.lists = append(s.lists, l)
+	}
+	if len(found) > 1 && total > uint64(s.words.Superblocks()/sparseShare) {
+		return s.denseTallies(found, masks)
+	}
+	tallies := make([]tally, 0, total)
+	for i := range found {
+		if err := s.eachPosting(s.lists[i], masks, func(superblock uint32, count uint16, blocks uint8) {
+			tallies = append(tallies, tally{superblock, uint32(count) * found[i].matches, found[i].quality, blocks, false})
+		}); err != nil {
+			return nil, err
+		}
+	}
+	if len(found) > 1 {
+		slices.SortFunc(tallies, func(a, b tally) int { return int(a.superblock) - int(b.superblock) })
+		tallies = joinTallies(tallies)
+	}
+	return tallies, nil
+}
+
+// joinTallies joins those of one superblock.
+func joinTallies(tallies []tally) []tally {
+	kept := tallies[:0]
+	for _, t := range tallies {
+		if n := len(kept); n > 0 && kept[n-1].superblock == t.superblock {
+			last := &kept[n-1]
+			last.matches += t.matches
+			last.quality = max(last.quality, t.quality)
+			last.blocks |= t.blocks
+		} else {
+			kept = append(kept, t)
+		}
+	}
+	return kept
+}
+
+// eachPosting calls f for each posting of a list; without masks, blocks are 0.
+func (s *search) eachPosting(l postings.WordList, masks bool, f func(superblock uint32, count uint16, blocks uint8)) error {
+	it := &s.wordIterator
+	it.Reset(l)
+	if masks {
+		for it.Next() {
+			f(it.Superblock(), it.Count(), it.Mask())
+		}
+		return it.Err()
+	}
+	for superblocks, counts := it.Block(); len(superblocks) > 0; superblocks, counts = it.Block() {
+		if err := s.tick(); err != nil {
+			return err
+		}
+		for i, superblock := range superblocks {
+			f(superblock, counts[i], 0)
+		}
+	}
+	return it.Err()
+}
+
+// dense has a place for each superblock of a shard; all are zero between uses.
+type dense struct {
+	matches []uint32
+	quality []rank.Quality
+	blocks  []uint8
+}
+
+// denseTallies is tallies by an array of all superblocks.
+func (s *search) denseTallies(found []wordMatch, masks bool) ([]tally, error) {
+	n, d := int(s.words.Superblocks()), &s.dense
+	if len(d.matches) < n {
+		*d = dense{make([]uint32, n), make([]rank.Quality, n), make([]uint8, n)}
+	}
+	used, err := s.addUp(found, masks)
+	if err != nil {
+		clear(d.matches)
+		clear(d.quality)
+		clear(d.blocks)
+		return nil, err
+	}
+	tallies := make([]tally, 0, used)
+	for i, matches := range d.matches[:n] {
+		if matches > 0 {
+			tallies = append(tallies, tally{uint32(i), matches, d.quality[i], d.blocks[i], false})
+			d.matches[i], d.quality[i], d.blocks[i] = 0, rank.None, 0
+		}
+	}
+	return tallies, nil
+}
+
+// addUp adds the postings to dense, and returns how many superblocks they name.
+func (s *search) addUp(found []wordMatch, masks bool) (used int, err error) {
+	d := &s.dense
+	for i := range found {
+		w := &found[i]
+		list, err := s.words.List(w.word)
+		if err != nil {
+			return 0, err
+		}
+		if err := s.eachPosting(list, masks, func(superblock uint32, count uint16, blocks uint8) {
+			if d.matches[superblock] == 0 {
+				used++
+			}
+			sum := uint64(d.matches[superblock]) + uint64(count)*uint64(w.matches)
+			d.matches[superblock] = uint32(min(sum, math.MaxUint32))
+			d.quality[superblock] = max(d.quality[superblock], w.quality)
+			d.blocks[superblock] |= blocks
+		}); err != nil {
+			return 0, err
+		}
+	}
+	return used, nil
+}
+
+// blobTally is the tallies of the superblocks of one blob.
+type blobTally struct {
+	blob    uint32
+	matches uint32
+	quality rank.Quality
+	// opaque says that matches are in opaque superblocks.
+	opaque bool
+	// first is the index of the first of the tallies.
+	first int
+}
+
+// byBlob adds up the tallies of each blob.
+func (s *search) byBlob(tallies []tally) ([]blobTally, error) {
+	starts, err := s.content.SuperblockStarts()
+	if err != nil {
+		return nil, err
+	}
+	var blobs []blobTally
+	end := uint64(0) // of the last blob
+	for i := range tallies {
+		t := &tallies[i]
+		if uint64(t.superblock) >= end || len(blobs) == 0 {
+			blob := starts.Last(uint64(t.superblock))
+			if blob < 0 {
+				return nil, s.corrupt("a superblock belongs to no blob")
+			}
+			if end = uint64(s.content.Superblocks()); blob+1 < starts.Len() {
+				end = starts.At(blob + 1)
+			}
+			blobs = append(blobs, blobTally{blob: uint32(blob), first: i})
+		}
+		b := &blobs[len(blobs)-1]
+		b.matches += t.matches
+		b.quality = max(b.quality, t.quality)
+		b.opaque = b.opaque || t.opaque
+	}
+	return blobs, nil
+}
+
+// wordScratch is memory in which a search reads the index of words.
+type wordScratch struct {
+	lexicon      words.Block
+	lists        []postings.WordList
+	wordIterator postings.WordIterator
+	dense        dense
+	overlap      []span
+}
+
+const blockWords = words.BlockWords

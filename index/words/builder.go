@@ -1,0 +1,166 @@
+package words
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/trawl-search/trawl/index/ngram"
+	"github.com/trawl-search/trawl/index/postings"
+)
+
+// Builder collects the words of blobs and writes their index. Reset keeps its memory
+// for the next one. One goroutine at a time.
+type Builder struct {
+	table  table
+	runs   runs
+	local  local
+	starts []uint64 // words before each blob, those of opaque superblocks among them
+	opaque []uint64
+	blocks []uint8 // of each superblock up to the last one in which a word starts
+	words  uint64
+	bits   [ngram.SuperblockSize / 64]uint64
+
+	scratch scratch
+}
+
+// NewBuilder makes an empty Builder.
+func NewBuilder() *Builder { return &Builder{table: newTable()} }
+
+// Words is the number of distinct words so far.
+func (b *Builder) Words() int { return b.table.len() }
+
+// Memory is about how many bytes the words and their postings take.
+func (b *Builder) Memory() int64 { return b.table.memory() + b.runs.memory() }
+
+// Reset forgets all blobs.
+func (b *Builder) Reset() {
+	b.table.reset()
+	b.runs.reset()
+	b.starts, b.opaque, b.blocks, b.words = b.starts[:0], b.opaque[:0], b.blocks[:0], 0
+}
+
+// Add adds the next blob, whose first superblock is first, and whose opaque superblocks,
+// counted from 0 in the blob, are those that ngram.AppendOpaque gives. An empty blob has no superblock.
+func (b *Builder) Add(first uint32, blob []byte, opaque []uint32) error {
+	if uint64(first) < uint64(len(b.blocks)) || first >= postings.MaxSuperblocks {
+		return fmt.Errorf("%w: superblock %d is not in [%d, %d)", postings.ErrMisuse, first, len(b.blocks), postings.MaxSuperblocks)
+	}
+	b.starts = append(b.starts, b.words)
+	for uint32(len(b.blocks)) < first {
+		b.blocks = append(b.blocks, 0)
+	}
+	for start := 0; start < len(blob); start += ngram.SuperblockSize {
+		superblock := uint32(start / ngram.SuperblockSize)
+		if len(opaque) > 0 && opaque[0] == superblock {
+			opaque = opaque[1:]
+			b.opaque = append(b.opaque, uint64(first+superblock))
+			b.words += countWords(b.bits[:], blob, start)
+			b.blocks = append(b.blocks, 0)
+			continue
+		}
+		b.local.reset()
+		b.words += b.local.collect(&b.table, b.bits[:], blob, start)
+		b.blocks = append(b.blocks, b.flush(first+superblock, blob))
+	}
+	return nil
+}
+
+// countWords returns how many words start in the superblock at start, with memory for the
+// bits of a superblock.
+func countWords(memory []uint64, blob []byte, start int) (words uint64) {
+	before := wordBefore(blob, start)
+	for _, word := range ngram.WordBits(memory, blob[start:min(start+ngram.SuperblockSize, len(blob))]) {
+		words += uint64(bits.OnesCount64(word &^ (word<<1 | before)))
+		before = word >> 63
+	}
+	return words
+}
+
+// wordBefore is 1 if the byte before start is a word byte.
+func wordBefore(blob []byte, start int) uint64 {
+	if start > 0 && ngram.IsWord(blob[start-1]) {
+		return 1
+	}
+	return 0
+}
+
+// flush hands the words of a superblock on, and returns the number of blocks up to the
+// last one in which a word starts.
+func (b *Builder) flush(superblock uint32, blob []byte) uint8 {
+	all := uint8(0)
+	for i := range b.local.n {
+		e := &b.local.entries[i]
+		number := b.table.add(uint32(e.hash), blob[e.start:e.start+uint32(e.size)])
+		b.runs.add(number, superblock, e.mask, e.count)
+		all |= e.mask
+	}
+	return uint8(bits.Len8(all))
+}
+
+// local are the distinct words of one superblock: a word comes 2.4 times there, and
+// what counts those stays in the nearest cache.
+type local struct {
+	slots   [localSlots]uint16 // number of an entry, from 1
+	entries [postings.MaxCount + 1]entry
+	n       int
+}
+
+const localSlots = 4096
+
+type entry struct {
+	hash, head uint64
+	start      uint32 // in the blob
+	count      uint16
+	size, mask uint8
+}
+
+func (l *local) reset() {
+	clear(l.slots[:])
+	l.n = 0
+}
+
+// collect adds the words that start in the superblock at start, and returns how many there
+// are. The table hashes them.
+func (l *local) collect(t *table, memory []uint64, blob []byte, start int) (words uint64) {
+	before := wordBefore(blob, start)
+	end := min(start+ngram.SuperblockSize, len(blob))
+	for i, word := range ngram.WordBits(memory, blob[start:end]) {
+		at := start + i*64
+		begins := word &^ (word<<1 | before)
+		words += uint64(bits.OnesCount64(begins))
+		for ; begins != 0; begins &= begins - 1 {
+			first := bits.TrailingZeros64(begins)
+			size := bits.TrailingZeros64(^(word >> first))
+			if first+size >= 64 { // it may go on
+				for size = 64 - first; at+first+size < len(blob) && ngram.IsWord(blob[at+first+size]); size++ {
+				}
+			}
+			l.add(t, blob, at+first, size, uint8(1)<<((at-start)/ngram.BlockSize))
+		}
+		before = word >> 63
+	}
+	return words
+}
+
+// add counts the word blob[start:start+size].
+func (l *local) add(t *table, blob []byte, start, size int, mask uint8) {
+	word := blob[start : start+size]
+	first := head(blob[start:], size)
+	hash := t.hash(word, first)
+	for i := hash % localSlots; ; i = (i + 1) % localSlots {
+		number := l.slots[i]
+		if number == 0 {
+			l.slots[i] = uint16(l.n + 1)
+			l.entries[l.n] = entry{hash: hash, head: first, start: uint32(start), count: 1, size: uint8(size), mask: mask}
+			l.n++
+			return
+		}
+		e := &l.entries[number-1]
+		if e.hash == hash && e.head == first && int(e.size) == size &&
+			(size <= 8 || string(blob[e.start:e.start+uint32(size)]) == string(word)) {
+			e.count++
+			e.mask |= mask
+			return
+		}
+	}
+}

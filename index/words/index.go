@@ -1,0 +1,245 @@
+package words
+
+import (
+	"fmt"
+
+	"github.com/trawl-search/trawl/index/eliasfano"
+	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/index/ngram"
+	"github.com/trawl-search/trawl/index/postings"
+)
+
+// Index reads the index of words of a shard. Nothing per word is on the heap. It is safe
+// for concurrent use, and good until the file is closed. Every error is a
+// *format.CorruptError, or for a newer layout a format.ErrVersion.
+type Index struct {
+	info    info
+	lexicon format.Section
+	offsets eliasfano.Column // where each block of the lexicon ends
+	ngrams  *postings.Index
+	lists   *postings.WordIndex
+	starts  eliasfano.Column // words before each blob
+	opaque  eliasfano.Column
+}
+
+// info is the section TagWordInfo.
+type info struct {
+	distinct, superblocks, blobs, opaque uint32
+	words                                uint64
+}
+
+// Open opens the index of words of a shard; it reads a few bytes.
+func Open(f *format.File) (*Index, error) {
+	x := &Index{}
+	if err := x.readInfo(f); err != nil {
+		return nil, err
+	}
+	var err error
+	if x.lexicon, err = f.Need(format.TagLexicon); err != nil {
+		return nil, err
+	}
+	for _, column := range []struct {
+		column   *eliasfano.Column
+		tag      format.Tag
+		n        uint32
+		universe uint64
+	}{
+		{&x.offsets, format.TagLexiconOffsets, x.Blocks(), uint64(x.lexicon.Len()) + 1},
+		{&x.starts, format.TagWordStarts, x.info.blobs, x.info.words + 1},
+		{&x.opaque, format.TagOpaque, x.info.opaque, uint64(x.info.superblocks)},
+	} {
+		section, err := f.Need(column.tag)
+		if err != nil {
+			return nil, err
+		}
+		column.column.Init(section, int(column.n), column.universe)
+	}
+	if x.ngrams, err = postings.Open(f, postings.LexiconTags); err != nil {
+		return nil, err
+	}
+	if x.lists, err = postings.OpenWords(f); err != nil {
+		return nil, err
+	}
+	if x.lists.Words() != x.info.distinct || x.lists.Superblocks() != x.info.superblocks {
+		return nil, x.lexicon.Corruptf(0, "%d words of %d superblocks have postings of %d of %d",
+			x.info.distinct, x.info.superblocks, x.lists.Words(), x.lists.Superblocks())
+	}
+	return x, nil
+}
+
+func (x *Index) readInfo(f *format.File) error {
+	section, err := f.Need(format.TagWordInfo)
+	if err != nil {
+		return err
+	}
+	d, err := section.Decoder()
+	if err != nil {
+		return err
+	}
+	if layout := d.U8(); d.Err() == nil && layout != layoutVersion {
+		return fmt.Errorf("the index of words of %s has layout %d, this reader knows %d: %w", f.Name(), layout, layoutVersion, format.ErrVersion)
+	}
+	x.info = info{distinct: d.U32(), superblocks: d.U32(), blobs: d.U32(), opaque: d.U32(), words: d.U64()}
+	if x.info.opaque > x.info.superblocks || x.info.superblocks > postings.MaxSuperblocks || x.info.distinct > maxWords {
+		d.Failf("%d opaque ones of %d superblocks and %d words are impossible", x.info.opaque, x.info.superblocks, x.info.distinct)
+	}
+	return d.End()
+}
+
+// maxWords bounds the distinct words of a shard, for lists of places.
+const maxWords = 1 << 31
+
+// Len is the number of distinct words, which are numbered from 0 in the order of the lexicon.
+func (x *Index) Len() uint32 { return x.info.distinct }
+
+// Words is how many words the content has, those of opaque superblocks among them.
+func (x *Index) Words() uint64 { return x.info.words }
+
+// Blobs is the number of blobs of the content.
+func (x *Index) Blobs() uint32 { return x.info.blobs }
+
+// Superblocks is the number of superblocks of the content.
+func (x *Index) Superblocks() uint32 { return x.info.superblocks }
+
+// List returns the posting list of a word.
+func (x *Index) List(word uint32) (postings.WordList, error) { return x.lists.List(word) }
+
+// Postings is the number of pairs of a word and a superblock.
+func (x *Index) Postings() uint64 { return x.lists.Postings() }
+
+// WordsBefore is the number of words in the blobs before a blob, which is at most Blobs.
+func (x *Index) WordsBefore(blob uint32) (uint64, error) {
+	if blob >= x.info.blobs {
+		return x.info.words, nil
+	}
+	list, err := x.starts.List()
+	if err != nil {
+		return 0, err
+	}
+	return list.At(int(blob)), nil
+}
+
+// Opaque returns the superblocks that have no words here, ascending: their text decides.
+func (x *Index) Opaque() (eliasfano.List, error) { return x.opaque.List() }
+
+// Blocks is the number of blocks of the lexicon.
+func (x *Index) Blocks() uint32 {
+	return uint32((uint64(x.info.distinct) + BlockWords - 1) / BlockWords)
+}
+
+// Block reads a block of the lexicon.
+func (x *Index) Block(number uint32, to *Block) error {
+	data, n, at, err := x.blockData(number)
+	if err != nil {
+		return err
+	}
+	if err := to.decode(data, n); err != nil {
+		return x.lexicon.Corruptf(at, "%v", err)
+	}
+	to.First = number * BlockWords
+	return nil
+}
+
+// blockData returns the bytes of a block, the number of its words, and where it lies.
+func (x *Index) blockData(number uint32) (data []byte, n int, at int64, err error) {
+	if number >= x.Blocks() {
+		return nil, 0, 0, x.lexicon.Corruptf(0, "block %d of %d is wanted", number, x.Blocks())
+	}
+	ends, err := x.offsets.List()
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	var from, to uint64
+	if number == 0 {
+		to = ends.At(0)
+	} else {
+		from, to = ends.At2(int(number) - 1)
+	}
+	if from > to {
+		return nil, 0, 0, x.offsets.Corruptf("block %d of the lexicon reaches from %d to %d", number, from, to)
+	}
+	data, err = x.lexicon.Bytes(int64(from), int64(to-from))
+	return data, int(min(BlockWords, x.info.distinct-number*BlockWords)), int64(from), err
+}
+
+// Holding returns the blocks of the lexicon that may have a word that holds a text of
+// word bytes, with or without case; ok is false if it has fewer than three. A candidate's
+// bit j of superblock i is block 8·i + j.
+func (x *Index) Holding(text string) (blocks *postings.Candidates, ok bool, err error) {
+	var windows []ngram.Window
+	for i := 0; i+3 <= len(text); i++ {
+		windows = append(windows, ngram.Window{ID: ngram.WordWindow(text[i], text[i+1], text[i+2])})
+	}
+	if len(windows) == 0 {
+		return nil, false, nil
+	}
+	blocks, err = x.ngrams.Literal(windows)
+	return blocks, err == nil, err
+}
+
+// Above all word bytes, and below.
+const (
+	aboveWords = "\x7f"
+	belowWords = "\x00"
+)
+
+// WithPrefix returns the numbers [from, to) of the words that begin with a text, without case.
+func (x *Index) WithPrefix(text string) (from, to uint32, err error) {
+	return x.between(text, text+aboveWords)
+}
+
+// Spellings returns the numbers [from, to) of the words that are a text, without case.
+func (x *Index) Spellings(text string) (from, to uint32, err error) {
+	return x.between(text, text+belowWords)
+}
+
+func (x *Index) between(low, high string) (from, to uint32, err error) {
+	if from, err = x.search([]byte(low)); err != nil {
+		return 0, 0, err
+	}
+	to, err = x.search([]byte(high))
+	return from, max(from, to), err
+}
+
+// search returns the number of the first word that is not before a text, without case.
+func (x *Index) search(text []byte) (uint32, error) {
+	low, high := uint32(0), x.Blocks() // blocks before low begin before the text
+	for low < high {
+		mid := low + (high-low)/2
+		before, err := x.beginsBefore(mid, text)
+		if err != nil {
+			return 0, err
+		}
+		if before {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	if low == 0 {
+		return 0, nil
+	}
+	var b Block
+	if err := x.Block(low-1, &b); err != nil {
+		return 0, err
+	}
+	for i := range b.Len() {
+		if compareFolded(b.Word(i), text) >= 0 {
+			return b.First + uint32(i), nil
+		}
+	}
+	return b.First + uint32(b.Len()), nil
+}
+
+// beginsBefore reports whether the first word of a block comes before a text.
+func (x *Index) beginsBefore(number uint32, text []byte) (bool, error) {
+	data, n, at, err := x.blockData(number)
+	if err != nil {
+		return false, err
+	}
+	_, suffix, rest, ok := readHead(data[min((n+3)/4, len(data)):])
+	if !ok || suffix > len(rest) {
+		return false, x.lexicon.Corruptf(at, "%v", errBlock)
+	}
+	return compareFolded(rest[:suffix], text) < 0, nil
+}

@@ -1,0 +1,218 @@
+package words
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"github.com/trawl-search/trawl/index/ngram"
+)
+
+// A block of the lexicon has BlockWords words: the spelling of each in two bits, and then
+// each word in small letters by how many bytes it shares with the one before and those
+// that follow.
+const (
+	// BlockWords is the number of words in each block of the lexicon but the last one.
+	BlockWords = 32
+
+	longNibble = 15 // a byte follows, with what is above
+	caseGroup  = 63 // positions in each number of capitals
+)
+
+// Spellings of a word.
+const (
+	spelledSmall   = iota // without capitals
+	spelledTitle          // its first byte is its only capital
+	spelledCapital        // all letters are capitals
+	spelledOther          // numbers say which bytes are capitals
+)
+
+var errBlock = errors.New("a block of words ends too early, or has a word that is too long or not the next one")
+
+// blockWriter collects a block of words.
+type blockWriter struct {
+	spellings [BlockWords / 4]uint8
+	entries   []byte
+	last      []byte // the word before in small letters
+	n         int
+}
+
+// add adds the next word.
+func (b *blockWriter) add(word []byte) {
+	shared := 0
+	for shared < min(len(word), len(b.last)) && lower[word[shared]] == b.last[shared] {
+		shared++
+	}
+	suffix := len(word) - shared
+	b.entries = append(b.entries, uint8(min(shared, longNibble)|min(suffix, longNibble)<<4))
+	if shared >= longNibble {
+		b.entries = append(b.entries, uint8(shared-longNibble))
+	}
+	if suffix >= longNibble {
+		b.entries = append(b.entries, uint8(suffix-longNibble))
+	}
+	b.last = b.last[:shared]
+	for _, c := range word[shared:] {
+		b.last = append(b.last, lower[c])
+	}
+	b.entries = append(b.entries, b.last[shared:]...)
+	spelling := spellingOf(word)
+	b.spellings[b.n/4] |= spelling << (b.n % 4 * 2)
+	if spelling == spelledOther {
+		b.entries = appendCapitals(b.entries, word)
+	}
+	b.n++
+}
+
+// spellingOf returns the spelling of a word; of two that fit, the first one.
+func spellingOf(word []byte) uint8 {
+	capitals, small := 0, 0
+	for _, c := range word {
+		if c != lower[c] {
+			capitals++
+		} else if 'a' <= c && c <= 'z' {
+			small++
+		}
+	}
+	switch {
+	case capitals == 0:
+		return spelledSmall
+	case capitals == 1 && word[0] != lower[word[0]]:
+		return spelledTitle
+	case small == 0:
+		return spelledCapital
+	}
+	return spelledOther
+}
+
+// appendCapitals appends a number for each caseGroup bytes of a word: a bit for each capital.
+func appendCapitals(dst, word []byte) []byte {
+	for ; len(word) > 0; word = word[min(len(word), caseGroup):] {
+		group := uint64(0)
+		for i, c := range word[:min(len(word), caseGroup)] {
+			if c != lower[c] {
+				group |= 1 << i
+			}
+		}
+		dst = binary.AppendUvarint(dst, group)
+	}
+	return dst
+}
+
+// appendTo appends the block and begins the next one.
+func (b *blockWriter) appendTo(dst []byte) []byte {
+	dst = append(dst, b.spellings[:(b.n+3)/4]...)
+	dst = append(dst, b.entries...)
+	*b = blockWriter{entries: b.entries[:0], last: b.last[:0]}
+	return dst
+}
+
+// Block is a block of the lexicon. Its memory is reused from block to block.
+type Block struct {
+	// First is the number of the first word, Text all words, each with a newline behind it.
+	First uint32
+	Text  []byte
+
+	ends [BlockWords]uint16 // of each word in Text
+	n    int
+}
+
+// Len is the number of words, at most BlockWords.
+func (b *Block) Len() int { return b.n }
+
+// Word returns word i of the block, from 0.
+func (b *Block) Word(i int) []byte {
+	start := 0
+	if i > 0 {
+		start = int(b.ends[i-1]) + 1
+	}
+	return b.Text[start:b.ends[i]]
+}
+
+// At returns the index of the word that Text[at] belongs to, from the index from on.
+func (b *Block) At(at, from int) int {
+	for int(b.ends[from]) < at {
+		from++
+	}
+	return from
+}
+
+// decode decodes a block of n words. Words of a sound block are not longer than
+// ngram.MaxWord and consist of word bytes.
+func (b *Block) decode(data []byte, n int) error {
+	b.Text, b.n = b.Text[:0], 0
+	var word [ngram.MaxWord]byte
+	spellings := (n + 3) / 4
+	if len(data) < spellings {
+		return errBlock
+	}
+	entries := data[spellings:]
+	for i := range n {
+		shared, suffix, rest, ok := readHead(entries)
+		size := shared + suffix
+		if !ok || size > ngram.MaxWord || size == 0 || suffix > len(rest) {
+			return errBlock
+		}
+		copy(word[shared:], rest[:suffix])
+		start := len(b.Text)
+		b.Text = append(b.Text, word[:size]...)
+		var err error
+		if entries, err = capitalize(b.Text[start:], data[i/4]>>(i%4*2)&3, rest[suffix:]); err != nil {
+			return err
+		}
+		b.ends[i] = uint16(len(b.Text))
+		b.Text = append(b.Text, '\n')
+	}
+	b.n = n
+	return nil
+}
+
+// readHead reads how many bytes a word shares and how many follow, and returns those.
+func readHead(entries []byte) (shared, suffix int, rest []byte, ok bool) {
+	if len(entries) == 0 {
+		return 0, 0, nil, false
+	}
+	shared, suffix, rest = int(entries[0]&longNibble), int(entries[0]>>4), entries[1:]
+	for _, length := range []*int{&shared, &suffix} {
+		if *length != longNibble {
+			continue
+		}
+		if len(rest) == 0 {
+			return 0, 0, nil, false
+		}
+		*length, rest = *length+int(rest[0]), rest[1:]
+	}
+	return shared, suffix, rest, true
+}
+
+// capitalize spells a word of small letters, and returns what follows its capitals.
+func capitalize(word []byte, spelling uint8, entries []byte) ([]byte, error) {
+	switch spelling {
+	case spelledTitle:
+		word[0] = upper(word[0])
+	case spelledCapital:
+		for i, c := range word {
+			word[i] = upper(c)
+		}
+	case spelledOther:
+		for ; len(word) > 0; word = word[min(len(word), caseGroup):] {
+			group, n := binary.Uvarint(entries)
+			if n <= 0 {
+				return nil, errBlock
+			}
+			entries = entries[n:]
+			for i := 0; group != 0 && i < min(len(word), caseGroup); i, group = i+1, group>>1 {
+				if group&1 == 1 {
+					word[i] = upper(word[i])
+				}
+			}
+		}
+	}
+	return entries, nil
+}
+
+func upper(c uint8) uint8 {
+	if 'a' <= c && c <= 'z' {
+		return c - ('a' - 'A')
+	}
+	return c
+}

@@ -1,0 +1,60 @@
+package words
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+)
+
+// lower has the small letter for each capital, and each other byte itself.
+var lower = func() (table [256]uint8) {
+	for c := range table {
+		table[c] = uint8(c)
+		if 'A' <= c && c <= 'Z' {
+			table[c] += 'a' - 'A'
+		}
+	}
+	return table
+}()
+
+// compare is the order of the lexicon: without case, then by bytes.
+func compare(a, b []byte) int { return cmp.Or(compareFolded(a, b), bytes.Compare(a, b)) }
+
+// sortKey is a word's number with its first eight bytes in small letters, the first
+// one highest: most comparisons look no further, as in prompp's index writer.
+type sortKey struct {
+	prefix uint64
+	number uint32
+}
+
+const prefixBytes = 8
+
+// order returns the numbers of all words in the order of the lexicon.
+func (t *table) order(keys []sortKey) []sortKey {
+	keys = keys[:0]
+	for number := range t.offsets {
+		word := t.word(uint32(number))
+		key := sortKey{number: uint32(number)}
+		for i := range min(len(word), prefixBytes) {
+			key.prefix |= uint64(lower[word[i]]) << (56 - 8*i)
+		}
+		keys = append(keys, key)
+	}
+	slices.SortFunc(keys, func(a, b sortKey) int {
+		if a.prefix != b.prefix {
+			return cmp.Compare(a.prefix, b.prefix)
+		}
+		return compare(t.word(a.number), t.word(b.number))
+	})
+	return keys
+}
+
+// compareFolded compares two texts without case.
+func compareFolded(a, b []byte) int {
+	for i := range min(len(a), len(b)) {
+		if c := cmp.Compare(lower[a[i]], lower[b[i]]); c != 0 {
+			return c
+		}
+	}
+	return cmp.Compare(len(a), len(b))
+}

@@ -1,0 +1,143 @@
+package words
+
+// Postings are collected in groups of words whose numbers follow each other, as package
+// postings collects those of n-grams: each posting is written once, in sequence, and
+// sorted within its group when the index is written.
+const (
+	groupBits    = 10
+	groupSize    = 1 << groupBits
+	chunkEntries = 512
+	slabChunks   = 256 // 1 MiB
+)
+
+// An entry has, from the lowest bit on: how often the word starts in the superblock, the
+// mask of the blocks, the superblock, and the low bits of the word's number.
+const (
+	countBits      = 14
+	maskShift      = countBits
+	superblockAt   = maskShift + 8
+	superblockBits = 32
+	numberAt       = superblockAt + superblockBits
+)
+
+type chunk [chunkEntries]uint64
+
+// group has the entries of its words: in the order in which they came, or by word and
+// superblock once sorted.
+type group struct {
+	n      int
+	last   *chunk
+	chunks []*chunk
+}
+
+// runs are the postings of all words: for each, a run of entries.
+type runs struct {
+	groups []group
+	slabs  []*[slabChunks]chunk
+	used   int      // chunks
+	starts []uint32 // of each word's run in its group, once sorted
+	sorted []uint64
+}
+
+func (r *runs) add(number, superblock uint32, mask uint8, count uint16) {
+	for int(number>>groupBits) >= len(r.groups) {
+		if cap(r.groups) > len(r.groups) {
+			r.groups = r.groups[:len(r.groups)+1] // with its memory, see reset
+		} else {
+			r.groups = append(r.groups, group{})
+		}
+	}
+	g := &r.groups[number>>groupBits]
+	at := g.n % chunkEntries
+	if at == 0 {
+		r.extend(g)
+	}
+	g.last[at] = uint64(number%groupSize)<<numberAt | uint64(superblock)<<superblockAt | uint64(mask)<<maskShift | uint64(count)
+	g.n++
+}
+
+func (r *runs) extend(g *group) {
+	if r.used/slabChunks == len(r.slabs) {
+		r.slabs = append(r.slabs, new([slabChunks]chunk))
+	}
+	g.last = &r.slabs[r.used/slabChunks][r.used%slabChunks]
+	g.chunks = append(g.chunks, g.last)
+	r.used++
+}
+
+// memory is how many bytes the entries take.
+func (r *runs) memory() int64 { return int64(r.used) * chunkEntries * 8 }
+
+// sort sorts the entries of so many words, group by group, in place.
+func (r *runs) sort(words int) {
+	r.starts = append(r.starts[:0], make([]uint32, words+1)...)
+	for i := range r.groups {
+		r.sortGroup(&r.groups[i], r.starts[i*groupSize:min((i+1)*groupSize, words)])
+	}
+}
+
+// sortGroup sorts a group by word; superblocks have come in ascending order.
+func (r *runs) sortGroup(g *group, starts []uint32) {
+	if len(r.sorted) < g.n {
+		r.sorted = make([]uint64, g.n+g.n/4)
+	}
+	for i, c := range g.chunks {
+		for _, entry := range c[:min(g.n-i*chunkEntries, chunkEntries)] {
+			starts[entry>>numberAt]++
+		}
+	}
+	sum := uint32(0)
+	for i, n := range starts {
+		starts[i] = sum
+		sum += n
+	}
+	for i, c := range g.chunks {
+		for _, entry := range c[:min(g.n-i*chunkEntries, chunkEntries)] {
+			at := &starts[entry>>numberAt]
+			r.sorted[*at] = entry
+			*at++
+		}
+	}
+	for i, c := range g.chunks {
+		copy(c[:], r.sorted[i*chunkEntries:min(g.n, (i+1)*chunkEntries)])
+	}
+	copy(starts[1:], starts) // ends are the starts of those that follow
+	if len(starts) > 0 {
+		starts[0] = 0
+	}
+}
+
+// run is the postings of one word.
+type run struct {
+	superblocks []uint32
+	masks       []uint8
+	counts      []uint16
+}
+
+// read replaces what is in a run by the postings of a word.
+func (r *runs) read(to *run, number uint32) {
+	g := &r.groups[number>>groupBits]
+	start, end := int(r.starts[number]), g.n
+	if next := number + 1; next%groupSize != 0 && int(next) < len(r.starts)-1 {
+		end = int(r.starts[next])
+	}
+	to.superblocks, to.masks, to.counts = to.superblocks[:0], to.masks[:0], to.counts[:0]
+	for start < end {
+		at := start % chunkEntries
+		entries := g.chunks[start/chunkEntries][at:min(chunkEntries, at+end-start)]
+		for _, entry := range entries {
+			to.superblocks = append(to.superblocks, uint32(entry>>superblockAt))
+			to.masks = append(to.masks, uint8(entry>>maskShift))
+			to.counts = append(to.counts, uint16(entry%(1<<countBits)))
+		}
+		start += len(entries)
+	}
+}
+
+// reset forgets all postings and keeps the memory.
+func (r *runs) reset() {
+	for i := range r.groups {
+		r.groups[i].n, r.groups[i].chunks = 0, r.groups[i].chunks[:0]
+	}
+	r.groups, r.used = r.groups[:0], 0
+}

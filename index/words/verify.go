@@ -1,0 +1,187 @@
+package words
+
+import (
+	"math/bits"
+
+	"github.com/trawl-search/trawl/index/ngram"
+	"github.com/trawl-search/trawl/index/postings"
+)
+
+// Verifier compares an index of words with the blobs that it is of. One goroutine at a time.
+type Verifier struct {
+	x      *Index
+	local  local
+	seeded table // has a seed only
+	bits   [ngram.SuperblockSize / 64]uint64
+	blobs  uint32
+	words  uint64
+	opaque int
+	sum    uint64 // of a hash of each posting: lists and text are in different orders
+}
+
+// NewVerifier begins to verify an index.
+func NewVerifier(x *Index) *Verifier { return &Verifier{x: x} }
+
+// Add takes the next blob as Builder.Add does, and compares what is known of it alone.
+func (v *Verifier) Add(first uint32, blob []byte, opaque []uint32) error {
+	before, err := v.x.WordsBefore(v.blobs)
+	if err != nil {
+		return err
+	}
+	if before != v.words {
+		return v.x.starts.Corruptf("%d words before blob %d, not %d", before, v.blobs, v.words)
+	}
+	v.blobs++
+	list, err := v.x.Opaque()
+	if err != nil {
+		return err
+	}
+	for start := 0; start < len(blob); start += ngram.SuperblockSize {
+		superblock := first + uint32(start/ngram.SuperblockSize)
+		if len(opaque) > 0 && opaque[0] == superblock-first {
+			opaque = opaque[1:]
+			if v.opaque >= list.Len() || list.At(v.opaque) != uint64(superblock) {
+				return v.x.opaque.Corruptf("superblock %d is opaque, and not one of them", superblock)
+			}
+			v.opaque++
+			v.words += countWords(v.bits[:], blob, start)
+			continue
+		}
+		v.local.reset()
+		v.words += v.local.collect(&v.seeded, v.bits[:], blob, start)
+		for _, e := range v.local.entries[:v.local.n] {
+			v.sum += postingHash(blob[e.start:e.start+uint32(e.size)], superblock, e.mask, e.count)
+		}
+	}
+	return nil
+}
+
+// Close compares what the index says with all blobs. It calls tick now and then, whose
+// error ends it.
+func (v *Verifier) Close(tick func() error) error {
+	x := v.x
+	list, err := x.Opaque()
+	switch {
+	case err != nil:
+		return err
+	case v.blobs != x.info.blobs || v.words != x.info.words:
+		return x.starts.Corruptf("%d words in %d blobs, not %d in %d", x.info.words, x.info.blobs, v.words, v.blobs)
+	case v.opaque != list.Len():
+		return x.opaque.Corruptf("%d superblocks are opaque, not %d", list.Len(), v.opaque)
+	}
+	sum, windows, err := v.lists(tick)
+	if err != nil {
+		return err
+	}
+	if sum != v.sum {
+		return x.lexicon.Corruptf(0, "words and their posting lists are not those of the content")
+	}
+	found, err := v.ngrams(tick)
+	if err == nil && found != windows {
+		err = x.lexicon.Corruptf(0, "the n-grams of the lexicon are not those of its words")
+	}
+	return err
+}
+
+// lists reads the whole lexicon with all lists, and returns the sums of the postings and
+// of the lexicon's n-grams.
+func (v *Verifier) lists(tick func() error) (sum, windowSum uint64, err error) {
+	var block Block
+	var it postings.WordIterator
+	var last []byte
+	found := &windows{}
+	total := uint64(0)
+	for number := range v.x.Blocks() {
+		if err := tick(); err != nil {
+			return 0, 0, err
+		}
+		if err := v.x.Block(number, &block); err != nil {
+			return 0, 0, err
+		}
+		for i := range block.Len() {
+			word := block.Word(i)
+			if !isWord(word) || number+uint32(i) > 0 && compare(last, word) >= 0 {
+				return 0, 0, v.x.lexicon.Corruptf(0, "%q is no word that comes after %q", word, last)
+			}
+			last = append(last[:0], word...)
+			found.add(word, number%ngram.BlocksPerSuperblock)
+			list, err := v.x.List(block.First + uint32(i))
+			if err != nil {
+				return 0, 0, err
+			}
+			for it.Reset(list); it.Next(); total++ {
+				sum += postingHash(word, it.Superblock(), it.Mask(), it.Count())
+			}
+			if it.Err() != nil {
+				return 0, 0, it.Err()
+			}
+		}
+		if number%ngram.BlocksPerSuperblock == ngram.BlocksPerSuperblock-1 || number == v.x.Blocks()-1 {
+			windowSum += found.sum(number / ngram.BlocksPerSuperblock)
+		}
+	}
+	if total != v.x.Postings() {
+		return 0, 0, v.x.lexicon.Corruptf(0, "%d postings of words, not %d", total, v.x.Postings())
+	}
+	return sum, windowSum, nil
+}
+
+func isWord(text []byte) bool {
+	for _, c := range text {
+		if !ngram.IsWord(c) {
+			return false
+		}
+	}
+	return len(text) > 0
+}
+
+// sum forgets the n-grams collected and returns the sum of their hashes.
+func (s *windows) sum(superblock uint32) (sum uint64) {
+	for _, id := range s.ids {
+		sum += windowHash(id, superblock, s.blocks[id])
+		s.blocks[id] = 0
+	}
+	s.ids = s.ids[:0]
+	return sum
+}
+
+// ngrams returns the sum of the postings of the lexicon's n-grams.
+func (v *Verifier) ngrams(tick func() error) (sum uint64, err error) {
+	x := v.x.ngrams
+	var it *postings.Iterator
+	for id, ok, err := x.NextNgram(0); ok || err != nil; id, ok, err = x.NextNgram(id + 1) {
+		if err != nil {
+			return 0, err
+		}
+		list, _, err := x.Lookup(id)
+		if err != nil {
+			return 0, err
+		}
+		if err := tick(); err != nil {
+			return 0, err
+		}
+		it = list.Iterator(it)
+		for superblock, ok := it.Next(); ok; superblock, ok = it.Next() {
+			mask, err := it.Mask()
+			if err != nil {
+				return 0, err
+			}
+			sum += windowHash(id, superblock, mask)
+		}
+		if it.Err() != nil {
+			return 0, it.Err()
+		}
+	}
+	return sum, nil
+}
+
+func postingHash(word []byte, superblock uint32, mask uint8, count uint16) uint64 {
+	var t table
+	h := t.hash(word, head(word, len(word)))
+	return fold(h^uint64(superblock)<<32, uint64(count)<<8|uint64(mask)|1<<40)
+}
+
+func windowHash(id ngram.ID, superblock uint32, mask uint8) uint64 {
+	hi, lo := bits.Mul64(uint64(id)<<8|uint64(mask)|1<<40, 0x9e3779b97f4a7c15^uint64(superblock)<<17)
+	return hi ^ lo
+}

@@ -1,0 +1,184 @@
+package words
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/trawl-search/trawl/index/eliasfano"
+	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/index/ngram"
+	"github.com/trawl-search/trawl/index/postings"
+)
+
+const (
+	layoutVersion = 1
+	pieceSize     = 64 << 10 // sections are written in pieces of about this size
+
+	// wordsPerSuperblock of the lexicon are BlocksPerSuperblock blocks.
+	wordsPerSuperblock = BlockWords * ngram.BlocksPerSuperblock
+)
+
+// scratch is the memory that writing needs, kept for the next index.
+type scratch struct {
+	keys []sortKey
+	run  run
+}
+
+// Write writes the index of all blobs added, of a content of that many superblocks. The
+// Builder of postings, which is empty, lends its memory. Afterwards both are as after Reset.
+func (b *Builder) Write(w *format.Writer, superblocks uint32, ngrams *postings.Builder) error {
+	defer b.Reset()
+	for uint32(len(b.blocks)) < superblocks {
+		b.blocks = append(b.blocks, 0)
+	}
+	s := &b.scratch
+	b.runs.sort(b.table.len())
+	s.keys = b.table.order(s.keys)
+	lexicon := NewLexiconWriter(w, ngrams)
+	for _, key := range s.keys {
+		if err := lexicon.Add(b.table.word(key.number)); err != nil {
+			return err
+		}
+	}
+	if err := lexicon.Close(); err != nil {
+		return err
+	}
+	lists := postings.NewWordWriter(w, b.blocks)
+	for _, key := range s.keys {
+		b.runs.read(&s.run, key.number)
+		lists.Append(s.run.superblocks, s.run.masks, s.run.counts)
+	}
+	if err := lists.Close(); err != nil {
+		return err
+	}
+	return writeInfo(w, uint32(len(s.keys)), superblocks, b.words, b.starts, b.opaque)
+}
+
+// writeInfo writes the columns of blobs and superblocks, and the counts of all.
+func writeInfo(w *format.Writer, distinct, superblocks uint32, words uint64, starts, opaque []uint64) error {
+	for _, column := range []struct {
+		tag      format.Tag
+		values   []uint64
+		universe uint64
+	}{{format.TagWordStarts, starts, words + 1}, {format.TagOpaque, opaque, uint64(superblocks)}} {
+		data, err := eliasfano.Append(nil, column.values, column.universe)
+		if err != nil {
+			return fmt.Errorf("encode section %s: %w", column.tag, err)
+		}
+		if err := w.WriteSection(column.tag, format.Required, data); err != nil {
+			return fmt.Errorf("write section %s: %w", column.tag, err)
+		}
+	}
+	data := []byte{layoutVersion}
+	for _, n := range []uint32{distinct, superblocks, uint32(len(starts)), uint32(len(opaque))} {
+		data = binary.LittleEndian.AppendUint32(data, n)
+	}
+	data = binary.LittleEndian.AppendUint64(data, words)
+	if err := w.WriteSection(format.TagWordInfo, format.Required, data); err != nil {
+		return fmt.Errorf("write section %s: %w", format.TagWordInfo, err)
+	}
+	return nil
+}
+
+// LexiconWriter writes a lexicon word by word.
+type LexiconWriter struct {
+	w       *format.Writer
+	ngrams  *postings.Builder
+	windows windows
+	block   blockWriter
+	piece   []byte
+	written uint64
+	ends    []uint64
+	n       uint32
+}
+
+// NewLexiconWriter starts the section; n-grams of the words are collected in the Builder,
+// which must be empty.
+func NewLexiconWriter(w *format.Writer, ngrams *postings.Builder) *LexiconWriter {
+	_ = w.Begin(format.TagLexicon, format.Required) // the writer's errors stay until Close
+	return &LexiconWriter{w: w, ngrams: ngrams}
+}
+
+// Add adds the next word in the order of the lexicon.
+func (l *LexiconWriter) Add(word []byte) error {
+	l.block.add(word)
+	l.windows.add(word, l.n%wordsPerSuperblock/BlockWords)
+	l.n++
+	if l.n%BlockWords == 0 {
+		l.endBlock()
+	}
+	if l.n%wordsPerSuperblock == 0 {
+		return l.windows.addTo(l.ngrams, l.n/wordsPerSuperblock-1)
+	}
+	return nil
+}
+
+func (l *LexiconWriter) endBlock() {
+	l.piece = l.block.appendTo(l.piece)
+	l.ends = append(l.ends, l.written+uint64(len(l.piece)))
+	if len(l.piece) >= pieceSize {
+		l.flush()
+	}
+}
+
+func (l *LexiconWriter) flush() {
+	_, _ = l.w.Write(l.piece)
+	l.written += uint64(len(l.piece))
+	l.piece = l.piece[:0]
+}
+
+// Close writes what is left, where the blocks end, and the n-grams.
+func (l *LexiconWriter) Close() error {
+	if l.n%BlockWords > 0 {
+		l.endBlock()
+	}
+	superblocks := (l.n + wordsPerSuperblock - 1) / wordsPerSuperblock
+	if l.n%wordsPerSuperblock > 0 {
+		if err := l.windows.addTo(l.ngrams, superblocks-1); err != nil {
+			return err
+		}
+	}
+	l.flush()
+	if err := l.w.End(); err != nil {
+		return fmt.Errorf("write the lexicon: %w", err)
+	}
+	data, err := eliasfano.Append(nil, l.ends, l.written+1)
+	if err != nil {
+		return fmt.Errorf("encode the ends of %d blocks: %w", len(l.ends), err)
+	}
+	if err := l.w.WriteSection(format.TagLexiconOffsets, format.Required, data); err != nil {
+		return fmt.Errorf("write the ends of the lexicon's blocks: %w", err)
+	}
+	return l.ngrams.Write(l.w, postings.LexiconTags, superblocks)
+}
+
+// windows collects the n-grams of a superblock of the lexicon.
+type windows struct {
+	blocks [ngram.Space]uint8
+	ids    []ngram.ID
+	masks  []uint8
+}
+
+func (s *windows) add(word []byte, block uint32) {
+	for i := 0; i+3 <= len(word); i++ {
+		id := ngram.WordWindow(word[i], word[i+1], word[i+2])
+		if s.blocks[id] == 0 {
+			s.ids = append(s.ids, id)
+		}
+		s.blocks[id] |= 1 << block
+	}
+}
+
+func (s *windows) addTo(b *postings.Builder, superblock uint32) error {
+	s.masks = s.masks[:0]
+	for _, id := range s.ids {
+		s.masks = append(s.masks, s.blocks[id])
+		s.blocks[id] = 0
+	}
+	err := b.Add(superblock, s.ids, s.masks)
+	s.ids = s.ids[:0]
+	if err != nil {
+		return fmt.Errorf("index the lexicon: %w", err)
+	}
+	return nil
+}
