@@ -1,6 +1,10 @@
 package docstore
 
-import "iter"
+import (
+	"iter"
+
+	"github.com/trawl-search/trawl/index/eliasfano"
+)
 
 // Len is the number of documents.
 func (d *Docs) Len() uint32 { return d.info.docs }
@@ -62,6 +66,15 @@ func (d *Docs) DocsOf(blob uint32) iter.Seq2[uint32, error] {
 		}
 		d.repeatsOf(blob, yield)
 	}
+}
+
+// SharedBlobs has for each document after a blob's first one that blob, ascending: good
+// until the shard is closed.
+func (d *Docs) SharedBlobs() (eliasfano.List, error) {
+	if d.info.repeats == 0 {
+		return eliasfano.List{}, nil
+	}
+	return d.sharedBlobs.List()
 }
 
 // repeatsOf yields the documents of a blob after the first.

@@ -126,13 +126,11 @@ func (s *search) addOpaque(p *wordPlaces, l regex.Literal) error {
 	if !ok || err != nil {
 		return err
 	}
-	before := len(p.tallies)
+	var places []tally
 	for superblock, blocks, ok := cand.SeekGE(0); ok; superblock, blocks, ok = cand.SeekGE(superblock + 1) {
-		p.tallies = append(p.tallies, tally{superblock: superblock, blocks: blocks})
+		places = append(places, tally{superblock: superblock, blocks: blocks})
 	}
-	if p.opaque = len(p.tallies) > before; p.opaque {
-		slices.SortFunc(p.tallies, func(a, b tally) int { return int(a.superblock) - int(b.superblock) })
-		p.tallies = joinTallies(p.tallies)
-	}
+	p.opaque = len(places) > 0
+	p.tallies = mergeTallies(p.tallies, places)
 	return cand.Err()
 }

@@ -37,6 +37,9 @@ func (s *search) begin(q *Query) (err error) {
 // [from, to), blob by blob. It stops before a blob when enough says so, and
 // returns that one, or else to.
 func (s *search) scan(from, to uint32, enough func() bool, found func() error) (next uint32, err error) {
+	if s.bulk != nil {
+		return s.bulkScan(from, to, enough, found)
+	}
 	for {
 		blob, ok, err := s.candidates.seek(from)
 		if err != nil {

@@ -38,6 +38,7 @@ type search struct {
 	textAtoms int         // contentAtoms whose ranges are shown
 	hits      map[*matching]*wordHits
 	counting  counting
+	bulk      *bulk // nil if each document is looked at
 	// candidates for root; once onlyNamed those with a match in their path
 	candidates   blobs
 	onlyNamed    bool

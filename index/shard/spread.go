@@ -28,7 +28,7 @@ var helping atomic.Int32
 // all finds the documents that the query matches: in one pass, or with a second
 // one for those of low priority that the first has left.
 func (s *search) all(q *Query) error {
-	if err := s.begin(q); err != nil {
+	if err := s.beginHits(q); err != nil {
 		return err
 	}
 	if err := s.from(q, 0); err != nil || !s.needsSecondPass() {
@@ -39,6 +39,14 @@ func (s *search) all(q *Query) error {
 		return err
 	}
 	return s.from(q, s.deferredFrom)
+}
+
+// beginHits makes the query ready to be scanned for hits.
+func (s *search) beginHits(q *Query) (err error) {
+	if err = s.begin(q); err == nil {
+		s.bulk, err = s.planBulk()
+	}
+	return err
 }
 
 // from scans the blobs from the first on: alone at first, then, if there is more to do, with
@@ -161,7 +169,7 @@ func (s *search) pieces(next uint32, workers int) (bounds []uint32, err error) {
 // help is what a helper does.
 func (s *search) help(q *Query) error {
 	return s.shard.file.Guard(func() error {
-		err := s.begin(q)
+		err := s.beginHits(q)
 		if err == nil {
 			s.stats = Stats{} // the lists are those that the search has counted
 			err = s.work()

@@ -225,6 +225,20 @@ func joinTallies(tallies []tally) []tally {
 	return kept
 }
 
+// mergeTallies merges two ascending lists that have no superblock in common, or joins it.
+func mergeTallies(a, b []tally) []tally {
+	if len(b) == 0 {
+		return a
+	}
+	merged := make([]tally, 0, len(a)+len(b))
+	for _, t := range b {
+		n, _ := slices.BinarySearchFunc(a, t.superblock, func(t tally, s uint32) int { return int(t.superblock) - int(s) })
+		merged = append(append(merged, a[:n]...), t)
+		a = a[n:]
+	}
+	return joinTallies(append(merged, a...))
+}
+
 // eachPosting calls f for each posting of a list; without masks, blocks are 0.
 func (s *search) eachPosting(l postings.WordList, masks bool, f func(superblock uint32, count uint16, blocks uint8)) error {
 	it := &s.wordIterator
@@ -317,18 +331,15 @@ func (s *search) byBlob(tallies []tally) ([]blobTally, error) {
 	if err != nil {
 		return nil, err
 	}
-	var blobs []blobTally
-	end := uint64(0) // of the last blob
+	cursor := blobOfSuperblocks{starts: starts}
+	blobs := make([]blobTally, 0, min(len(tallies), int(s.content.Blobs())))
 	for i := range tallies {
 		t := &tallies[i]
-		if uint64(t.superblock) >= end || len(blobs) == 0 {
-			blob := starts.Last(uint64(t.superblock))
-			if blob < 0 {
-				return nil, s.corrupt("a superblock belongs to no blob")
-			}
-			if end = uint64(s.content.Superblocks()); blob+1 < starts.Len() {
-				end = starts.At(blob + 1)
-			}
+		blob := cursor.of(t.superblock)
+		if blob < 0 {
+			return nil, s.corrupt("a superblock belongs to no blob")
+		}
+		if n := len(blobs); n == 0 || blobs[n-1].blob != uint32(blob) {
 			blobs = append(blobs, blobTally{blob: uint32(blob), first: i})
 		}
 		b := &blobs[len(blobs)-1]

@@ -1,0 +1,279 @@
+package shard
+
+import (
+	"slices"
+
+	"github.com/trawl-search/trawl/index/eliasfano"
+	"github.com/trawl-search/trawl/index/rank"
+)
+
+// Most documents that match a common word are only counted: others are better. Where the
+// query is one atom, or several that must all match or of which one must, and all are
+// answered from words, a blob's number of matches and the most that its documents can
+// score are known without a look at them. bulk counts those that cannot be among the
+// best, and leaves the others, and those with a match in their path, to eachOf.
+
+// bulk is how a search passes blobs whose documents are only counted.
+type bulk struct {
+	atoms []*wordAtom
+	all   bool     // all atoms must match; else one
+	named []uint32 // blobs with documents with a match in their path, ascending
+	// scores are the highest score of a document without a match in its path, by the quality
+	// of its matches, their number up to rank.Enough, and the number of atoms that match.
+	scores []float64
+	// shared are the blobs with several documents.
+	shared eliasfano.List
+}
+
+// planBulk returns how blobs can be passed; nil if their documents must be looked at.
+func (s *search) planBulk() (*bulk, error) {
+	if s.opts.Mode != Exhaustive || !s.counting.byWords || s.opts.After != nil {
+		return nil, nil
+	}
+	atoms, all := bulkAtoms(s.root)
+	if len(atoms) == 0 {
+		return nil, nil
+	}
+	visible, err := s.repos.allShown()
+	if err != nil || !visible {
+		return nil, err
+	}
+	b := &bulk{all: all}
+	for _, a := range atoms {
+		b.atoms = append(b.atoms, a.content.(*wordAtom)) //nolint:forcetypeassert // bulkAtoms has asked
+		if a.name == nil {
+			continue
+		}
+		if !a.name.candidates.narrow {
+			return nil, nil
+		}
+		if _, err := a.name.open(); err != nil {
+			return nil, err
+		}
+		b.named = append(b.named, a.name.blobs...)
+	}
+	slices.Sort(b.named)
+	b.named = slices.Compact(b.named)
+	if all {
+		slices.SortStableFunc(b.atoms, func(a, b *wordAtom) int { return len(a.hits.blobs) - len(b.hits.blobs) })
+	}
+	b.fillScores()
+	b.shared, err = s.docs.SharedBlobs()
+	return b, err
+}
+
+// bulkAtoms returns the atoms of a tree that is one atom or a list of them, nil for other trees.
+func bulkAtoms(root node) (atoms []*atomNode, all bool) {
+	children := []node{root}
+	switch n := root.(type) {
+	case *andNode:
+		children, all = n.children, true
+	case *orNode:
+		children = n.children
+	}
+	for _, c := range children {
+		a, ok := c.(*atomNode)
+		if !ok {
+			return nil, false
+		}
+		if _, ok := a.content.(*wordAtom); !ok {
+			return nil, false
+		}
+		atoms = append(atoms, a)
+	}
+	return atoms, all
+}
+
+const bulkScores = (rank.Enough + 1) * (int(rank.Word) + 1)
+
+func (b *bulk) fillScores() {
+	b.scores = make([]float64, bulkScores*(len(b.atoms)+1))
+	for i := range b.scores {
+		b.scores[i] = rank.Document{
+			Content: rank.Quality(i % (int(rank.Word) + 1)),
+			Matches: i / (int(rank.Word) + 1) % (rank.Enough + 1),
+			Matched: i / bulkScores, Atoms: len(b.atoms),
+		}.Score()
+	}
+}
+
+func (b *bulk) score(quality rank.Quality, matches, matched int) float64 {
+	return b.scores[matched*bulkScores+min(matches, rank.Enough)*(int(rank.Word)+1)+int(quality)]
+}
+
+// bulkScan is scan for a search that has a bulk.
+func (s *search) bulkScan(from, to uint32, enough func() bool, found func() error) (next uint32, err error) {
+	b := s.bulk
+	named, _ := slices.BinarySearch(b.named, from)
+	shared := b.shared.From(b.shared.Search(uint64(from)))
+	nextShared, some := shared.Next()
+	for passed := 0; ; passed++ {
+		t, matched := b.next(from)
+		blob := t.blob
+		look := false
+		if named < len(b.named) && (matched == 0 || b.named[named] <= blob) {
+			blob, look = b.named[named], true
+			named++
+		} else if matched == 0 {
+			return to, nil
+		}
+		if blob >= to {
+			return to, nil
+		}
+		if look || passed%256 == 0 {
+			if err := s.tick(); err != nil {
+				return blob, err
+			}
+			if enough() {
+				return blob, nil
+			}
+		}
+		from = blob + 1
+		matches := int(t.matches)
+		if !look {
+			if matches > 0 {
+				matches -= s.counting.twiceIn(blob)
+			}
+			look = t.opaque || s.mayBeShown(blob, b.score(t.quality, matches, matched))
+		}
+		if look {
+			if err := s.eachOf(blob, found); err != nil {
+				return blob, err
+			}
+			continue
+		}
+		documents := uint64(1)
+		for some && nextShared < uint64(blob) {
+			nextShared, some = shared.Next()
+		}
+		for ; some && nextShared == uint64(blob); documents++ {
+			nextShared, some = shared.Next()
+		}
+		s.stats.FilesMatched += documents
+		s.stats.Matches += documents * uint64(matches)
+	}
+}
+
+// mayBeShown reports whether a document of a blob may be among the best with a score.
+func (s *search) mayBeShown(blob uint32, score float64) bool {
+	switch {
+	case s.opts.MaxFiles == 0:
+		return false
+	case !s.best.full():
+		return true
+	}
+	// The documents of a blob have its number or a higher one.
+	return s.admits(score, blob)
+}
+
+// next returns the first blob from one on whose content matches, with its tallies added
+// up, and how many atoms match there: 0 if there is no such blob.
+func (b *bulk) next(from uint32) (t blobTally, matched int) {
+	if b.all {
+		return b.nextOfAll(from)
+	}
+	for _, a := range b.atoms {
+		blobs := a.hits.blobs
+		a.next = seekBlob(blobs, a.next, from)
+		if a.next == len(blobs) || matched > 0 && blobs[a.next].blob > t.blob {
+			continue
+		}
+		if matched == 0 || blobs[a.next].blob < t.blob {
+			t, matched = blobs[a.next], 1
+			continue
+		}
+		t.add(&blobs[a.next])
+		matched++
+	}
+	return t, matched
+}
+
+func (b *bulk) nextOfAll(from uint32) (t blobTally, matched int) {
+	for agreed := 0; agreed < len(b.atoms); {
+		a := b.atoms[agreed]
+		blobs := a.hits.blobs
+		a.next = seekBlob(blobs, a.next, from)
+		if a.next == len(blobs) {
+			return blobTally{}, 0
+		}
+		found := &blobs[a.next]
+		switch {
+		case found.blob > from || agreed == 0:
+			from = found.blob
+			t = *found
+			if agreed > 0 {
+				agreed, t = 0, blobTally{}
+				continue
+			}
+		default:
+			t.add(found)
+		}
+		agreed++
+	}
+	return t, len(b.atoms)
+}
+
+// add adds the tallies of another atom in the same blob.
+func (t *blobTally) add(o *blobTally) {
+	t.matches += o.matches
+	t.quality = max(t.quality, o.quality)
+	t.opaque = t.opaque || o.opaque
+}
+
+// allShown reports whether every document of the shard may be read, if that is soon known.
+func (v *repoView) allShown() (bool, error) {
+	if len(v.replaced) > 0 {
+		return false, nil
+	}
+	if v.allowed == nil {
+		return true, nil
+	}
+	if v.docs.Repos() > fewRepos {
+		return false, nil
+	}
+	for repo := range v.docs.Repos() {
+		if live, err := v.live(repo); !live || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// fewRepos is up to how many repos are asked for before any document is looked at.
+const fewRepos = 64
+
+// blobOfSuperblocks finds the blobs of ascending superblocks.
+type blobOfSuperblocks struct {
+	starts     eliasfano.List
+	it         eliasfano.Iterator
+	blob       int
+	next       uint64 // first superblock of the next blob
+	begun, end bool
+}
+
+// nearBlobs is how many blobs are stepped over before one is looked up.
+const nearBlobs = 12
+
+// of returns the blob of a superblock, -1 if it has none.
+func (c *blobOfSuperblocks) of(superblock uint32) int {
+	if c.begun {
+		for range nearBlobs {
+			if c.end || uint64(superblock) < c.next {
+				return c.blob
+			}
+			c.blob++
+			c.step()
+		}
+	}
+	c.blob = c.starts.Last(uint64(superblock))
+	c.it = c.starts.From(c.blob + 1)
+	c.begun = true
+	c.step()
+	return c.blob
+}
+
+func (c *blobOfSuperblocks) step() {
+	var ok bool
+	c.next, ok = c.it.Next()
+	c.end = !ok
+}
