@@ -74,7 +74,11 @@ func (s *search) contentPlaces(l regex.Literal) (p places, ok bool, err error) {
 		return s.wordPlaces(l, len(text))
 	}
 	windows := slices.DeleteFunc(ngram.LiteralWindows(l.Text, l.CaseSensitive), func(w ngram.Window) bool { return w.Inside })
-	return s.ngramPlaces(s.shardText, windows)
+	if p, ok, err = s.ngramPlaces(s.shardText, windows); !ok || err != nil {
+		return nil, false, err
+	}
+	p, err = s.narrow(l, windows, p)
+	return p, err == nil, err
 }
 
 // ngramPlaces looks a literal up by its n-grams; ok is false when it has none.
