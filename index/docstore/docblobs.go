@@ -41,6 +41,36 @@ func (d *Docs) Blob(doc uint32) (uint32, error) {
 	return blob, nil
 }
 
+// AppendBlobs appends the blob of each of some documents, which ascend.
+func (d *Docs) AppendBlobs(dst []uint32, docs []uint32) ([]uint32, error) {
+	if d.info.repeats == 0 || len(docs) == 0 {
+		return append(dst, docs...), nil
+	}
+	list, err := d.repeatDocs.List()
+	if err != nil {
+		return dst, err
+	}
+	repeats := list.Search(uint64(docs[0])) // before the document
+	it := list.From(repeats)
+	next, more := it.Next()
+	for _, doc := range docs {
+		for more && next < uint64(doc) {
+			repeats++
+			next, more = it.Next()
+		}
+		blob := doc - uint32(min(repeats, int(doc)))
+		if more && next == uint64(doc) {
+			if blob, err = d.repeatBlobs.number(uint32(repeats), d.content.blobs); err != nil {
+				return dst, err
+			}
+		} else if blob >= d.content.blobs {
+			return dst, d.repeatDocs.Corruptf("document %d has blob %d of %d", doc, blob, d.content.blobs)
+		}
+		dst = append(dst, blob)
+	}
+	return dst, nil
+}
+
 // FirstDoc is the first document of a blob.
 func (d *Docs) FirstDoc(blob uint32) (uint32, error) {
 	if blob >= d.content.blobs {

@@ -1,6 +1,10 @@
 package docstore
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/trawl-search/trawl/index/eliasfano"
+)
 
 // NamesLen is the length of all paths together: of the text that the n-gram
 // index over names is about, in bytes. Superblock s of it starts at
@@ -38,6 +42,10 @@ func (d *Docs) DocAt(off uint64) (uint32, error) {
 	}
 	return uint32(doc), nil
 }
+
+// PathStarts has for each document where its path starts in the names; the next one's
+// start is where it ends. The list is good until the shard is closed, and may be hostile.
+func (d *Docs) PathStarts() (eliasfano.List, error) { return d.nameStarts.List() }
 
 // AppendPath appends the path of a document to dst. Paths of neighbours are
 // cheap one after the other. On an error dst comes back unchanged.

@@ -40,6 +40,7 @@ func (n *atomNode) plan() (plan, error) {
 	return plan{
 		estimate: p.estimate + q.estimate,
 		setup:    p.setup + q.setup,
+		counted:  p.counted,
 		open:     func() (blobs, error) { return openAny([]plan{p, q}) },
 	}, nil
 }

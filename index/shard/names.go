@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/trawl-search/trawl/index/docstore"
@@ -55,31 +56,74 @@ func (a *nameAtom) open() (blobs, error) {
 }
 
 func (a *nameAtom) enumerate() error {
-	docs, err := a.s.docsAround(a.candidates.lists)
+	stretches, err := a.s.namesAround(a.candidates.lists)
 	if err != nil {
 		return err
 	}
-	a.docs, a.blobs = docs[:0], a.blobs[:0]
-	var path []byte
-	for _, doc := range docs {
-		if err := a.s.tick(); err != nil {
-			return err
+	a.docs = a.docs[:0]
+	for _, st := range stretches {
+		for st.lo < st.hi {
+			if st.lo, err = a.enumerateIn(st.lo, min(st.hi, st.lo+namesStep)); err != nil {
+				return err
+			}
 		}
-		if path, err = a.s.docs.AppendPath(path[:0], doc); err != nil {
-			return err
-		}
-		if _, _, ok := a.matcher.Find(path, 0); !ok {
-			continue
-		}
-		blob, err := a.s.docs.Blob(doc)
-		if err != nil {
-			return err
-		}
-		a.docs, a.blobs = append(a.docs, doc), append(a.blobs, blob)
+	}
+	a.docs = slices.Compact(a.docs)
+	if a.blobs, err = a.s.docs.AppendBlobs(a.blobs[:0], a.docs); err != nil {
+		return err
 	}
 	slices.Sort(a.blobs)
 	a.blobs = slices.Compact(a.blobs)
 	return nil
+}
+
+// namesStep is how much of the names is read at once.
+const namesStep = 64 << 10
+
+// enumerateIn adds the documents that match and whose path lies at least partly in the
+// names from lo to hi. It returns where the last of their paths ends, at least hi.
+func (a *nameAtom) enumerateIn(lo, hi int64) (int64, error) {
+	if err := a.s.tick(); err != nil {
+		return 0, err
+	}
+	docs := a.s.docs
+	first, err := docs.DocAt(uint64(lo))
+	if err != nil {
+		return 0, err
+	}
+	last, err := docs.DocAt(uint64(hi - 1))
+	if err != nil {
+		return 0, err
+	}
+	start, _, err := docs.PathRange(first)
+	if err != nil {
+		return 0, err
+	}
+	_, end, err := docs.PathRange(last)
+	if err != nil {
+		return 0, err
+	}
+	if a.s.buf, err = docs.AppendNames(a.s.buf[:0], start, uint32(end-start)); err != nil {
+		return 0, err
+	}
+	starts, err := docs.PathStarts()
+	if err != nil {
+		return 0, err
+	}
+	text, it, at := a.s.buf, starts.From(int(first)+1), 0
+	for doc := first; doc <= last; doc++ {
+		to := len(text)
+		if next, ok := it.Next(); ok {
+			to = int(min(max(next, start)-start, uint64(len(text))))
+		}
+		if to > at {
+			if _, _, ok := a.matcher.Find(text[at:to], 0); ok {
+				a.docs = append(a.docs, doc)
+			}
+		}
+		at = max(at, to)
+	}
+	return max(hi, int64(end)), nil
 }
 
 func (a *nameAtom) matches(d *document) (bool, error) {
@@ -154,22 +198,25 @@ func (s *search) nameCandidates(n regex.Needs) (found nameCandidates, err error)
 	return found, nil
 }
 
-// docsAround returns the documents, ascending, whose path lies at least partly
-// in a candidate block: the rarest n-gram of a match starts in one.
-func (s *search) docsAround(lists []places) (docs []uint32, err error) {
+// namesAround returns the stretches of the names of the candidate blocks, ascending: the
+// rarest n-gram of a match starts in one.
+func (s *search) namesAround(lists []places) (stretches []stretch, err error) {
+	total := int64(s.docs.NamesLen())
 	for _, cand := range lists {
-		next := uint32(0)
 		for sb, blocks, ok := cand.SeekGE(0); ok; sb, blocks, ok = cand.SeekGE(sb + 1) {
 			if err := s.tick(); err != nil {
 				return nil, err
 			}
-			for b := uint64(0); blocks != 0; b, blocks = b+1, blocks>>1 {
-				if blocks&1 == 0 {
+			for b := int64(0); blocks != 0; b, blocks = b+1, blocks>>1 {
+				lo := int64(sb)*docstore.SuperblockSize + b*docstore.BlockSize
+				if blocks&1 == 0 || lo >= total {
 					continue
 				}
-				start := uint64(sb)*docstore.SuperblockSize + b*docstore.BlockSize
-				if docs, next, err = s.docsIn(docs, next, start, start+docstore.BlockSize); err != nil {
-					return nil, err
+				hi := min(total, lo+docstore.BlockSize)
+				if n := len(stretches); n > 0 && stretches[n-1].lo <= lo && stretches[n-1].hi >= lo {
+					stretches[n-1].hi = max(stretches[n-1].hi, hi)
+				} else {
+					stretches = append(stretches, stretch{lo, hi})
 				}
 			}
 		}
@@ -177,30 +224,17 @@ func (s *search) docsAround(lists []places) (docs []uint32, err error) {
 			return nil, err
 		}
 	}
-	if len(lists) > 1 {
-		slices.Sort(docs)
-		docs = slices.Compact(docs)
+	if len(lists) < 2 {
+		return stretches, nil
 	}
-	return docs, nil
-}
-
-// docsIn appends the documents from next on whose path overlaps the names in [start, end).
-func (s *search) docsIn(docs []uint32, next uint32, start, end uint64) ([]uint32, uint32, error) {
-	if total := s.docs.NamesLen(); start >= total {
-		return docs, next, nil
-	} else if end > total {
-		end = total
+	slices.SortFunc(stretches, func(a, b stretch) int { return cmp.Compare(a.lo, b.lo) })
+	joined := stretches[:0]
+	for _, st := range stretches {
+		if n := len(joined); n > 0 && st.lo <= joined[n-1].hi {
+			joined[n-1].hi = max(joined[n-1].hi, st.hi)
+		} else {
+			joined = append(joined, st)
+		}
 	}
-	first, err := s.docs.DocAt(start)
-	if err != nil {
-		return nil, 0, err
-	}
-	last, err := s.docs.DocAt(end - 1)
-	if err != nil {
-		return nil, 0, err
-	}
-	for doc := max(next, first); doc <= last; doc++ {
-		docs = append(docs, doc)
-	}
-	return docs, max(next, last+1), nil
+	return joined, nil
 }

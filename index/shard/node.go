@@ -26,6 +26,9 @@ type plan struct {
 	estimate uint64
 	// setup is how many paths, or numbers of documents, open decodes.
 	setup uint64
+	// counted says that the candidates of a blob's content are its matches: nothing is read
+	// to verify them.
+	counted bool
 	// open, when set, makes blobs at a cost of about estimate; it is called
 	// only when the plan is used.
 	open func() (blobs, error)
@@ -82,18 +85,26 @@ func (n *andNode) plan() (plan, error) {
 	}
 	slices.SortStableFunc(parts, func(a, b plan) int { return cmp.Compare(a.estimate, b.estimate) })
 	lead := parts[0]
-	return plan{estimate: lead.estimate, setup: lead.setup, open: func() (blobs, error) { return openAll(parts) }}, nil
+	return plan{estimate: lead.estimate, setup: lead.setup, counted: lead.counted, open: func() (blobs, error) { return openAll(parts) }}, nil
 }
 
 // setupPays is how many paths may be decoded for each candidate that it may
-// save: that takes some 0.2 µs, verifying a candidate 2.5 µs and more.
+// save: that takes some 0.2 µs, verifying a candidate 2.5 µs and more. Where nothing
+// is to be verified, the path of a candidate is all that is read.
 const setupPays = 8
+
+func (p plan) setupPays() uint64 {
+	if p.counted {
+		return 1
+	}
+	return setupPays
+}
 
 // openAll leaves out parts that cost more to enumerate than they can save.
 func openAll(parts []plan) (blobs, error) {
 	var all allOf
 	for i, p := range parts {
-		if i > 0 && p.setup > setupPays*parts[0].estimate {
+		if i > 0 && p.setup > parts[0].setupPays()*parts[0].estimate {
 			continue
 		}
 		it, err := p.iterator()
@@ -144,6 +155,7 @@ func newOr(children []node) node {
 func (n *orNode) plan() (plan, error) {
 	var parts []plan
 	var sum, setup uint64
+	counted := true
 	for _, c := range n.children {
 		p, err := c.plan()
 		if err != nil || !p.narrow() {
@@ -152,8 +164,9 @@ func (n *orNode) plan() (plan, error) {
 		parts = append(parts, p)
 		sum += p.estimate
 		setup += p.setup
+		counted = counted && p.counted
 	}
-	return plan{estimate: sum, setup: setup, open: func() (blobs, error) { return openAny(parts) }}, nil
+	return plan{estimate: sum, setup: setup, counted: counted, open: func() (blobs, error) { return openAny(parts) }}, nil
 }
 
 func openAny(parts []plan) (blobs, error) {

@@ -55,7 +55,7 @@ type wordAtom struct {
 }
 
 func (a *wordAtom) plan() (plan, error) {
-	return plan{blobs: &wordBlobs{blobs: a.hits.blobs}, estimate: uint64(len(a.hits.blobs))}, nil
+	return plan{blobs: &wordBlobs{blobs: a.hits.blobs}, estimate: uint64(len(a.hits.blobs)), counted: true}, nil
 }
 
 // wordBlobs has the blobs of hits as candidates.
