@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/trawl-search/trawl/index/eliasfano"
@@ -13,11 +14,19 @@ import (
 // score are known without a look at them. bulk counts those that cannot be among the
 // best, and leaves the others, and those with a match in their path, to eachOf.
 
+// namedBlob is a blob with a match in the path of a document. Of one document, and where
+// the query is one atom, it is known how that matches.
+type namedBlob struct {
+	blob uint32
+	namePlace
+	known bool
+}
+
 // bulk is how a search passes blobs whose documents are only counted.
 type bulk struct {
 	atoms []*wordAtom
 	all   bool     // all atoms must match; else one
-	named []uint32 // blobs with documents with a match in their path, ascending
+	named []namedBlob // with a match in the path of a document, ascending
 	// scores are the highest score of a document without a match in its path, by the quality
 	// of its matches, their number up to rank.Enough, and the number of atoms that match.
 	scores []float64
@@ -44,16 +53,14 @@ func (s *search) planBulk() (*bulk, error) {
 		if a.name == nil {
 			continue
 		}
-		if !a.name.candidates.narrow {
+		if !a.name.candidates.narrow && len(a.content.(*wordAtom).hits.blobs) < int(s.docs.Len()/2) { //nolint:forcetypeassert // as above
 			return nil, nil
 		}
-		if _, err := a.name.open(); err != nil {
+		if err := b.addNamed(a.name, len(atoms) == 1); err != nil {
 			return nil, err
 		}
-		b.named = append(b.named, a.name.blobs...)
 	}
-	slices.Sort(b.named)
-	b.named = slices.Compact(b.named)
+	b.sortNamed()
 	if all {
 		slices.SortStableFunc(b.atoms, func(a, b *wordAtom) int { return len(a.hits.blobs) - len(b.hits.blobs) })
 	}
@@ -84,6 +91,33 @@ func bulkAtoms(root node) (atoms []*atomNode, all bool) {
 	return atoms, all
 }
 
+// addNamed adds the blobs of the documents whose path matches.
+func (b *bulk) addNamed(a *nameAtom, known bool) error {
+	if _, err := a.open(); err != nil {
+		return err
+	}
+	blobs, err := a.s.docs.AppendBlobs(nil, a.docs)
+	for i, blob := range blobs {
+		b.named = append(b.named, namedBlob{blob, a.places[i], known})
+	}
+	return err
+}
+
+// sortNamed sorts the named blobs. Of one with several documents, or of several atoms, less
+// is known.
+func (b *bulk) sortNamed() {
+	slices.SortFunc(b.named, func(a, b namedBlob) int { return cmp.Compare(a.blob, b.blob) })
+	kept := b.named[:0]
+	for _, n := range b.named {
+		if last := len(kept) - 1; last >= 0 && kept[last].blob == n.blob {
+			kept[last].known = false
+		} else {
+			kept = append(kept, n)
+		}
+	}
+	b.named = kept
+}
+
 const bulkScores = (rank.Enough + 1) * (int(rank.Word) + 1)
 
 func (b *bulk) fillScores() {
@@ -97,6 +131,7 @@ func (b *bulk) fillScores() {
 	}
 }
 
+// score is the highest score of a document with these matches in its content.
 func (b *bulk) score(quality rank.Quality, matches, matched int) float64 {
 	return b.scores[matched*bulkScores+min(matches, rank.Enough)*(int(rank.Word)+1)+int(quality)]
 }
@@ -104,54 +139,90 @@ func (b *bulk) score(quality rank.Quality, matches, matched int) float64 {
 // bulkScan is scan for a search that has a bulk.
 func (s *search) bulkScan(from, to uint32, enough func() bool, found func() error) (next uint32, err error) {
 	b := s.bulk
-	named, _ := slices.BinarySearch(b.named, from)
-	shared := b.shared.From(b.shared.Search(uint64(from)))
-	nextShared, some := shared.Next()
+	named, _ := slices.BinarySearchFunc(b.named, from, func(n namedBlob, from uint32) int { return cmp.Compare(n.blob, from) })
+	shared := sharedBlobs{list: b.shared}
+	shared.begin(from)
 	for passed := 0; ; passed++ {
 		t, matched := b.next(from)
-		blob := t.blob
-		look := false
-		if named < len(b.named) && (matched == 0 || b.named[named] <= blob) {
-			blob, look = b.named[named], true
+		var name *namedBlob
+		if named < len(b.named) && (matched == 0 || b.named[named].blob <= t.blob) {
+			if name = &b.named[named]; matched == 0 || name.blob < t.blob {
+				t, matched = blobTally{blob: name.blob}, 0
+			}
 			named++
 		} else if matched == 0 {
 			return to, nil
 		}
-		if blob >= to {
+		if t.blob >= to {
 			return to, nil
 		}
-		if look || passed%256 == 0 {
+		if passed%256 == 0 {
 			if err := s.tick(); err != nil {
-				return blob, err
+				return t.blob, err
 			}
 			if enough() {
-				return blob, nil
+				return t.blob, nil
 			}
 		}
-		from = blob + 1
+		from = t.blob + 1
 		matches := int(t.matches)
-		if !look {
-			if matches > 0 {
-				matches -= s.counting.twiceIn(blob)
-			}
-			look = t.opaque || s.mayBeShown(blob, b.score(t.quality, matches, matched))
+		if matches > 0 {
+			matches -= s.counting.twiceIn(t.blob)
 		}
-		if look {
-			if err := s.eachOf(blob, found); err != nil {
-				return blob, err
+		documents := shared.documents(t.blob)
+		if s.mustLook(&t, name, matches, matched, documents) {
+			if err := s.eachOf(t.blob, found); err != nil {
+				return t.blob, err
 			}
 			continue
 		}
-		documents := uint64(1)
-		for some && nextShared < uint64(blob) {
-			nextShared, some = shared.Next()
+		if matches == 0 {
+			matches = int(name.ranges)
 		}
-		for ; some && nextShared == uint64(blob); documents++ {
-			nextShared, some = shared.Next()
-		}
-		s.stats.FilesMatched += documents
-		s.stats.Matches += documents * uint64(matches)
+		s.stats.FilesMatched += uint64(documents)
+		s.stats.Matches += uint64(documents * matches)
 	}
+}
+
+// mustLook reports whether the documents of a blob are to be looked at: not all is known
+// of how they match, or one may be among the best.
+func (s *search) mustLook(t *blobTally, name *namedBlob, matches, matched, documents int) bool {
+	switch {
+	case t.opaque || name != nil && (!name.known || documents > 1):
+		return true
+	case name == nil:
+		return s.mayBeShown(t.blob, s.bulk.score(t.quality, matches, matched))
+	}
+	d := rank.Document{Content: t.quality, Name: name.name, Matched: 1, Atoms: 1, Matches: matches}
+	if matches == 0 {
+		d.Matches = int(name.ranges)
+	}
+	return d.Matches == 0 || s.mayBeShown(t.blob, d.Score())
+}
+
+// sharedBlobs walks the blobs that have several documents.
+type sharedBlobs struct {
+	list eliasfano.List
+	it   eliasfano.Iterator
+	next uint64
+	some bool
+}
+
+func (c *sharedBlobs) begin(from uint32) {
+	c.it = c.list.From(c.list.Search(uint64(from)))
+	c.next, c.some = c.it.Next()
+}
+
+// documents returns how many documents a blob has. Calls ascend.
+func (c *sharedBlobs) documents(blob uint32) int {
+	for c.some && c.next < uint64(blob) {
+		c.next, c.some = c.it.Next()
+	}
+	n := 1
+	for ; c.some && c.next == uint64(blob); n++ {
+		c.next, c.some = c.it.Next()
+	}
+	return n
 }
 
 // mayBeShown reports whether a document of a blob may be among the best with a score.

@@ -18,11 +18,18 @@ type nameAtom struct {
 	// candidates narrow the documents whose path may match.
 	candidates nameCandidates
 
-	// docs are the documents that match, ascending, and blobs theirs; valid
-	// when enumerated.
+	// docs are the documents that match, ascending, places how they do, and blobs are
+	// those of the documents; valid when enumerated.
 	docs, blobs []uint32
+	places      []namePlace
 	enumerated  bool
 	ranges      []span
+}
+
+// namePlace is how well a path matches, and how often.
+type namePlace struct {
+	name   rank.Name
+	ranges uint16
 }
 
 // pathsPerSuperblock is about how many paths a superblock of names holds: 108
@@ -56,11 +63,14 @@ func (a *nameAtom) open() (blobs, error) {
 }
 
 func (a *nameAtom) enumerate() error {
-	stretches, err := a.s.namesAround(a.candidates.lists)
-	if err != nil {
-		return err
+	stretches := []stretch{{0, int64(a.s.docs.NamesLen())}}
+	var err error
+	if a.candidates.narrow {
+		if stretches, err = a.s.namesAround(a.candidates.lists); err != nil {
+			return err
+		}
 	}
-	a.docs = a.docs[:0]
+	a.docs, a.places = a.docs[:0], a.places[:0]
 	for _, st := range stretches {
 		for st.lo < st.hi {
 			if st.lo, err = a.enumerateIn(st.lo, min(st.hi, st.lo+namesStep)); err != nil {
@@ -68,7 +78,6 @@ func (a *nameAtom) enumerate() error {
 			}
 		}
 	}
-	a.docs = slices.Compact(a.docs)
 	if a.blobs, err = a.s.docs.AppendBlobs(a.blobs[:0], a.docs); err != nil {
 		return err
 	}
@@ -116,14 +125,27 @@ func (a *nameAtom) enumerateIn(lo, hi int64) (int64, error) {
 		if next, ok := it.Next(); ok {
 			to = int(min(max(next, start)-start, uint64(len(text))))
 		}
-		if to > at {
-			if _, _, ok := a.matcher.Find(text[at:to], 0); ok {
-				a.docs = append(a.docs, doc)
+		if n := len(a.docs); to > at && (n == 0 || a.docs[n-1] < doc) {
+			if place, ok := a.place(text[at:to]); ok {
+				a.docs, a.places = append(a.docs, doc), append(a.places, place)
 			}
 		}
 		at = max(at, to)
 	}
 	return max(hi, int64(end)), nil
+}
+
+// place says whether a path matches, and how.
+func (a *nameAtom) place(path []byte) (p namePlace, ok bool) {
+	for start, end := range regex.Ranges(a.matcher, path) {
+		p.name = max(p.name, rank.OfName(path, start, end))
+		p.ranges++
+	}
+	if p.ranges > 0 {
+		return p, true
+	}
+	_, _, ok = a.matcher.Find(path, 0) // of nothing, perhaps
+	return p, ok
 }
 
 func (a *nameAtom) matches(d *document) (bool, error) {
