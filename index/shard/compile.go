@@ -1,7 +1,10 @@
 package shard
 
 import (
+	"cmp"
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/trawl-search/trawl/index/query"
 )
@@ -52,20 +55,87 @@ func (s *search) node(p *Query, q query.Q) (node, error) {
 // and makes conditions on repos and columns ready first: when they exclude the
 // whole shard, no posting list is touched.
 func (s *search) and(p *Query, qs []query.Q) (node, error) {
+	ordered, err := s.order(p, qs)
+	if err != nil {
+		return nil, err
+	}
+	outer := s.among
+	defer func() { s.among = outer }()
 	children := make([]node, 0, len(qs))
-	for _, texts := range []bool{false, true} {
-		for _, q := range qs {
-			if isText(q) != texts {
-				continue
-			}
-			n, err := s.node(p, q)
-			if err != nil || n == constNode(false) {
-				return n, err
-			}
-			children = append(children, n)
+	for _, q := range ordered {
+		n, err := s.node(p, q)
+		if err != nil || n == constNode(false) {
+			return n, err
+		}
+		children = append(children, n)
+		if err := s.narrowTo(n); err != nil {
+			return nil, err
 		}
 	}
 	return newAnd(children), nil
+}
+
+// order puts conditions without texts first, then texts that are answered from words, those
+// in the fewest superblocks first, then the others.
+func (s *search) order(p *Query, qs []query.Q) ([]query.Q, error) {
+	type cost struct {
+		q    query.Q
+		rank uint64
+	}
+	costs := make([]cost, len(qs))
+	for i, q := range qs {
+		costs[i].q = q
+		m := p.texts[q]
+		switch {
+		case !isText(q):
+		case m == nil || m.scope == query.FileName || s.words == nil || !m.withinWords:
+			costs[i].rank = math.MaxUint64
+		default:
+			found, err := s.wordsOf(m)
+			if err != nil {
+				return nil, err
+			}
+			costs[i].rank = 1 + found.df
+		}
+	}
+	slices.SortStableFunc(costs, func(a, b cost) int { return cmp.Compare(a.rank, b.rank) })
+	ordered := make([]query.Q, len(qs))
+	for i := range costs {
+		ordered[i] = costs[i].q
+	}
+	return ordered, nil
+}
+
+// narrowTo has the words that must match beside a node looked up in the few blobs only
+// that the node can match.
+func (s *search) narrowTo(n node) error {
+	a, ok := n.(*atomNode)
+	if !ok || a.content == nil || a.name != nil && !a.name.candidates.narrow {
+		return nil
+	}
+	words, ok := a.content.(*wordAtom)
+	if !ok || len(words.hits.blobs) > mostAmong {
+		return nil
+	}
+	blobs := make([]uint32, 0, len(words.hits.blobs))
+	for i := range words.hits.blobs {
+		blobs = append(blobs, words.hits.blobs[i].blob)
+	}
+	if a.name != nil {
+		if a.name.candidates.superblocks*pathsPerSuperblock > mostAmong {
+			return nil
+		}
+		if _, err := a.name.open(); err != nil {
+			return err
+		}
+		blobs = append(blobs, a.name.blobs...)
+		slices.Sort(blobs)
+		blobs = slices.Compact(blobs)
+	}
+	if s.among == nil || len(blobs) < len(s.among.blobs) {
+		s.among = &among{blobs: blobs}
+	}
+	return nil
 }
 
 // isText reports whether an atom of q may look at posting lists.

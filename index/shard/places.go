@@ -3,7 +3,6 @@ package shard
 import (
 	"slices"
 
-	"github.com/trawl-search/trawl/index/literal"
 	"github.com/trawl-search/trawl/index/ngram"
 	"github.com/trawl-search/trawl/index/postings"
 	"github.com/trawl-search/trawl/index/regex"
@@ -100,7 +99,7 @@ func (s *search) wordPlaces(l regex.Literal, size int) (places, bool, error) {
 	if size < leastLookup {
 		return nil, false, nil
 	}
-	found, err := s.matchWords(nil, literal.New(l.Text, l.CaseSensitive), l)
+	found, err := s.matchWords(nil, literalInWords(l), l)
 	if err != nil || len(found) > mostPlaceWords {
 		return nil, false, err
 	}

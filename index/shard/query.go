@@ -99,6 +99,7 @@ type matching struct {
 	most int
 	// withinWords says that an index of words knows all matches.
 	withinWords bool
+	inWords     wordMatcher // finds them in words
 }
 
 func newMatching(q query.Q) (m *matching, err error) {
@@ -117,6 +118,7 @@ func newMatching(q query.Q) (m *matching, err error) {
 			return nil, err
 		}
 		m.matcher, err = regex.NewMatcher(q.Tree, q.CaseSensitive)
+		m.inWords = wordMatcher{m.matcher, false}
 	}
 	return m, err
 }
@@ -126,6 +128,7 @@ func literalMatching(text string, caseSensitive bool, scope query.Scope) *matchi
 		scope: scope, matcher: literal.New(text, caseSensitive), needs: regex.Literal{Text: text, CaseSensitive: caseSensitive},
 		withinWords: regex.WithinWords(&syntax.Regexp{Op: syntax.OpLiteral, Rune: []rune(text)}, caseSensitive),
 	}
+	m.inWords = literalInWords(regex.Literal{Text: text, CaseSensitive: caseSensitive})
 	if most := literal.MaxLen(text, caseSensitive); most <= pieceBytes {
 		m.most = most
 	}

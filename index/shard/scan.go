@@ -12,7 +12,7 @@ func (s *search) begin(q *Query) (err error) {
 	if err := s.ctx.Err(); err != nil {
 		return err
 	}
-	s.inContent, s.onlyNamed, s.nameAtoms, s.wordAtoms, s.textAtoms = q.inContent, false, nil, nil, 0
+	s.inContent, s.onlyNamed, s.nameAtoms, s.wordAtoms, s.textAtoms, s.among = q.inContent, false, nil, nil, 0, nil
 	if err := s.prepareFloor(); err != nil {
 		return err
 	}

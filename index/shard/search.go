@@ -36,7 +36,9 @@ type search struct {
 	nameAtoms []*nameAtom // whose ranges are shown
 	wordAtoms []*wordAtom // whose ranges are shown
 	textAtoms int         // contentAtoms whose ranges are shown
+	found     map[*matching]matchedWords
 	hits      map[*matching]*wordHits
+	among     *among // of what must match together, while that is made ready
 	counting  counting
 	bulk      *bulk // nil if each document is looked at
 	// candidates for root; once onlyNamed those with a match in their path
@@ -123,7 +125,7 @@ func (s *Shard) begin(ctx context.Context, opts Options) *search {
 	}
 	run := &search{
 		shard: s, fileName: s.Name(), ctx: ctx, docs: s.docs, content: s.content, shardText: s.text, names: s.names, words: s.words,
-		hits: map[*matching]*wordHits{},
+		found: map[*matching]matchedWords{}, hits: map[*matching]*wordHits{},
 		opts: opts, best: best{limit: opts.MaxFiles}, repos: &mem.view, scratch: mem,
 	}
 	run.deadline, run.hasDeadline = ctx.Deadline()

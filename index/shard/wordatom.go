@@ -22,12 +22,17 @@ func (s *search) wordHits(m *matching) (*wordHits, error) {
 	if h, ok := s.hits[m]; ok {
 		return h, nil
 	}
-	h := &wordHits{}
-	var err error
-	if h.words, err = s.matchWords(nil, m.matcher, m.needs); err != nil {
+	found, err := s.wordsOf(m)
+	if err != nil {
 		return nil, err
 	}
-	if h.tallies, err = s.tallies(h.words, false); err != nil {
+	h := &wordHits{words: found.words}
+	if w := s.among; w != nil && uint64(len(w.blobs)*len(h.words))*seekPostings < found.df {
+		h.tallies, err = s.talliesAmong(h.words, w)
+	} else {
+		h.tallies, err = s.tallies(h.words, false)
+	}
+	if err != nil {
 		return nil, err
 	}
 	opaque, err := s.opaqueTallies(nil, m)
@@ -40,6 +45,93 @@ func (s *search) wordHits(m *matching) (*wordHits, error) {
 	}
 	s.hits[m] = h
 	return h, nil
+}
+
+// matchedWords are the words in which an expression matches, and how many postings they
+// have, if the words are few, or at least.
+type matchedWords struct {
+	words []wordMatch
+	df    uint64
+}
+
+// countedWords is of how many words the postings are counted.
+const countedWords = 1 << 12
+
+// wordsOf finds the words in which an expression matches, once for all parts of the search.
+func (s *search) wordsOf(m *matching) (found matchedWords, err error) {
+	if found, ok := s.found[m]; ok {
+		return found, nil
+	}
+	if found.words, err = s.matchWords(nil, m.inWords, m.needs); err != nil {
+		return found, err
+	}
+	for i := range found.words[:min(len(found.words), countedWords)] {
+		list, err := s.words.List(found.words[i].word)
+		if err != nil {
+			return found, err
+		}
+		found.df += uint64(list.DF())
+	}
+	if n := len(found.words); n > countedWords {
+		found.df += uint64(n - countedWords)
+	}
+	s.found[m] = found
+	return found, nil
+}
+
+// among is the blobs outside of which nothing matches, whatever is found there.
+type among struct {
+	blobs []uint32
+	spans []superblocks // of the blobs, once asked for
+}
+
+// superblocks [first, end) are those of a blob.
+type superblocks struct{ first, end uint32 }
+
+// Words are looked up in up to mostAmong blobs rather than read as a whole, where a seek
+// takes as long as to read seekPostings postings.
+const (
+	mostAmong   = 1 << 14
+	seekPostings = 24
+)
+
+// talliesAmong is tallies in some blobs only.
+func (s *search) talliesAmong(found []wordMatch, w *among) ([]tally, error) {
+	if w.spans == nil {
+		for _, blob := range w.blobs {
+			first, length, err := s.content.Span(blob)
+			if err != nil {
+				return nil, err
+			}
+			w.spans = append(w.spans, superblocks{first, first + (length+docstore.SuperblockSize-1)/docstore.SuperblockSize})
+		}
+	}
+	var tallies []tally
+	it := &s.wordIterator
+	for i := range found {
+		if err := s.tick(); err != nil {
+			return nil, err
+		}
+		list, err := s.words.List(found[i].word)
+		if err != nil {
+			return nil, err
+		}
+		it.Reset(list)
+		for _, span := range w.spans {
+			ok := it.SeekGE(span.first)
+			for ; ok && it.Superblock() < span.end; ok = it.Next() {
+				tallies = append(tallies, tally{superblock: it.Superblock(), matches: uint32(it.Count()) * found[i].matches, quality: found[i].quality})
+			}
+			if !ok {
+				break
+			}
+		}
+		if it.Err() != nil {
+			return nil, it.Err()
+		}
+	}
+	slices.SortFunc(tallies, func(a, b tally) int { return int(a.superblock) - int(b.superblock) })
+	return joinTallies(tallies), nil
 }
 
 // wordAtom finds a text within the words of documents. Which blobs have how many

@@ -1,10 +1,12 @@
 package shard
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
 
+	"github.com/trawl-search/trawl/index/literal"
 	"github.com/trawl-search/trawl/index/ngram"
 	"github.com/trawl-search/trawl/index/postings"
 	"github.com/trawl-search/trawl/index/rank"
@@ -20,9 +22,25 @@ type wordMatch struct {
 	quality rank.Quality
 }
 
+// wordMatcher finds matches in the words of a lexicon.
+type wordMatcher struct {
+	regex.Matcher
+	// small says that it is for words in small letters.
+	small bool
+}
+
+// literalInWords finds a literal in words: without case in small letters, since no word has
+// other runes that fold to these.
+func literalInWords(l regex.Literal) wordMatcher {
+	if l.CaseSensitive {
+		return wordMatcher{literal.New(l.Text, true), false}
+	}
+	return wordMatcher{literal.New(strings.ToLower(foldedRunes.Replace(l.Text)), true), true}
+}
+
 // matchWords appends the words in which an expression matches, by ascending number. Its
 // matches are within words (regex.WithinWords), and needs are what they hold.
-func (s *search) matchWords(dst []wordMatch, m regex.Matcher, needs regex.Needs) ([]wordMatch, error) {
+func (s *search) matchWords(dst []wordMatch, m wordMatcher, needs regex.Needs) ([]wordMatch, error) {
 	blocks, all, err := s.lexiconBlocks(needs)
 	if err != nil {
 		return dst, err
@@ -45,17 +63,21 @@ func (s *search) matchWords(dst []wordMatch, m regex.Matcher, needs regex.Needs)
 
 // matchBlock is matchWords for one block. Words stand there one below the other: what is
 // beside a word is no word byte, as in every text, and no match goes from one to the next.
-func (s *search) matchBlock(dst []wordMatch, m regex.Matcher, number uint32) ([]wordMatch, error) {
+func (s *search) matchBlock(dst []wordMatch, m wordMatcher, number uint32) ([]wordMatch, error) {
 	if err := s.tick(); err != nil {
 		return dst, err
 	}
 	b := &s.lexicon
-	if err := s.words.Block(number, b); err != nil {
+	read := s.words.Block
+	if m.small {
+		read = s.words.SmallBlock
+	}
+	if err := read(number, b); err != nil {
 		return dst, err
 	}
 	s.stats.WordsRead += uint64(b.Len())
 	last := -1
-	for start, end := range regex.Ranges(m, b.Text) {
+	for start, end := range regex.Ranges(m.Matcher, b.Text) {
 		i := b.At(start, max(last, 0))
 		if i != last {
 			dst = append(dst, wordMatch{word: b.First + uint32(i)})
@@ -260,58 +282,80 @@ func (s *search) eachPosting(l postings.WordList, masks bool, f func(superblock 
 	return it.Err()
 }
 
-// dense has a place for each superblock of a shard; all are zero between uses.
+// dense has a place for each superblock of a shard; all are zero between uses. A sum has
+// the matches in its low bits and the best quality in its high ones.
 type dense struct {
-	matches []uint32
-	quality []rank.Quality
-	blocks  []uint8
+	sums   []uint64
+	blocks []uint8
 }
+
+const (
+	qualityShift = 56
+	qualityBits  = 0xff << qualityShift
+)
 
 // denseTallies is tallies by an array of all superblocks.
 func (s *search) denseTallies(found []wordMatch, masks bool) ([]tally, error) {
 	n, d := int(s.words.Superblocks()), &s.dense
-	if len(d.matches) < n {
-		*d = dense{make([]uint32, n), make([]rank.Quality, n), make([]uint8, n)}
+	if len(d.sums) < n {
+		*d = dense{make([]uint64, n), make([]uint8, n)}
 	}
-	used, err := s.addUp(found, masks)
-	if err != nil {
-		clear(d.matches)
-		clear(d.quality)
+	if err := s.addUp(found, masks); err != nil {
+		clear(d.sums)
 		clear(d.blocks)
 		return nil, err
 	}
-	tallies := make([]tally, 0, used)
-	for i, matches := range d.matches[:n] {
-		if matches > 0 {
-			tallies = append(tallies, tally{uint32(i), matches, d.quality[i], d.blocks[i], false})
-			d.matches[i], d.quality[i], d.blocks[i] = 0, rank.None, 0
+	used := 0
+	for _, sum := range d.sums[:n] {
+		if sum != 0 {
+			used++
 		}
+	}
+	tallies := make([]tally, 0, used)
+	for i, sum := range d.sums[:n] {
+		if sum == 0 {
+			continue
+		}
+		matches := min(sum&^uint64(qualityBits), math.MaxUint32)
+		tallies = append(tallies, tally{uint32(i), uint32(matches), rank.Quality(sum >> qualityShift), d.blocks[i], false})
+		d.sums[i], d.blocks[i] = 0, 0
 	}
 	return tallies, nil
 }
 
-// addUp adds the postings to dense, and returns how many superblocks they name.
-func (s *search) addUp(found []wordMatch, masks bool) (used int, err error) {
-	d := &s.dense
+// addUp adds the postings to dense.
+func (s *search) addUp(found []wordMatch, masks bool) error {
+	it := &s.wordIterator
 	for i := range found {
 		w := &found[i]
 		list, err := s.words.List(w.word)
 		if err != nil {
-			return 0, err
+			return err
 		}
-		if err := s.eachPosting(list, masks, func(superblock uint32, count uint16, blocks uint8) {
-			if d.matches[superblock] == 0 {
-				used++
+		it.Reset(list)
+		if masks {
+			for it.Next() {
+				s.dense.add(it.Superblock(), it.Count(), w)
+				s.dense.blocks[it.Superblock()] |= it.Mask()
 			}
-			sum := uint64(d.matches[superblock]) + uint64(count)*uint64(w.matches)
-			d.matches[superblock] = uint32(min(sum, math.MaxUint32))
-			d.quality[superblock] = max(d.quality[superblock], w.quality)
-			d.blocks[superblock] |= blocks
-		}); err != nil {
-			return 0, err
+		} else {
+			for superblocks, counts := it.Block(); len(superblocks) > 0; superblocks, counts = it.Block() {
+				for i, superblock := range superblocks {
+					s.dense.add(superblock, counts[i], w)
+				}
+			}
+		}
+		if err := cmp.Or(it.Err(), s.tick()); err != nil {
+			return err
 		}
 	}
-	return used, nil
+	return nil
+}
+
+func (d *dense) add(superblock uint32, count uint16, w *wordMatch) {
+	sum := &d.sums[superblock]
+	quality := max(*sum>>qualityShift, uint64(w.quality))
+	*sum = (*sum&^uint64(qualityBits) + uint64(count)*uint64(w.matches)) | quality<<qualityShift
 }
 
 // blobTally is the tallies of the superblocks of one blob.

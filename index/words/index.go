@@ -128,12 +128,17 @@ func (x *Index) Blocks() uint32 {
 }
 
 // Block reads a block of the lexicon.
-func (x *Index) Block(number uint32, to *Block) error {
+func (x *Index) Block(number uint32, to *Block) error { return x.block(number, to, true) }
+
+// SmallBlock reads a block of the lexicon with all words in small letters, which is faster.
+func (x *Index) SmallBlock(number uint32, to *Block) error { return x.block(number, to, false) }
+
+func (x *Index) block(number uint32, to *Block, spelled bool) error {
 	data, n, at, err := x.blockData(number)
 	if err != nil {
 		return err
 	}
-	if err := to.decode(data, n); err != nil {
+	if err := to.decode(data, n, spelled); err != nil {
 		return x.lexicon.Corruptf(at, "%v", err)
 	}
 	to.First = number * BlockWords

@@ -136,9 +136,9 @@ func (b *Block) At(at, from int) int {
 	return from
 }
 
-// decode decodes a block of n words. Words of a sound block are not longer than
-// ngram.MaxWord and consist of word bytes.
-func (b *Block) decode(data []byte, n int) error {
+// decode decodes a block of n words, as they are spelled or in small letters. Words of a
+// sound block are not longer than ngram.MaxWord and consist of word bytes.
+func (b *Block) decode(data []byte, n int, spelled bool) error {
 	b.Text, b.n = b.Text[:0], 0
 	var word [ngram.MaxWord]byte
 	spellings := (n + 3) / 4
@@ -156,7 +156,13 @@ func (b *Block) decode(data []byte, n int) error {
 		start := len(b.Text)
 		b.Text = append(b.Text, word[:size]...)
 		var err error
-		if entries, err = capitalize(b.Text[start:], data[i/4]>>(i%4*2)&3, rest[suffix:]); err != nil {
+		spelling := data[i/4] >> (i % 4 * 2) & 3
+		if entries = rest[suffix:]; spelled {
+			entries, err = capitalize(b.Text[start:], spelling, entries)
+		} else if spelling == spelledOther {
+			entries, err = passCapitals(size, entries)
+		}
+		if err != nil {
 			return err
 		}
 		b.ends[i] = uint16(len(b.Text))
@@ -206,6 +212,18 @@ func capitalize(word []byte, spelling uint8, entries []byte) ([]byte, error) {
 				}
 			}
 		}
+	}
+	return entries, nil
+}
+
+// passCapitals returns what follows the capitals of a word of size bytes.
+func passCapitals(size int, entries []byte) ([]byte, error) {
+	for ; size > 0; size -= caseGroup {
+		_, n := binary.Uvarint(entries)
+		if n <= 0 {
+			return nil, errBlock
+		}
+		entries = entries[n:]
 	}
 	return entries, nil
 }
