@@ -111,8 +111,9 @@ func (g *gathered) reset() {
 	*g = gathered{content: g.content[:0], name: g.name[:0]}
 }
 
-// settle puts spans in order and drops those that overlap one already kept:
-// earlier ones win, then longer ones.
+// settle puts spans in order and returns those that overlap none before them:
+// earlier ones win, then longer ones. The others are left behind them, since they
+// count for the score.
 func settle(spans []span) []span {
 	slices.SortFunc(spans, func(a, b span) int {
 		if a.start != b.start {
@@ -120,11 +121,12 @@ func settle(spans []span) []span {
 		}
 		return int(b.end) - int(a.end)
 	})
-	kept, end := spans[:0], uint32(0)
-	for _, s := range spans {
+	kept, end := 0, uint32(0)
+	for i, s := range spans {
 		if s.start >= end {
-			kept, end = append(kept, s), s.end
+			spans[kept], spans[i] = s, spans[kept]
+			kept, end = kept+1, s.end
 		}
 	}
-	return kept
+	return spans[:kept]
 }

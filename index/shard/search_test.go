@@ -12,6 +12,7 @@ import (
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/indextest"
 	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/index/rank"
 	"github.com/trawl-search/trawl/index/shard"
 )
 
@@ -168,6 +169,21 @@ func TestLimitsOfWhatIsShown(t *testing.T) {
 	}
 	if res = mustSearch(t, s, parse(t, "c:x"), shard.Options{MaxFiles: 1, Explain: true}); res.Files[0].Explanation == "" {
 		t.Error("no explanation")
+	}
+}
+
+// TestOverlappedRangesCountForTheScore: a range in the path that is not shown, since
+// another one begins before it, makes the document as good as if it were.
+func TestOverlappedRangesCountForTheScore(t *testing.T) {
+	c := &indextest.Corpus{Repos: []indextest.Repo{{Name: "r", Branches: []string{"main"}, Documents: []indextest.Document{
+		{Path: "d/foo", Content: []byte("x"), Branches: []string{"main"}}}}}}
+	s := openShard(t, buildShard(t, c))
+	want := rank.Document{Name: rank.Base, Matched: 3, Atoms: 3, Matches: 2}.Score()
+	for _, text := range []string{"f:d/f f:foo f:oo", "f:oo f:foo f:d/f"} {
+		files := mustSearch(t, s, parse(t, text), shard.Options{MaxFiles: 1, MaxMatchesPerFile: 9}).Files
+		if len(files) != 1 || files[0].MatchCount != 2 || files[0].Score != want {
+			t.Errorf("%s: %+v, want two matches and the score %g", text, files, want)
+		}
 	}
 }
 
