@@ -18,10 +18,22 @@ type Engine func(q query.Q) ([]Result, error)
 // read and repeated, and stops after a few.
 func Check(t testing.TB, c *Corpus, queries []Query, engine Engine) {
 	t.Helper()
+	NewOracle(c).Check(t, queries, engine)
+}
+
+// Check is Check over the oracle's corpus.
+func (o *Oracle) Check(t testing.TB, queries []Query, engine Engine) {
+	t.Helper()
+	check(t, o.corpus, queries, func(q Query) string { return o.Compare(q.Text, engine) })
+}
+
+// check reports what compare says about the queries.
+func check(t testing.TB, c *Corpus, queries []Query, compare func(Query) string) {
+	t.Helper()
 	const enough = 5
 	failures := 0
 	for _, q := range queries {
-		diff := Compare(c, q.Text, engine)
+		diff := compare(q)
 		if diff == "" {
 			continue
 		}
@@ -32,30 +44,50 @@ func Check(t testing.TB, c *Corpus, queries []Query, engine Engine) {
 	}
 }
 
+// Compare is that of a new Oracle.
+func Compare(c *Corpus, text string, engine Engine) string {
+	return NewOracle(c).Compare(text, engine)
+}
+
 // Compare says how engine's answer to one query differs from the oracle's; it is
 // empty if they are the same.
-func Compare(c *Corpus, text string, engine Engine) string {
-	q, err := query.Parse(text, query.ParseOptions{})
-	if err == nil {
-		q, err = Resolve(c, q)
+func (o *Oracle) Compare(text string, engine Engine) string {
+	q, diff := o.parse(text)
+	if diff != "" {
+		return diff
 	}
-	if err != nil {
-		return fmt.Sprintf("the query is not right: %v", err)
-	}
-	want, wantErr := Eval(c, q)
+	s := o.shareFor(q)
+	want, wantErr := o.eval(q, s)
 	got, gotErr := engine(q)
 	if wantErr != nil || gotErr != nil {
-		if errors.Is(gotErr, wantErr) || errors.Is(gotErr, query.ErrNoSymbols) && errors.Is(wantErr, query.ErrNoSymbols) {
-			return ""
-		}
-		return fmt.Sprintf("tree %s\nengine's error: %v\noracle's error: %v", q, gotErr, wantErr)
+		return differentErrors(q, gotErr, wantErr)
 	}
-	got = slices.Clone(got)
+	got = o.only(slices.Clone(got), s)
 	sortResults(got)
-	if diff := firstDifference(c, want, got); diff != "" {
+	if diff := firstDifference(o.corpus, want, got); diff != "" {
 		return fmt.Sprintf("tree %s\n%d documents, should be %d\n%s", q, len(got), len(want), diff)
 	}
 	return ""
+}
+
+// parse makes the tree of a query; diff says why it cannot.
+func (o *Oracle) parse(text string) (q query.Q, diff string) {
+	q, err := query.Parse(text, query.ParseOptions{})
+	if err == nil {
+		q, err = o.Resolve(q)
+	}
+	if err != nil {
+		return nil, fmt.Sprintf("the query is not right: %v", err)
+	}
+	return q, ""
+}
+
+// differentErrors compares errors, one of which may be nil.
+func differentErrors(q query.Q, got, want error) string {
+	if errors.Is(got, want) || errors.Is(got, query.ErrNoSymbols) && errors.Is(want, query.ErrNoSymbols) {
+		return ""
+	}
+	return fmt.Sprintf("tree %s\nengine's error: %v\noracle's error: %v", q, got, want)
 }
 
 // firstDifference describes the first result that differs; both are in order.

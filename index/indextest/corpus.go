@@ -10,12 +10,10 @@ package indextest
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha1"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 )
 
 // Corpus is what a query is run over.
@@ -51,6 +49,18 @@ type Document struct {
 	Skipped bool
 }
 
+// Object is the Git object id of the content. A skipped document has one of its own.
+func (d *Document) Object() []byte {
+	content := d.Content
+	if d.Skipped {
+		content = fmt.Appendf(nil, "\x00%s\x00%q", d.Path, d.Branches)
+	}
+	h := sha1.New()
+	fmt.Fprintf(h, "blob %d\x00", len(content))
+	h.Write(content)
+	return h.Sum(nil)
+}
+
 // sort brings the repos and their documents into order.
 func (c *Corpus) sort() {
 	slices.SortFunc(c.Repos, func(a, b Repo) int { return cmp.Compare(a.Name, b.Name) })
@@ -59,47 +69,6 @@ func (c *Corpus) sort() {
 			return cmp.Or(cmp.Compare(a.Path, b.Path), bytes.Compare(a.Content, b.Content))
 		})
 	}
-}
-
-// maxFileSize is the size above which FromFolder skips the content of a file.
-const maxFileSize = 2 << 20
-
-// FromFolder makes a corpus of one repo, on one branch, of the regular files
-// below dir. Files above 2 MiB and those with a NUL byte are skipped documents.
-// Hidden folders are left out.
-func FromFolder(dir string) (*Corpus, error) {
-	repo := Repo{Name: "local/" + filepath.Base(dir), Branches: []string{"main"}, Public: true}
-	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir() && path != dir && strings.HasPrefix(entry.Name(), "."):
-			return fs.SkipDir
-		case !entry.Type().IsRegular():
-			return nil
-		}
-		name, err := filepath.Rel(dir, path)
-		if err != nil {
-			return err
-		}
-		content, err := os.ReadFile(path)
-		repo.Documents = append(repo.Documents, newDocument(filepath.ToSlash(name), content, repo.Branches))
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("reading the corpus in %s: %w", dir, err)
-	}
-	c := &Corpus{Name: "folder " + dir, Repos: []Repo{repo}}
-	c.sort()
-	return c, nil
-}
-
-func newDocument(path string, content []byte, branches []string) Document {
-	d := Document{Path: path, Content: content, Branches: branches, Language: languageOf(path)}
-	if len(content) > maxFileSize || bytes.IndexByte(content, 0) >= 0 {
-		d.Content, d.Skipped = nil, true
-	}
-	return d
 }
 
 // languages are enough of them for queries to tell documents apart; to judge an

@@ -1,33 +1,109 @@
 package indextest
 
 import (
-	"regexp"
+	"bytes"
 	"slices"
+	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
 
+// text is a content or a path that is searched.
+type text struct {
+	bytes []byte
+
+	once sync.Once
+	// small is bytes with small letters for ASCII capitals. It has what folds to k
+	// or s, and is not ASCII, if wide.
+	small []byte
+	wide  bool
+}
+
+// folded sets small and wide.
+func (t *text) folded() *text {
+	t.once.Do(func() {
+		t.small = smallLetters(t.bytes)
+		t.wide = bytes.Contains(t.bytes, []byte("\u212A")) || bytes.Contains(t.bytes, []byte("\u017F"))
+	})
+	return t
+}
+
+func smallLetters(b []byte) []byte {
+	small := bytes.Clone(b)
+	for i, c := range small {
+		if 'A' <= c && c <= 'Z' {
+			small[i] = c | 0x20
+		}
+	}
+	return small
+}
+
 // finder gives the ranges of a text that are found, the leftmost first and
 // without overlap, and whether anything is found at all: an empty match is
 // found but is no range.
-type finder func(text []byte) (ranges []Range, found bool)
+type finder func(t *text) (ranges []Range, found bool)
 
-func expression(re *regexp.Regexp) finder {
-	return func(text []byte) ([]Range, bool) {
-		var ranges []Range
-		found := re.FindAllIndex(text, -1)
-		for _, loc := range found {
-			if loc[0] < loc[1] {
-				ranges = append(ranges, Range{loc[0], loc[1]})
-			}
+// substring looks for the pattern, which is UTF-8 without U+FFFD, compared by
+// bytes or by runes that fold to each other.
+func substring(pattern string, caseSensitive bool) finder {
+	l := literal{pattern, caseSensitive}
+	if !l.quick() {
+		return byRunes(pattern, caseSensitive)
+	}
+	slow := byRunes(pattern, caseSensitive)
+	return func(t *text) (ranges []Range, found bool) {
+		where, what, ok := l.in(t)
+		if !ok {
+			return slow(t)
 		}
-		return ranges, found != nil
+		for from := 0; ; {
+			i := bytes.Index(where[from:], what)
+			if i < 0 {
+				return ranges, ranges != nil
+			}
+			ranges = append(ranges, Range{from + i, from + i + len(what)})
+			from += i + len(what)
+		}
 	}
 }
 
-// substring looks for the pattern at every byte, compared by bytes or by runes
-// that fold to each other.
-func substring(pattern string, caseSensitive bool) finder {
+// literal is a text to look for that is not empty.
+type literal struct {
+	text          string
+	caseSensitive bool
+}
+
+// quick reports whether to compare bytes is enough, at least where a text is not wide.
+func (l literal) quick() bool {
+	return l.caseSensitive || strings.IndexFunc(l.text, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
+}
+
+// in says which bytes to look for where; ok is false if that is not enough in this text.
+func (l literal) in(t *text) (where, what []byte, ok bool) {
+	if l.caseSensitive {
+		return t.bytes, []byte(l.text), true
+	}
+	what = smallLetters([]byte(l.text))
+	t = t.folded()
+	return t.small, what, !t.wide || !bytes.ContainsAny(what, "ks")
+}
+
+// next is where the literal is in the text from there on, or could be; the end of the
+// text if it is nowhere.
+func (l literal) next(t *text, from int) int {
+	where, what, ok := l.in(t)
+	if !ok {
+		return from
+	}
+	if i := bytes.Index(where[from:], what); i >= 0 {
+		return from + i
+	}
+	return len(t.bytes)
+}
+
+// byRunes is substring by the plainest means: it compares at every byte.
+func byRunes(pattern string, caseSensitive bool) finder {
 	var wanted [][]rune // for each rune of the pattern, those that it matches
 	for _, r := range pattern {
 		if caseSensitive {
@@ -40,7 +116,8 @@ func substring(pattern string, caseSensitive bool) finder {
 	for _, r := range wanted[0] {
 		first[string(r)[0]] = true
 	}
-	return func(text []byte) (ranges []Range, found bool) {
+	return func(t *text) (ranges []Range, found bool) {
+		text := t.bytes
 		for i := 0; i < len(text); i++ {
 			if !first[text[i]] {
 				continue

@@ -3,11 +3,10 @@ package indextest
 import (
 	"cmp"
 	"errors"
-	"fmt"
+	"hash/crc32"
 	"regexp"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/trawl-search/trawl/index/query"
@@ -24,32 +23,64 @@ type Result struct {
 	// Content are the ranges in the content; if there are none, Name are those
 	// in the path. Ascending, not empty, without overlap.
 	Content, Name []Range
+	// Object is the Git object id, which orders documents at one path.
+	Object []byte
+	// Score is that of package rank.
+	Score float64
 }
 
 // MatchCount is the number of ranges.
 func (r Result) MatchCount() int { return len(r.Content) + len(r.Name) }
 
+// Oracle answers queries on a corpus, which must not change meanwhile. It keeps
+// what it made of the texts for one query to answer the next one sooner. It is
+// safe for concurrent use.
+type Oracle struct {
+	corpus    *Corpus
+	documents []*document
+	// Sample, if above 1, is the share of the documents that Compare looks at where
+	// it would take long: one in so many, other ones for each query.
+	Sample int
+}
+
+// NewOracle makes an oracle for the corpus.
+func NewOracle(c *Corpus) *Oracle {
+	o := &Oracle{corpus: c}
+	for i := range c.Repos {
+		for j := range c.Repos[i].Documents {
+			o.documents = append(o.documents, newDocument(&c.Repos[i], &c.Repos[i].Documents[j]))
+		}
+	}
+	return o
+}
+
 // Eval says what the query must find in the corpus, in order of repo, path and
 // branches. It returns query.ErrNoSymbols if the query asks for symbols, and
 // query.ErrUnresolved if it holds a type:repo that Resolve has not replaced.
-func Eval(c *Corpus, q query.Q) ([]Result, error) {
-	o, err := newOracle(q)
+func (o *Oracle) Eval(q query.Q) ([]Result, error) { return o.eval(q, everyDocument) }
+
+// share are the documents whose number leaves the rest first when divided by of.
+type share struct{ first, of int }
+
+var everyDocument = share{0, 1}
+
+func (o *Oracle) eval(q query.Q, s share) ([]Result, error) {
+	c, err := compile(q)
 	if err != nil {
 		return nil, err
-	}
-	var documents []document
-	for i := range c.Repos {
-		for j := range c.Repos[i].Documents {
-			documents = append(documents, document{&c.Repos[i], &c.Repos[i].Documents[j]})
-		}
 	}
 	workers := runtime.GOMAXPROCS(0)
 	parts := make([][]Result, workers)
 	var all sync.WaitGroup
 	for w := range workers {
 		all.Go(func() {
-			for i := w; i < len(documents); i += workers {
-				parts[w] = append(parts[w], o.evaluate(q, documents[i])...)
+			known := make([]finding, len(c.find)*2)
+			for i := s.first + w*s.of; i < len(o.documents); i += workers * s.of {
+				clear(known)
+				e := evaluation{c, o.documents[i], known}
+				if e.holds(q) {
+					parts[w] = append(parts[w], e.result(q))
+				}
 			}
 		})
 	}
@@ -59,10 +90,45 @@ func Eval(c *Corpus, q query.Q) ([]Result, error) {
 	return results, nil
 }
 
+// Eval is that of a new Oracle.
+func Eval(c *Corpus, q query.Q) ([]Result, error) { return NewOracle(c).Eval(q) }
+
+// shareFor is the share of documents that a query is compared on.
+func (o *Oracle) shareFor(q query.Q) share {
+	const fewTexts = 3 // bytes of a literal that few texts have
+	slow := false
+	query.Walk(q, func(n query.Q) bool {
+		if n, ok := n.(*query.Regexp); ok && n.Scope != query.FileName {
+			slow = slow || shortest(requiredBy(n)) < fewTexts
+		}
+		return !slow
+	})
+	if !slow || o.Sample <= 1 {
+		return everyDocument
+	}
+	return share{int(crc32.ChecksumIEEE([]byte(q.String()))) % o.Sample, o.Sample}
+}
+
+// only keeps the results that are of a share of the documents.
+func (o *Oracle) only(results []Result, s share) []Result {
+	if s == everyDocument {
+		return results
+	}
+	type key struct{ repo, path string }
+	has := map[key][]*document{}
+	for i := s.first; i < len(o.documents); i += s.of {
+		d := o.documents[i]
+		has[key{d.Name, d.Path}] = append(has[key{d.Name, d.Path}], d)
+	}
+	return slices.DeleteFunc(results, func(r Result) bool {
+		return !slices.ContainsFunc(has[key{r.Repo, r.Path}], func(d *document) bool { return slices.Equal(d.Document.Branches, r.Branches) })
+	})
+}
+
 // Resolve replaces each type:repo by the repos in which its child finds something.
-func Resolve(c *Corpus, q query.Q) (query.Q, error) {
+func (o *Oracle) Resolve(q query.Q) (query.Q, error) {
 	return query.ResolveRepos(q, func(child query.Q) ([]string, error) {
-		results, err := Eval(c, child)
+		results, err := o.Eval(child)
 		var names []string
 		for _, r := range results {
 			names = append(names, r.Repo)
@@ -71,6 +137,9 @@ func Resolve(c *Corpus, q query.Q) (query.Q, error) {
 	})
 }
 
+// Resolve is that of a new Oracle.
+func Resolve(c *Corpus, q query.Q) (query.Q, error) { return NewOracle(c).Resolve(q) }
+
 func sortResults(results []Result) { slices.SortFunc(results, compareResults) }
 
 // compareResults orders by what identifies a document.
@@ -78,40 +147,46 @@ func compareResults(a, b Result) int {
 	return cmp.Or(cmp.Compare(a.Repo, b.Repo), cmp.Compare(a.Path, b.Path), slices.Compare(a.Branches, b.Branches))
 }
 
-// oracle holds what is compiled of one query. It may be used concurrently.
-type oracle struct {
-	find    map[query.Q]finder // of each Substring and Regexp
+// compiled is what is compiled of one query. It may be used concurrently.
+type compiled struct {
+	find    []finder        // of each Substring and Regexp
+	atoms   map[query.Q]int // their places in find
 	regexps map[query.Q]*regexp.Regexp
 }
 
-func newOracle(q query.Q) (*oracle, error) {
-	o := &oracle{find: map[query.Q]finder{}, regexps: map[query.Q]*regexp.Regexp{}}
+func compile(q query.Q) (*compiled, error) {
+	c := &compiled{atoms: map[query.Q]int{}, regexps: map[query.Q]*regexp.Regexp{}}
 	var errs []error
 	query.Walk(q, func(n query.Q) bool {
-		errs = append(errs, o.prepare(n))
+		errs = append(errs, c.prepare(n))
 		return true
 	})
-	return o, errors.Join(errs...)
+	return c, errors.Join(errs...)
+}
+
+func (c *compiled) atom(n query.Q, f finder) {
+	c.atoms[n] = len(c.find)
+	c.find = append(c.find, f)
 }
 
 // prepare compiles what a node needs. The source of an expression is written by
 // the standard library here, not by the package that the engine uses.
-func (o *oracle) prepare(n query.Q) (err error) {
+func (c *compiled) prepare(n query.Q) (err error) {
 	switch n := n.(type) {
 	case *query.Substring:
-		o.find[n] = substring(n.Pattern, n.CaseSensitive)
+		c.atom(n, substring(n.Pattern, n.CaseSensitive))
 	case *query.Regexp:
 		source := n.Tree.String()
 		if !n.CaseSensitive {
 			source = "(?i)" + source
 		}
 		re, err := regexp.Compile(source)
-		o.find[n] = expression(re)
+		c.atom(n, expression(n, re))
 		return err
 	case *query.Repo:
-		o.regexps[n], err = regexp.Compile(n.Tree.String())
+		c.regexps[n], err = regexp.Compile(n.Tree.String())
 	case *query.Meta:
-		o.regexps[n], err = regexp.Compile(n.Tree.String())
+		c.regexps[n], err = regexp.Compile(n.Tree.String())
 	case *query.Symbol:
 		return query.ErrNoSymbols
 	case *query.Type:
@@ -120,170 +195,4 @@ func (o *oracle) prepare(n query.Q) (err error) {
 		}
 	}
 	return err
-}
-
-// evaluate gives the document's result, if it matches.
-func (o *oracle) evaluate(q query.Q, d document) []Result {
-	e := evaluation{o, d, map[place]finding{}}
-	if !e.holds(q) {
-		return nil
-	}
-	return []Result{e.result(q)}
-}
-
-type document struct {
-	*Repo
-	*Document
-}
-
-// evaluation is that of a query on one document. Each atom is looked for once
-// in the content and once in the path.
-type evaluation struct {
-	*oracle
-	document
-	known map[place]finding
-}
-
-type place struct {
-	atom query.Q
-	in   query.Scope // Content or FileName
-}
-
-type finding struct {
-	ranges []Range
-	found  bool
-}
-
-// look says what is found of an atom in the content or in the path. Skipped
-// documents have no content.
-func (e evaluation) look(atom query.Q, in query.Scope) finding {
-	if in == query.Content && e.Skipped {
-		return finding{}
-	}
-	f, ok := e.known[place{atom, in}]
-	if !ok {
-		text := e.Content
-		if in == query.FileName {
-			text = []byte(e.Path)
-		}
-		f.ranges, f.found = e.find[atom](text)
-		e.known[place{atom, in}] = f
-	}
-	return f
-}
-
-// holds tells whether the document matches.
-func (e evaluation) holds(q query.Q) bool {
-	switch q := q.(type) {
-	case *query.And:
-		return !slices.ContainsFunc(q.Children, func(c query.Q) bool { return !e.holds(c) })
-	case *query.Or:
-		return slices.ContainsFunc(q.Children, e.holds)
-	case *query.Not:
-		return !e.holds(q.Child)
-	case *query.Type:
-		return e.holds(q.Child)
-	case *query.Const:
-		return q.Value
-	case *query.Substring:
-		return e.found(q, q.Scope)
-	case *query.Regexp:
-		return e.found(q, q.Scope)
-	}
-	return e.factHolds(q)
-}
-
-// factHolds is holds for what does not depend on a text.
-func (e evaluation) factHolds(q query.Q) bool {
-	switch q := q.(type) {
-	case *query.Repo:
-		return e.regexps[q].MatchString(e.Name)
-	case *query.RepoSet:
-		return q.Names[e.Name]
-	case *query.Branch:
-		return slices.ContainsFunc(e.Document.Branches, func(name string) bool { return onBranch(q, e.Repo, name) })
-	case *query.Language:
-		return e.Language == q.Name
-	case *query.Meta:
-		value, ok := e.Meta[q.Key]
-		return ok && e.regexps[q].MatchString(value)
-	case *query.RepoFact:
-		return q.Value == map[query.Fact]bool{
-			query.Archived: e.Archived, query.Fork: e.Fork, query.Public: e.Public}[q.Fact]
-	}
-	panic(fmt.Sprintf("the oracle does not know %T", q))
-}
-
-func onBranch(q *query.Branch, r *Repo, name string) bool {
-	switch {
-	case q.Pattern == "HEAD":
-		return name == r.Branches[0]
-	case q.Exact:
-		return name == q.Pattern
-	}
-	return strings.Contains(name, q.Pattern)
-}
-
-// found tells whether an atom's text is where its scope says.
-func (e evaluation) found(atom query.Q, scope query.Scope) bool {
-	return scope != query.FileName && e.look(atom, query.Content).found ||
-		scope != query.Content && e.look(atom, query.FileName).found
-}
-
-// result collects the ranges of a document that matches.
-func (e evaluation) result(q query.Q) Result {
-	r := Result{Repo: e.Name, Path: e.Path, Branches: e.Document.Branches}
-	r.Content = withoutOverlap(e.ranges(q, query.Content))
-	if len(r.Content) == 0 {
-		r.Name = withoutOverlap(e.ranges(q, query.FileName))
-	}
-	return r
-}
-
-// ranges gives those of the atoms in the content, or in the path, that count:
-// they are not under a Not, and all nodes above them hold.
-func (e evaluation) ranges(q query.Q, in query.Scope) []Range {
-	if !e.holds(q) {
-		return nil
-	}
-	var all []Range
-	switch q := q.(type) {
-	case *query.And:
-		for _, c := range q.Children {
-			all = append(all, e.ranges(c, in)...)
-		}
-	case *query.Or:
-		for _, c := range q.Children {
-			all = append(all, e.ranges(c, in)...)
-		}
-	case *query.Type:
-		if q.Kind != query.KindFileName || in == query.FileName {
-			all = e.ranges(q.Child, in)
-		}
-	case *query.Substring:
-		all = e.atomRanges(q, q.Scope, in)
-	case *query.Regexp:
-		all = e.atomRanges(q, q.Scope, in)
-	}
-	return all
-}
-
-func (e evaluation) atomRanges(atom query.Q, scope, in query.Scope) []Range {
-	if scope != query.Either && scope != in {
-		return nil
-	}
-	return e.look(atom, in).ranges
-}
-
-// withoutOverlap sorts by start, longer first, and drops each range that
-// overlaps one kept before it.
-func withoutOverlap(ranges []Range) []Range {
-	slices.SortFunc(ranges, func(a, b Range) int { return cmp.Or(a.Start-b.Start, b.End-a.End) })
-	var kept []Range
-	for _, r := range ranges {
-		if len(kept) == 0 || r.Start >= kept[len(kept)-1].End {
-			kept = append(kept, r)
-		}
-	}
-	return kept
 }

@@ -19,6 +19,9 @@ type Query struct {
 	Number int
 }
 
+// Kinds is the number of kinds: Queries makes one of each in so many.
+func Kinds() int { return len(kinds) }
+
 // Queries makes n queries of every kind in turn, from texts, paths and facts of
 // the corpus, so that most find something. The same corpus and seed give the
 // same queries. All of them are right in syntax.
@@ -32,62 +35,69 @@ func Queries(c *Corpus, seed uint64, n int) []Query {
 	return queries
 }
 
-// kinds are all kinds of queries. Those with type:repo and sym: stand alone:
-// they are not part of others.
-var kinds = []struct {
+// kind is a kind of query.
+type kind struct {
 	name string
 	make func(*sampler) string
-}{
-	{"word", func(g *sampler) string { return Quote(g.word()) }},
-	{"substring", func(g *sampler) string { return Quote(g.text(3, 24)) }},
-	{"short", func(g *sampler) string { return Quote(g.text(1, 2)) }},
-	{"long", func(g *sampler) string { return Quote(g.text(30, 600)) }},
-	{"other case", func(g *sampler) string { return "case:no " + Quote(g.flipped(g.text(2, 20))) }},
-	{"case", func(g *sampler) string { return "case:yes " + Quote(g.text(2, 20)) }},
-	{"near miss", func(g *sampler) string { return Quote(g.text(2, 12) + g.text(2, 12)) }},
-	{"regexp", (*sampler).regexp},
-	{"regexp case", func(g *sampler) string { return pickOne(g, "case:yes ", "case:no ") + g.regexp() }},
-	{"content", func(g *sampler) string { return "c:" + g.term() }},
-	{"file", func(g *sampler) string { return "f:" + Quote(g.path()) }},
+	// rare says that most find nothing.
+	rare bool
+}
+
+// kinds are all kinds of queries. Those with type:repo and sym: stand alone:
+// they are not part of others.
+var kinds = append(generalKinds, wordKinds...)
+
+var generalKinds = []kind{
+	{"word", func(g *sampler) string { return Quote(g.word()) }, false},
+	{"substring", func(g *sampler) string { return Quote(g.text(3, 24)) }, false},
+	{"short", func(g *sampler) string { return Quote(g.text(1, 2)) }, false},
+	{"long", func(g *sampler) string { return Quote(g.text(30, 600)) }, false},
+	{"other case", func(g *sampler) string { return "case:no " + Quote(g.flipped(g.text(2, 20))) }, false},
+	{"case", func(g *sampler) string { return "case:yes " + Quote(g.text(2, 20)) }, false},
+	{"near miss", func(g *sampler) string { return Quote(g.text(2, 12) + g.text(2, 12)) }, true},
+	{"regexp", (*sampler).regexp, false},
+	{"regexp case", func(g *sampler) string { return pickOne(g, "case:yes ", "case:no ") + g.regexp() }, false},
+	{"content", func(g *sampler) string { return "c:" + g.term() }, false},
+	{"file", func(g *sampler) string { return "f:" + Quote(g.path()) }, false},
 	{"file regexp", func(g *sampler) string {
 		return pickOne(g, `f:\.go$`, `f:^src/`, `f:[a-z]+_probe\.c`, `f:(?i)readme|main`)
-	}},
-	{"and", func(g *sampler) string { return g.term() + " " + g.term() }},
-	{"or", func(g *sampler) string { return g.term() + " or " + g.term() }},
-	{"not", func(g *sampler) string { return g.term() + " -" + g.term() }},
-	{"only not", func(g *sampler) string { return "-" + g.term() }},
-	{"repo", func(g *sampler) string { return g.repoTerm() + " " + g.term() }},
-	{"branch", func(g *sampler) string { return g.branchTerm() + " " + g.term() }},
-	{"language", func(g *sampler) string { return "lang:" + g.language() + " " + g.term() }},
-	{"fact", func(g *sampler) string { return g.fact() + " " + g.term() }},
-	{"facts only", func(g *sampler) string { return g.fact() + " " + g.branchTerm() + " -lang:" + g.language() }},
-	{"type file", func(g *sampler) string { return "type:file " + g.term() + " or " + g.term() }},
-	{"type within", func(g *sampler) string { return "(type:file " + g.term() + " ) " + g.term() }},
-	{"type repo", func(g *sampler) string { return "type:repo " + g.term() }},
-	{"type repo within", func(g *sampler) string { return "-(type:repo " + g.term() + " ) " + g.term() }},
-	{"nested", func(g *sampler) string { return g.tree(4) }},
-	{"all", func(g *sampler) string { return pickOne(g, "", "( )", `f:""`, "type:file", "-lang:nothing") }},
-	{"none", func(g *sampler) string { return pickOne(g, "-c:", "lang:nothing", "qqzzyx", `[^\x00-\x{10FFFF}]`) }},
-	{"symbol", func(g *sampler) string { return "sym:" + Quote(g.word()) }},
+	}, false},
+	{"and", func(g *sampler) string { return g.term() + " " + g.term() }, false},
+	{"or", func(g *sampler) string { return g.term() + " or " + g.term() }, false},
+	{"not", func(g *sampler) string { return g.term() + " -" + g.term() }, false},
+	{"only not", func(g *sampler) string { return "-" + g.term() }, false},
+	{"repo", func(g *sampler) string { return g.repoTerm() + " " + g.term() }, false},
+	{"branch", func(g *sampler) string { return g.branchTerm() + " " + g.term() }, false},
+	{"language", func(g *sampler) string { return "lang:" + g.language() + " " + g.term() }, false},
+	{"fact", func(g *sampler) string { return g.fact() + " " + g.term() }, false},
+	{"facts only", func(g *sampler) string { return g.fact() + " " + g.branchTerm() + " -lang:" + g.language() }, false},
+	{"type file", func(g *sampler) string { return "type:file " + g.term() + " or " + g.term() }, false},
+	{"type within", func(g *sampler) string { return "(type:file " + g.term() + " ) " + g.term() }, false},
+	{"type repo", func(g *sampler) string { return "type:repo " + g.term() }, false},
+	{"type repo within", func(g *sampler) string { return "-(type:repo " + g.term() + " ) " + g.term() }, false},
+	{"nested", func(g *sampler) string { return g.tree(4) }, false},
+	{"all", func(g *sampler) string { return pickOne(g, "", "( )", `f:""`, "type:file", "-lang:nothing") }, false},
+	{"none", func(g *sampler) string { return pickOne(g, "-c:", "lang:nothing", "qqzzyx", `[^\x00-\x{10FFFF}]`) }, true},
+	{"symbol", func(g *sampler) string { return "sym:" + Quote(g.word()) }, true},
 }
 
 // sampler takes parts of queries from a corpus.
 type sampler struct {
 	rng    *rand.Rand
 	corpus *Corpus
-	texts  []document // those with content
-	all    []document
+	texts  []*Document // those with content
+	all    []*Document
 	large  bool // the corpus has more than largeCorpus bytes
 }
 
-const largeCorpus = 4 << 20
+const largeCorpus = 512 << 10
 
 func newSampler(c *Corpus, seed uint64) *sampler {
 	g := &sampler{rng: rand.New(rand.NewPCG(seed, 2)), corpus: c}
 	size := 0
 	for i := range c.Repos {
 		for j := range c.Repos[i].Documents {
-			d := document{&c.Repos[i], &c.Repos[i].Documents[j]}
+			d := &c.Repos[i].Documents[j]
 			g.all = append(g.all, d)
 			if len(d.Content) > 0 {
 				g.texts = append(g.texts, d)

@@ -17,8 +17,23 @@ import (
 // skipped documents; paths with newlines and bytes that are not UTF-8; a repo
 // without documents. The same seed gives the same corpus.
 func Random(seed uint64) *Corpus {
-	m := maker{rng: rand.New(rand.NewPCG(seed, 1))}
-	c := &Corpus{Name: fmt.Sprintf("indextest.Random(%d)", seed)}
+	m := maker{rng: rand.New(rand.NewPCG(seed, 1)), folders: folders, fileNames: fileNames}
+	m.content = m.randomContent
+	return m.corpus(fmt.Sprintf("indextest.Random(%d)", seed))
+}
+
+// maker makes a random corpus.
+type maker struct {
+	rng                *rand.Rand
+	content            func() []byte // makes a content
+	folders, fileNames []string
+	words              []string // of Words
+	pool               [][]byte // contents that several documents share
+}
+
+// corpus makes a few repos.
+func (m *maker) corpus(name string) *Corpus {
+	c := &Corpus{Name: name}
 	for range 1 + m.rng.IntN(8) {
 		m.pool = append(m.pool, m.content())
 	}
@@ -29,12 +44,6 @@ func Random(seed uint64) *Corpus {
 	}
 	c.sort()
 	return c
-}
-
-// maker makes a random corpus.
-type maker struct {
-	rng  *rand.Rand
-	pool [][]byte // contents that several documents share
 }
 
 var (
@@ -58,7 +67,7 @@ func (m *maker) repo(name string) Repo {
 	}
 	paths := map[string]bool{}
 	for range m.rng.IntN(12) {
-		paths[pick(m, folders)+pick(m, fileNames)] = true
+		paths[pick(m, m.folders)+pick(m, m.fileNames)] = true
 	}
 	inOrder := slices.Sorted(func(yield func(string) bool) {
 		for p := range paths {
@@ -117,8 +126,8 @@ var words = []string{
 
 var separators = []string{" ", " ", " ", "\n", "\n", "\r\n", "\t", "", "", "_", "; ", "\n\n", "\n\t"}
 
-// content makes one of any size up to three superblocks, mostly small.
-func (m *maker) content() []byte {
+// randomContent makes one of any size up to three superblocks, mostly small.
+func (m *maker) randomContent() []byte {
 	switch m.rng.IntN(10) {
 	case 0:
 		return []byte{}

@@ -1,0 +1,168 @@
+package indextest
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/trawl-search/trawl/index/query"
+)
+
+// Ask says which part of an answer is wanted, and how.
+type Ask struct {
+	// TopK asks for the best documents, with counts that may be too low; without
+	// it all matches are counted.
+	TopK bool
+	// MaxFiles is the most documents, MaxMatches the most ranges of each.
+	MaxFiles, MaxMatches int
+	// After leaves out this document and what comes before it in the answer.
+	After *Result
+	// Helpers is how many others take part in the search, if it can be shared.
+	Helpers int
+}
+
+func (a Ask) String() string {
+	s := fmt.Sprintf("{TopK %t, %d files, %d matches, %d helpers", a.TopK, a.MaxFiles, a.MaxMatches, a.Helpers)
+	if a.After != nil {
+		s += fmt.Sprintf(", after %s %q of score %g", a.After.Repo, a.After.Path, a.After.Score)
+	}
+	return s + "}"
+}
+
+// Page is what is shown of an answer, and the counts.
+type Page struct {
+	Files []PageFile
+	// FilesMatched and Matches count all documents and ranges of the answer, also
+	// those of other pages. They are lower bounds if Inexact.
+	FilesMatched, Matches uint64
+	Inexact               bool
+}
+
+// PageFile is a document on a page.
+type PageFile struct {
+	// Result has the first ranges only, as far as they were asked for.
+	Result
+	// Matches counts all.
+	Matches int
+}
+
+// Pager is an engine that answers in pages.
+type Pager struct {
+	Name string
+	// Page answers a query, which holds no type:repo.
+	Page func(q query.Q, ask Ask) (Page, error)
+}
+
+// everything is more than a corpus holds.
+const everything = 1 << 30
+
+// CheckPages runs the queries and compares all that is seen of engines with the
+// oracle: documents, ranges, scores, order and counts, of the whole answer and of
+// two parts that are asked for in different ways. It reports like Check.
+func CheckPages(t testing.TB, c *Corpus, queries []Query, pagers ...Pager) {
+	t.Helper()
+	o := NewOracle(c)
+	check(t, c, queries, func(q Query) string {
+		_, diff := o.ComparePages(q, 2, pagers...)
+		return diff
+	})
+}
+
+// ComparePages says how engines' answers to one query differ from the oracle's: the
+// whole and a few random parts. It is empty if they are the same. The number of
+// documents that the query finds says whether the comparison means much.
+func (o *Oracle) ComparePages(q Query, parts int, pagers ...Pager) (documents int, diff string) {
+	tree, diff := o.parse(q.Text)
+	if diff != "" {
+		return 0, diff
+	}
+	want, wantErr := o.Eval(tree)
+	slices.SortFunc(want, compareRanked)
+	for _, p := range pagers {
+		if diff == "" {
+			diff = o.comparePager(q, parts, p, tree, want, wantErr)
+		}
+	}
+	return len(want), diff
+}
+
+func (o *Oracle) comparePager(q Query, parts int, p Pager, tree query.Q, want []Result, wantErr error) (diff string) {
+	rng := rand.New(rand.NewPCG(q.Seed, uint64(q.Number)))
+	asks := []Ask{{MaxFiles: everything, MaxMatches: everything, Helpers: rng.IntN(3)}}
+	for range parts {
+		asks = append(asks, someAsk(rng, want))
+	}
+	for _, ask := range asks {
+		got, gotErr := p.Page(tree, ask)
+		if wantErr != nil || gotErr != nil {
+			diff = differentErrors(tree, gotErr, wantErr)
+		} else {
+			diff = o.comparePage(pageOf(want, ask), got, ask)
+		}
+		if diff != "" {
+			return fmt.Sprintf("tree %s\n%s, asked %s: %s", tree, p.Name, ask, diff)
+		}
+	}
+	return ""
+}
+
+// someAsk asks for a random part of an answer.
+func someAsk(rng *rand.Rand, answer []Result) Ask {
+	ask := Ask{TopK: rng.IntN(2) == 0, Helpers: rng.IntN(3), MaxFiles: rng.IntN(10), MaxMatches: []int{0, 1, 2, 5, everything}[rng.IntN(5)]}
+	if len(answer) > 0 && rng.IntN(2) == 0 {
+		ask.After = &answer[rng.IntN(len(answer))]
+	}
+	return ask
+}
+
+// compareRanked is the total order of an answer: better scores first, then by
+// repo, path and object.
+func compareRanked(a, b Result) int {
+	return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Repo, b.Repo), cmp.Compare(a.Path, b.Path), bytes.Compare(a.Object, b.Object))
+}
+
+// pageOf is the page of an answer, which is in order.
+func pageOf(answer []Result, ask Ask) Page {
+	p := Page{FilesMatched: uint64(len(answer))}
+	for _, r := range answer {
+		p.Matches += uint64(r.MatchCount())
+		if ask.After != nil && compareRanked(r, *ask.After) <= 0 || len(p.Files) == ask.MaxFiles {
+			continue
+		}
+		f := PageFile{Result: r, Matches: r.MatchCount()}
+		f.Content, f.Name = f.Content[:min(len(f.Content), ask.MaxMatches)], f.Name[:min(len(f.Name), ask.MaxMatches)]
+		p.Files = append(p.Files, f)
+	}
+	return p
+}
+
+func (o *Oracle) comparePage(want, got Page, ask Ask) string {
+	for i := range max(len(want.Files), len(got.Files)) {
+		switch {
+		case i == len(got.Files):
+			return fmt.Sprintf("%d files, should be %d; missing: %s", i, len(want.Files), describe(o.corpus, want.Files[i].Result))
+		case i == len(want.Files):
+			return fmt.Sprintf("%d files, should be %d; too much: %s", len(got.Files), i, describe(o.corpus, got.Files[i].Result))
+		}
+		if w, g := want.Files[i], got.Files[i]; !sameFile(w, g) {
+			return fmt.Sprintf("file %d is %s, %d matches, score %g, object %x\n   should be %s, %d matches, score %g, object %x", i,
+				describe(o.corpus, g.Result), g.Matches, g.Score, g.Object, describe(o.corpus, w.Result), w.Matches, w.Score, w.Object)
+		}
+	}
+	exact := got.FilesMatched == want.FilesMatched && got.Matches == want.Matches
+	lower := got.FilesMatched <= want.FilesMatched && got.Matches <= want.Matches
+	if !exact && !(ask.TopK && lower && got.Inexact) || !ask.TopK && got.Inexact {
+		return fmt.Sprintf("counts %d files, %d matches (inexact: %t), should be %d and %d",
+			got.FilesMatched, got.Matches, got.Inexact, want.FilesMatched, want.Matches)
+	}
+	return ""
+}
+
+func sameFile(a, b PageFile) bool {
+	return compareResults(a.Result, b.Result) == 0 && bytes.Equal(a.Object, b.Object) && a.Matches == b.Matches &&
+		math.Float64bits(a.Score) == math.Float64bits(b.Score) && slices.Equal(a.Content, b.Content) && slices.Equal(a.Name, b.Name)
+}

@@ -1,0 +1,99 @@
+package indextest
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/trawl-search/trawl/index/query"
+)
+
+// oraclePager is a pager that is right.
+func oraclePager(c *Corpus, change func(ask Ask, p *Page)) Pager {
+	return Pager{"oracle", func(q query.Q, ask Ask) (Page, error) {
+		results, err := Eval(c, q)
+		slices.SortFunc(results, compareRanked)
+		p := pageOf(results, ask)
+		if change != nil {
+			change(ask, &p)
+		}
+		return p, err
+	}}
+}
+
+func TestCheckPagesAcceptsTheOracle(t *testing.T) {
+	for seed := range uint64(4) {
+		c := Words(seed)
+		CheckPages(t, c, Queries(c, seed, len(kinds)), oraclePager(c, nil))
+	}
+	lower := func(ask Ask, p *Page) {
+		if ask.TopK {
+			p.FilesMatched, p.Matches, p.Inexact = 0, 0, true
+		}
+	}
+	CheckPages(t, small, Queries(small, 1, len(kinds)), oraclePager(small, lower))
+}
+
+func TestComparePagesSeesEveryDifference(t *testing.T) {
+	broken := map[string]struct {
+		change func(ask Ask, p *Page)
+		want   string
+	}{
+		"a file less":      {func(_ Ask, p *Page) { p.Files = p.Files[:1] }, "missing"},
+		"a file more":      {func(_ Ask, p *Page) { p.Files = append(p.Files, PageFile{}) }, "too much"},
+		"another order":    {func(_ Ask, p *Page) { slices.Reverse(p.Files) }, "file 0"},
+		"another score":    {func(_ Ask, p *Page) { p.Files[0].Score++ }, "score"},
+		"another object":   {func(_ Ask, p *Page) { p.Files[0].Object = nil }, "object"},
+		"a match less":     {func(_ Ask, p *Page) { p.Files[0].Matches-- }, "matches"},
+		"a range less":     {func(_ Ask, p *Page) { p.Files[0].Name = nil }, "file 0"},
+		"a file uncounted": {func(_ Ask, p *Page) { p.FilesMatched-- }, "counts 2 files"},
+		"a match counted":  {func(_ Ask, p *Page) { p.Matches++ }, "counts 3 files"},
+		"a false bound":    {func(_ Ask, p *Page) { p.Inexact = true }, "inexact: true"},
+	}
+	for what, b := range broken {
+		_, diff := NewOracle(small).ComparePages(Query{Text: "foo"}, 0, oraclePager(small, b.change))
+		if !strings.Contains(diff, b.want) {
+			t.Errorf("%s: got %q, want it to say %q", what, diff, b.want)
+		}
+	}
+	topK := func(ask Ask, p *Page) {
+		if ask.TopK {
+			p.Matches = 0
+		}
+	}
+	if _, diff := NewOracle(small).ComparePages(Query{Text: "foo"}, 20, oraclePager(small, topK)); !strings.Contains(diff, "counts") {
+		t.Errorf("fewer matches that are no bound: got %q", diff)
+	}
+	failing := Pager{"failing", func(query.Q, Ask) (Page, error) { return Page{}, query.ErrNoSymbols }}
+	if _, diff := NewOracle(small).ComparePages(Query{Text: "foo"}, 0, failing); !strings.Contains(diff, "engine's error") {
+		t.Errorf("an error: got %q", diff)
+	}
+	if _, diff := NewOracle(small).ComparePages(Query{Text: "sym:foo"}, 0, failing); diff != "" {
+		t.Errorf("the oracle's error: got %q", diff)
+	}
+}
+
+// TestSample: an oracle that samples finds no difference where there is none, and over
+// all queries one in any document.
+func TestSample(t *testing.T) {
+	c := Words(3)
+	o := NewOracle(c)
+	o.Sample = 4
+	queries := Queries(c, 3, 4*len(kinds))
+	o.Check(t, queries, oracleEngine(c))
+	seen, slow := 0, 0
+	for _, q := range queries {
+		tree, diff := o.parse(q.Text)
+		if diff != "" {
+			t.Fatal(diff)
+		}
+		if o.shareFor(tree) == everyDocument {
+			continue
+		}
+		slow++
+		seen += b2i(o.Compare(q.Text, func(query.Q) ([]Result, error) { return nil, nil }) != "")
+	}
+	if slow < 20 || seen < slow/4 || seen == slow {
+		t.Errorf("of %d queries that are sampled, %d saw that nothing was found", slow, seen)
+	}
+}
