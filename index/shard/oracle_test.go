@@ -60,16 +60,12 @@ func buildShardWith(t fataler, c *indextest.Corpus, opts build.Options) []byte {
 
 func addRepo(t fataler, b *build.Builder, r indextest.Repo) {
 	t.Helper()
-	repo := docstore.Repo{Name: r.Name, Archived: r.Archived, Fork: r.Fork, Public: r.Public, Meta: r.Meta}
-	for _, name := range r.Branches {
-		repo.Branches = append(repo.Branches, docstore.Branch{Name: name, Commit: "c0ffee"})
-	}
-	if err := b.AddRepo(repo); err != nil {
+	if err := b.AddRepo(repoRecord(r)); err != nil {
 		t.Fatalf("%v", err)
 	}
 	var docs []build.Document
 	for _, d := range r.Documents {
-		doc := build.Document{Path: []byte(d.Path), Content: d.Content, Language: d.Language, OID: objectID(d)}
+		doc := build.Document{Path: []byte(d.Path), Content: d.Content, Language: d.Language, OID: d.Object()}
 		for _, name := range d.Branches {
 			doc.Branches = append(doc.Branches, uint32(slices.Index(r.Branches, name)))
 		}
@@ -89,12 +85,13 @@ func addRepo(t fataler, b *build.Builder, r indextest.Repo) {
 	}
 }
 
-// objectID is the name of a document's object. A skipped one has a content of its own.
-func objectID(d indextest.Document) []byte {
-	if d.Skipped {
-		return gitID(fmt.Appendf(nil, "\x00%s\x00%q", d.Path, d.Branches))
+// repoRecord is what a shard says of the repo.
+func repoRecord(r indextest.Repo) docstore.Repo {
+	repo := docstore.Repo{Name: r.Name, Archived: r.Archived, Fork: r.Fork, Public: r.Public, Meta: r.Meta}
+	for _, name := range r.Branches {
+		repo.Branches = append(repo.Branches, docstore.Branch{Name: name, Commit: "c0ffee"})
 	}
-	return gitID(d.Content)
+	return repo
 }
 
 func gitID(content []byte) []byte {
@@ -115,37 +112,50 @@ func openShard(t fataler, data []byte) *shard.Shard {
 	return s
 }
 
-// engine answers as the oracle does, by a search of the shard.
+// engine answers as the oracle does, by a search of the shard. The counts of a
+// search that shows everything must be of what it shows.
 func engine(s *shard.Shard) func(query.Q) ([]indextest.Result, error) {
 	return func(q query.Q) ([]indextest.Result, error) {
 		res, err := searchTree(s, q, shard.Options{MaxFiles: 1 << 20, MaxMatchesPerFile: 1 << 30, ContextLines: 1})
 		if err != nil {
 			return nil, err
 		}
-		return toResults(res), res.Incomplete
+		files, matches := uint64(len(res.Files)), uint64(0)
+		results := toResults(res)
+		for _, r := range results {
+			matches += uint64(r.MatchCount())
+		}
+		if res.Stats.FilesMatched != files || res.Stats.Matches != matches || res.Stats.CountsInexact {
+			return nil, fmt.Errorf("%d matches in %d files were counted as %+v", matches, files, res.Stats)
+		}
+		return results, res.Incomplete
 	}
 }
 
 func toResults(res *shard.Result) []indextest.Result {
 	var out []indextest.Result
 	for _, f := range res.Files {
-		r := indextest.Result{Repo: f.Repo, Path: string(f.Path), Branches: f.Branches}
-		for _, c := range f.Chunks {
-			for _, m := range c.Ranges {
-				span := indextest.Range{Start: int(m.Start.Offset), End: int(m.End.Offset)}
-				if c.FileName {
-					r.Name = append(r.Name, span)
-				} else {
-					r.Content = append(r.Content, span)
-				}
-			}
-		}
-		out = append(out, r)
+		out = append(out, toResult(f))
 	}
 	slices.SortFunc(out, func(a, b indextest.Result) int {
 		return cmp.Or(cmp.Compare(a.Repo, b.Repo), cmp.Compare(a.Path, b.Path), slices.Compare(a.Branches, b.Branches))
 	})
 	return out
+}
+
+func toResult(f shard.FileMatch) indextest.Result {
+	r := indextest.Result{Repo: f.Repo, Path: string(f.Path), Branches: f.Branches, Object: f.Blob, Score: f.Score}
+	for _, c := range f.Chunks {
+		for _, m := range c.Ranges {
+			span := indextest.Range{Start: int(m.Start.Offset), End: int(m.End.Offset)}
+			if c.FileName {
+				r.Name = append(r.Name, span)
+			} else {
+				r.Content = append(r.Content, span)
+			}
+		}
+	}
+	return r
 }
 
 // corpora is how many random corpora a test takes: a fifth in short runs, such as
@@ -184,16 +194,12 @@ func TestDrawnCorpora(t *testing.T) {
 }
 
 // TestRealTree compares the engine with brute force on real code: the Go
-// standard library.
+// standard library. TestRealTreeParts is the same for long runs.
 func TestRealTree(t *testing.T) {
 	if testing.Short() {
 		t.Skip("brute force over a real tree takes long")
 	}
-	goroot, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
-	if err != nil {
-		t.Fatalf("the source of the Go toolchain is the corpus of this test: %v", err)
-	}
-	c, err := indextest.FromFolder(filepath.Join(strings.TrimSpace(string(goroot)), "src"))
+	c, err := indextest.FromFolder(goSource(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +207,19 @@ func TestRealTree(t *testing.T) {
 	// Answers of millions of ranges are garbage at once.
 	defer debug.SetGCPercent(debug.SetGCPercent(25))
 	const seed = 1
-	queries := indextest.Queries(c, seed, 160)
+	queries := indextest.Queries(c, seed, 2*indextest.Kinds())
 	t.Logf("%d queries with seed %d over %d documents, %d bytes", len(queries), seed, s.Documents(), s.ContentBytes())
-	indextest.Check(t, c, queries, engine(s))
+	o := indextest.NewOracle(c)
+	o.Sample = 16
+	o.Check(t, queries, engine(s))
+}
+
+// goSource is the folder of the source of the Go toolchain.
+func goSource(t *testing.T) string {
+	t.Helper()
+	goroot, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatalf("the source of the Go toolchain is the corpus of this test: %v", err)
+	}
+	return filepath.Join(strings.TrimSpace(string(goroot)), "src")
 }

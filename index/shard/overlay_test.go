@@ -24,7 +24,7 @@ func change(c *indextest.Corpus, rnd *rand.Rand) (map[string]shard.Overlay, *ind
 	rest := &indextest.Corpus{Name: c.Name}
 	for _, r := range c.Repos {
 		docs := slices.SortedFunc(slices.Values(r.Documents), func(a, b indextest.Document) int {
-			return cmp.Or(cmp.Compare(a.Path, b.Path), bytes.Compare(objectID(a), objectID(b)))
+			return cmp.Or(cmp.Compare(a.Path, b.Path), bytes.Compare(a.Object(), b.Object()))
 		})
 		share := rnd.IntN(5)
 		var numbers []uint32
