@@ -33,6 +33,7 @@ const (
 type Etcd struct {
 	server   *embed.Etcd
 	client   *clientv3.Client
+	local    *localKV
 	endpoint string
 	lock     *os.File
 	sockets  string // folder of the unix sockets
@@ -81,8 +82,12 @@ func (e *Etcd) connect(conf *embed.Config) error {
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints: []string{e.endpoint}, DialTimeout: 5 * time.Second, Logger: zap.NewNop(),
 	})
-	e.client = client
-	return err
+	if err != nil {
+		return err
+	}
+	e.client, e.local = client, newLocalKV(e.server.Server)
+	e.local.use(client)
+	return nil
 }
 
 // Client returns the etcd client of this process. It ends with Close.
@@ -100,6 +105,7 @@ func (e *Etcd) Close() error {
 	}
 	var errs []error
 	if e.client != nil {
+		e.local.close()
 		errs = append(errs, e.client.Close())
 	}
 	if e.server != nil {

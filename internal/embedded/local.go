@@ -1,0 +1,86 @@
+package embedded
+
+import (
+	"context"
+	"sync"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/etcdserver"
+	"go.etcd.io/etcd/server/v3/etcdserver/api/v3rpc"
+	"go.etcd.io/etcd/server/v3/proxy/grpcproxy/adapter"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// errClosing is what gRPC says of a call on a connection that was closed.
+var errClosing = status.Error(codes.Canceled, "the etcd client is closing")
+
+// localKV calls the server's implementation of the KV service directly. Every
+// query reads a revision from etcd, and on a socket that costs more than all the
+// rest of a query that finds nothing.
+//
+// The server must not be called once it closes its database. So close waits for
+// the calls that run, which end by themselves while the server runs, and later
+// ones are refused.
+type localKV struct {
+	server etcdserverpb.KVClient
+
+	calls  sync.RWMutex // held for reading by each call
+	closed bool         // guarded by calls
+}
+
+func newLocalKV(server *etcdserver.EtcdServer) *localKV {
+	return &localKV{server: adapter.KvServerToKvClient(v3rpc.NewQuotaKVServer(server))}
+}
+
+// use makes the client's reads, writes and transactions local. Leases and
+// watches stay on the socket: they are few, and long.
+func (k *localKV) use(client *clientv3.Client) { client.KV = clientv3.NewKVFromKVClient(k, client) }
+
+func (k *localKV) close() {
+	k.calls.Lock()
+	defer k.calls.Unlock()
+	k.closed = true
+}
+
+// locally makes a call unless the client is closed.
+func locally[Q, R any](ctx context.Context, k *localKV, call func(context.Context, *Q, ...grpc.CallOption) (*R, error), req *Q) (*R, error) {
+	k.calls.RLock()
+	defer k.calls.RUnlock()
+	if k.closed {
+		return nil, errClosing
+	}
+	return call(ctx, req)
+}
+
+// Range implements etcdserverpb.KVClient.
+func (k *localKV) Range(ctx context.Context, req *etcdserverpb.RangeRequest, _ ...grpc.CallOption) (*etcdserverpb.RangeResponse, error) {
+	return locally(ctx, k, k.server.Range, req)
+}
+
+// RangeStream implements etcdserverpb.KVClient. The local server has none.
+func (k *localKV) RangeStream(ctx context.Context, req *etcdserverpb.RangeRequest, opts ...grpc.CallOption) (etcdserverpb.KV_RangeStreamClient, error) {
+	return k.server.RangeStream(ctx, req, opts...)
+}
+
+// Put implements etcdserverpb.KVClient.
+func (k *localKV) Put(ctx context.Context, req *etcdserverpb.PutRequest, _ ...grpc.CallOption) (*etcdserverpb.PutResponse, error) {
+	return locally(ctx, k, k.server.Put, req)
+}
+
+// DeleteRange implements etcdserverpb.KVClient.
+func (k *localKV) DeleteRange(ctx context.Context, req *etcdserverpb.DeleteRangeRequest, _ ...grpc.CallOption) (*etcdserverpb.DeleteRangeResponse, error) {
+	return locally(ctx, k, k.server.DeleteRange, req)
+}
+
+// Txn implements etcdserverpb.KVClient.
+func (k *localKV) Txn(ctx context.Context, req *etcdserverpb.TxnRequest, _ ...grpc.CallOption) (*etcdserverpb.TxnResponse, error) {
+	return locally(ctx, k, k.server.Txn, req)
+}
+
+// Compact implements etcdserverpb.KVClient.
+func (k *localKV) Compact(ctx context.Context, req *etcdserverpb.CompactionRequest, _ ...grpc.CallOption) (*etcdserverpb.CompactionResponse, error) {
+	return locally(ctx, k, k.server.Compact, req)
+}

@@ -1,0 +1,119 @@
+package embedded_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	"github.com/trawl-search/trawl/internal/embedded"
+)
+
+func startEtcd(tb testing.TB) *embedded.Etcd {
+	tb.Helper()
+	e, err := embedded.StartEtcd(context.Background(), config(tb.TempDir()))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return e
+}
+
+// TestReadsAreLinearizable: what anybody else's client was acknowledged is read
+// by this process's own, and the other way.
+func TestReadsAreLinearizable(t *testing.T) {
+	e := startEtcd(t)
+	other, err := clientv3.New(clientv3.Config{Endpoints: []string{e.Endpoint()}, Logger: zap.NewNop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	for i := range 100 {
+		from, to := e.Client(), other
+		if i%2 == 0 {
+			from, to = to, from
+		}
+		put, err := from.Put(t.Context(), "k", fmt.Sprint(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := to.Get(t.Context(), "k")
+		if err != nil || string(got.Kvs[0].Value) != fmt.Sprint(i) || got.Header.Revision < put.Header.Revision {
+			t.Fatalf("after put %d at revision %d: %v, %v", i, put.Header.Revision, got, err)
+		}
+	}
+}
+
+// TestErrorsAreTheServers: a local call fails as one over a connection does.
+func TestErrorsAreTheServers(t *testing.T) {
+	e := startEtcd(t)
+	if _, err := e.Client().Put(t.Context(), "", "v"); err != rpctypes.ErrEmptyKey { //nolint:errorlint // clients compare it
+		t.Errorf("empty key: %v", err)
+	}
+	if _, err := e.Client().Put(t.Context(), "k", strings.Repeat("x", 2<<20)); err != rpctypes.ErrRequestTooLarge { //nolint:errorlint // as above
+		t.Errorf("large value: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := e.Client().Get(ctx, "k"); err == nil {
+		t.Error("a read succeeded after its context had ended")
+	}
+}
+
+// TestCloseWhileCalled: calls that run when etcd closes end, later ones are refused,
+// and none reaches the closed database.
+func TestCloseWhileCalled(t *testing.T) {
+	e := startEtcd(t)
+	var calling sync.WaitGroup
+	began := make(chan struct{}, 8)
+	for i := range cap(began) {
+		calling.Go(func() {
+			for n := 0; ; n++ {
+				var err error
+				if i%2 == 0 {
+					_, err = e.Client().Get(context.Background(), "k")
+				} else {
+					_, err = e.Client().Put(context.Background(), fmt.Sprint("k", i), "v")
+				}
+				if n == 0 {
+					began <- struct{}{}
+				}
+				if err != nil {
+					return
+				}
+			}
+		})
+	}
+	for range cap(began) {
+		<-began
+	}
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+	calling.Wait()
+	if _, err := e.Client().Get(context.Background(), "k"); err == nil {
+		t.Error("a read succeeded after Close")
+	}
+}
+
+// BenchmarkRead measures a linearizable read by this process's own client.
+func BenchmarkRead(b *testing.B) {
+	e := startEtcd(b)
+	if _, err := e.Client().Put(b.Context(), "k", "v"); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := e.Client().Get(b.Context(), "k"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
