@@ -53,20 +53,29 @@ type cluster struct {
 	diskBudget  string         // of searchers that are started; empty: the default
 	advertise   map[int]string // addresses of searchers, where others than their own
 	access      access.Config  // zero: off
-	routerHTTP  string
-	routerGRPC  string
-	searchers   []string // where their gRPC is
-	conn        *grpc.ClientConn
-	search      searchv1.SearchServiceClient
-	ingest      ingestv1.IngestServiceClient
+	// oneProcess: the router calls the searchers as in a process of all roles.
+	oneProcess bool
+	locals     map[string]*server.Local // the searchers, by address
+	routerHTTP string
+	routerGRPC string
+	searchers  []string // where their gRPC is
+	conn       *grpc.ClientConn
+	search     searchv1.SearchServiceClient
+	ingest     ingestv1.IngestServiceClient
 }
 
 // startCluster starts a router and searchers named s0, s1 and so on, and waits
 // until they are ready.
 func startCluster(t *testing.T, searchers, replication int) *cluster {
 	t.Helper()
+	return startIn(t, false, searchers, replication)
+}
+
+// startIn is startCluster, in one process or in several.
+func startIn(t *testing.T, oneProcess bool, searchers, replication int) *cluster {
+	t.Helper()
 	tel, spans := telemetrytest.New(t)
-	return startWith(t, &cluster{replication: replication, tel: tel, spans: spans}, searchers)
+	return startWith(t, &cluster{oneProcess: oneProcess, replication: replication, tel: tel, spans: spans}, searchers)
 }
 
 // startWith starts a cluster whose settings are made.
@@ -165,6 +174,10 @@ func (c *cluster) startSearcher(i int) (stop func()) {
 	c.must(err)
 	stop = c.run(cfg.ID, s.Listen, s.Run, func() string { return s.HTTPAddr().String() })
 	c.searchers = append(c.searchers, s.GRPCAddr().String())
+	if c.locals == nil {
+		c.locals = make(map[string]*server.Local)
+	}
+	c.locals[s.Address()] = s.Local()
 	return stop
 }
 
@@ -180,13 +193,32 @@ func (c *cluster) startRouter() {
 		cfg.Access = c.access
 	}
 	r, err := router.New(cfg, router.Deps{
-		Etcd: c.servers.Client(), Queue: jobs, Telemetry: c.telemetry("router", func() *telemetry.Telemetry { return c.tel }),
+		Etcd: c.servers.Client(), Queue: jobs, Telemetry: c.telemetry("router", func() *telemetry.Telemetry { return c.tel }), Local: c.local,
 	})
 	c.must(err)
 	c.run("router", r.Listen, r.Run, func() string { return r.HTTPAddr().String() })
 	c.routerHTTP, c.routerGRPC = r.HTTPAddr().String(), r.GRPCAddr().String()
 	c.conn = c.dial(c.routerGRPC)
 	c.search, c.ingest = searchv1.NewSearchServiceClient(c.conn), ingestv1.NewIngestServiceClient(c.conn)
+}
+
+// local is the searcher at an address, if searchers are called as within one process.
+func (c *cluster) local(address string) grpc.ClientConnInterface {
+	if !c.oneProcess {
+		return nil
+	}
+	if here, ok := c.locals[address]; ok {
+		return here
+	}
+	return nil
+}
+
+// inOneAndInSeveral runs a test with roles that call each other by function calls,
+// and with roles that do so over the network.
+func inOneAndInSeveral(t *testing.T, test func(t *testing.T, oneProcess bool)) {
+	t.Helper()
+	t.Run("one process", func(t *testing.T) { test(t, true) })
+	t.Run("several", func(t *testing.T) { test(t, false) })
 }
 
 // telemetry is that of a role: of its own and with traces that are sent by OTLP,

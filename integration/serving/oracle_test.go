@@ -44,8 +44,10 @@ func (c *cluster) oracle(corpus *indextest.Corpus, text string) (want []indextes
 // TestSameAsBruteForce spreads a random corpus over shards and searchers, asks
 // queries of every kind through the router, page by page, and compares files,
 // order and ranges with what brute force finds.
-func TestSameAsBruteForce(t *testing.T) {
-	c := startCluster(t, 2, 1)
+func TestSameAsBruteForce(t *testing.T) { inOneAndInSeveral(t, testSameAsBruteForce) }
+
+func testSameAsBruteForce(t *testing.T, oneProcess bool) {
+	c := startIn(t, oneProcess, 2, 1)
 	const seed = 7
 	corpus := indextest.Random(seed)
 	c.publishCorpus(corpus, rand.New(rand.NewPCG(seed, 1)))

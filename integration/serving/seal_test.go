@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
@@ -24,8 +25,14 @@ import (
 // startGuarded starts a cluster of one searcher that asks who calls.
 func startGuarded(t *testing.T) *cluster {
 	t.Helper()
+	return startGuardedIn(t, false)
+}
+
+// startGuardedIn is startGuarded, in one process or in several.
+func startGuardedIn(t *testing.T, oneProcess bool) *cluster {
+	t.Helper()
 	tel, spans := telemetrytest.New(t)
-	return startWith(t, &cluster{replication: 1, access: guarded(), tel: tel, spans: spans}, 1)
+	return startWith(t, &cluster{oneProcess: oneProcess, replication: 1, access: guarded(), tel: tel, spans: spans}, 1)
 }
 
 // sealed makes the metadata of a request as docs/adr/0016 describes it, with the
@@ -47,8 +54,10 @@ func (c *cluster) sealed(method string, until time.Time, req proto.Message) cont
 
 // TestSearchersObeySealsOnly asks a searcher directly: for what a router sealed,
 // for that with one more repo, too late, by another method, and without a seal.
-func TestSearchersObeySealsOnly(t *testing.T) {
-	c := startGuarded(t)
+func TestSearchersObeySealsOnly(t *testing.T) { inOneAndInSeveral(t, testSearchersObeySealsOnly) }
+
+func testSearchersObeySealsOnly(t *testing.T, oneProcess bool) {
+	c := startGuardedIn(t, oneProcess)
 	c.publish("seen", map[string]string{"a.go": "heron"})
 	all, _ := c.token(admin())
 	c.eventually("the repo is found", func() bool { return len(paths(c.as(all).find("heron", nil))) == 1 })
@@ -57,7 +66,11 @@ func TestSearchersObeySealsOnly(t *testing.T) {
 	plan := func(repos ...string) *searchv1.Plan {
 		return &searchv1.Plan{Revision: root.Revision, Shards: []*searchv1.PlannedShard{{Digest: root.Record.Shards[0].Digest, Repos: repos}}}
 	}
-	searcher := searchv1.NewSearchServiceClient(c.dial(c.searchers[0]))
+	var conn grpc.ClientConnInterface = c.dial(c.searchers[0])
+	if oneProcess {
+		conn = c.local(c.searchers[0])
+	}
+	searcher := searchv1.NewSearchServiceClient(conn)
 	const method = searchv1.SearchService_Search_FullMethodName
 	none, one := &searchv1.SearchRequest{Query: "heron", Plan: plan()}, &searchv1.SearchRequest{Query: "heron", Plan: plan("seen")}
 	later := time.Now().Add(time.Minute)
@@ -98,8 +111,10 @@ func TestSearchersObeySealsOnly(t *testing.T) {
 
 // TestHiddenShardsAreNotMissed: shards that no searcher has are told to those who
 // see a repo in them, and to nobody else.
-func TestHiddenShardsAreNotMissed(t *testing.T) {
-	c := startGuarded(t)
+func TestHiddenShardsAreNotMissed(t *testing.T) { inOneAndInSeveral(t, testHiddenShardsAreNotMissed) }
+
+func testHiddenShardsAreNotMissed(t *testing.T, oneProcess bool) {
+	c := startGuardedIn(t, oneProcess)
 	c.publish("seen", map[string]string{"a.go": "heron"})
 	c.publish("hidden", map[string]string{"a.go": "heron hidden"})
 	all, _ := c.token(admin())

@@ -28,15 +28,18 @@ func (s *Server) drain(ctx context.Context) {
 // stopGRPC lets calls end until ctx ends, then cuts them off.
 func (s *Server) stopGRPC(ctx context.Context) {
 	done := make(chan struct{})
+	idle := s.local.close()
 	go func() {
 		defer close(done)
 		s.grpc.GracefulStop()
+		<-idle
 	}()
 	select {
 	case <-done:
 	case <-ctx.Done():
 		s.log.WarnContext(ctx, "gRPC calls cut off", "after", s.cfg.DrainTimeout)
 		s.grpc.Stop()
+		s.local.cancel()
 		<-done
 	}
 }

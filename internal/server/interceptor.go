@@ -14,10 +14,17 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// grpcOptions puts the limits and the interceptors together. Outermost stand
-// the metrics, to count what the others make of a call; then the outcome, which
-// turns panics and unknown errors into a status; then the gate; then validation.
-func (s *Server) grpcOptions(m *metrics) []grpc.ServerOption {
+// interceptors are what stands before every handler. Outermost are the metrics, to
+// count what the others make of a call; then the outcome, which turns panics and
+// unknown errors into a status; then the gate; then validation.
+func (s *Server) interceptors(m *metrics) (unary []grpc.UnaryServerInterceptor, stream []grpc.StreamServerInterceptor) {
+	unary = []grpc.UnaryServerInterceptor{m.grpc.UnaryServerInterceptor(), s.unaryOutcome, s.gateUnary, validateUnary}
+	stream = []grpc.StreamServerInterceptor{m.grpc.StreamServerInterceptor(), s.streamOutcome, s.endWatches, s.gateStream, validateStream}
+	return unary, stream
+}
+
+// grpcOptions puts the limits and the interceptors together.
+func (s *Server) grpcOptions(unary []grpc.UnaryServerInterceptor, stream []grpc.StreamServerInterceptor) []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(int(s.cfg.MaxRequestBytes)),
 		grpc.MaxSendMsgSize(int(s.cfg.MaxResponseBytes)),
@@ -29,8 +36,8 @@ func (s *Server) grpcOptions(m *metrics) []grpc.ServerOption {
 		grpc.StatsHandler(otelgrpc.NewServerHandler(
 			otelgrpc.WithTracerProvider(s.tel.TracerProvider()), otelgrpc.WithPropagators(s.tel.Propagator()),
 			otelgrpc.WithFilter(worthTracing))),
-		grpc.ChainUnaryInterceptor(m.grpc.UnaryServerInterceptor(), s.unaryOutcome, s.gateUnary, validateUnary),
-		grpc.ChainStreamInterceptor(m.grpc.StreamServerInterceptor(), s.streamOutcome, s.endWatches, s.gateStream, validateStream),
+		grpc.ChainUnaryInterceptor(unary...),
+		grpc.ChainStreamInterceptor(stream...),
 		grpc.WaitForHandlers(true),
 	}
 }

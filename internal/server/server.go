@@ -34,6 +34,7 @@ type Server struct {
 	log       *slog.Logger
 	tel       *telemetry.Telemetry
 	grpc      *grpc.Server
+	local     *Local
 	health    *health.Server
 	mux       *http.ServeMux
 	http      *http.Server
@@ -73,7 +74,8 @@ func New(cfg Config, tel *telemetry.Telemetry, options ...Option) (*Server, erro
 		return nil, fmt.Errorf("register the server's metrics: %w", err)
 	}
 	s.metrics = m
-	s.grpc = grpc.NewServer(s.grpcOptions(m)...)
+	unary, stream := s.interceptors(m)
+	s.grpc, s.local = grpc.NewServer(s.grpcOptions(unary, stream)...), newLocal(unary, stream)
 	s.readiness = newReadiness(s.setHealth, s.log)
 	if err := tel.Metrics().Register(conditions{s.readiness}); err != nil {
 		return nil, fmt.Errorf("register the readiness: %w", err)
@@ -81,6 +83,7 @@ func New(cfg Config, tel *telemetry.Telemetry, options ...Option) (*Server, erro
 	s.lifecycle = s.readiness.Condition("server")
 	s.lifecycle.Unmet("not listening yet")
 	healthv1.RegisterHealthServer(s.grpc, s.health)
+	s.local.register(&healthv1.Health_ServiceDesc, s.health)
 	reflection.Register(s.grpc)
 	s.http = s.newHTTP()
 	return s, nil
@@ -90,11 +93,15 @@ func New(cfg Config, tel *telemetry.Telemetry, options ...Option) (*Server, erro
 // Register…Server functions. The service's health follows the readiness.
 func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
 	s.grpc.RegisterService(desc, impl)
+	s.local.register(desc, impl)
 	s.mu.Lock()
 	s.services = append(s.services, desc.ServiceName)
 	s.mu.Unlock()
 	s.health.SetServingStatus(desc.ServiceName, healthv1.HealthCheckResponse_NOT_SERVING)
 }
+
+// Local calls the services from within this process.
+func (s *Server) Local() *Local { return s.local }
 
 // Handle adds an HTTP handler for a pattern of http.ServeMux. Requests are
 // traced, limited in size, and a panic ends only the request.
@@ -205,7 +212,10 @@ func (s *Server) Close() error {
 	s.closed = true
 	listeners := []net.Listener{s.grpcLn, s.httpLn}
 	s.mu.Unlock()
+	idle := s.local.close()
+	s.local.cancel()
 	s.grpc.Stop()
+	<-idle
 	err := s.http.Close()
 	for _, ln := range listeners {
 		if ln != nil {

@@ -41,6 +41,9 @@ type Deps struct {
 	Etcd      *clientv3.Client
 	Queue     *queue.Queue
 	Telemetry *telemetry.Telemetry
+	// Local is the searcher of this process at an address, nil where another
+	// process has it. A nil Local knows none.
+	Local func(address string) grpc.ClientConnInterface
 }
 
 // Router is one router.
@@ -173,12 +176,21 @@ func (r *Router) serveZoekt(answers *answer.Service) {
 	r.server.Handle("/api/list", api.List())
 }
 
-func (r *Router) dial(address string) (*grpc.ClientConn, error) {
-	var sealing []grpc.DialOption
+// dial connects to a searcher: by function calls where it is in this process.
+// Plans are sealed in either case.
+func (r *Router) dial(address string) (server.Conn, error) {
+	var sealing grpc.UnaryClientInterceptor
+	var options []grpc.DialOption
 	if r.key != nil {
-		sealing = append(sealing, grpc.WithChainUnaryInterceptor(access.Sealer{Key: r.key}.Unary))
+		sealing = access.Sealer{Key: r.key}.Unary
+		options = append(options, grpc.WithChainUnaryInterceptor(sealing))
 	}
-	return server.Dial(address, r.cfg.Searcher, r.tel, sealing...)
+	if r.deps.Local != nil {
+		if local := r.deps.Local(address); local != nil {
+			return server.Intercept(local, sealing, nil), nil
+		}
+	}
+	return server.Dial(address, r.cfg.Searcher, r.tel, options...)
 }
 
 func (r *Router) answerConfig(peers *fanout.Peers) answer.Config {

@@ -115,6 +115,17 @@ func (s *Searcher) GRPCAddr() net.Addr { return s.server.GRPCAddr() }
 // HTTPAddr is the address that HTTP is bound to, or nil before Listen.
 func (s *Searcher) HTTPAddr() net.Addr { return s.server.HTTPAddr() }
 
+// Local calls this searcher from within its process.
+func (s *Searcher) Local() *server.Local { return s.server.Local() }
+
+// Address is where routers are told to call this searcher. It is known after Listen.
+func (s *Searcher) Address() string {
+	if s.cfg.Advertise != "" {
+		return s.cfg.Advertise
+	}
+	return reachable(s.GRPCAddr().String())
+}
+
 // Run serves until ctx ends, then says that it is draining, answers what still
 // comes, and leaves. It does not fail while etcd or the bucket is away:
 // readiness tells, and it goes on when they are back. A searcher runs once.
@@ -203,11 +214,7 @@ func (s *Searcher) serve(follower *placement.Follower) {
 
 // record is what the registry tells of this searcher.
 func (s *Searcher) record() *catalogv1.Searcher {
-	address := s.cfg.Advertise
-	if address == "" {
-		address = reachable(s.GRPCAddr().String())
-	}
-	return &catalogv1.Searcher{Id: s.cfg.ID, Address: address, StartedAt: timestamppb.Now()}
+	return &catalogv1.Searcher{Id: s.cfg.ID, Address: s.Address(), StartedAt: timestamppb.Now()}
 }
 
 // reachable is the address that others can call when this process listens on

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc"
 
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/embedded"
@@ -87,9 +88,16 @@ func (s *upSettings) host(ctx context.Context, sh *shared) (*embedded.Embedded, 
 	return servers, sh.openBucket(ctx, cfg)
 }
 
-// services makes the roles that are asked for, bound to their addresses.
+// services makes the roles that are asked for, bound to their addresses. The
+// router calls the searcher directly, not over the network.
 func (s *upSettings) services(ctx context.Context, sh *shared) (map[string]service, error) {
 	made := map[string]service{}
+	local := func(address string) grpc.ClientConnInterface {
+		if here, ok := made[roleSearcher].(*searcher.Searcher); ok && here.Address() == address {
+			return here.Local()
+		}
+		return nil
+	}
 	for _, role := range s.Roles {
 		var err error
 		switch role {
@@ -98,7 +106,7 @@ func (s *upSettings) services(ctx context.Context, sh *shared) (map[string]servi
 		case roleSearcher:
 			made[role], err = searcher.New(s.Searcher, searcher.Deps{Etcd: sh.etcd, Bucket: sh.bucket, Telemetry: sh.telemetry})
 		case roleRouter:
-			made[role], err = router.New(s.Router, router.Deps{Etcd: sh.etcd, Queue: sh.queue, Telemetry: sh.telemetry})
+			made[role], err = router.New(s.Router, router.Deps{Etcd: sh.etcd, Queue: sh.queue, Telemetry: sh.telemetry, Local: local})
 		}
 		if err == nil && role != roleNone {
 			err = made[role].Listen(ctx)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/shard"
 	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/server"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/router/internal/answer"
@@ -198,7 +199,7 @@ func start(tb testing.TB, n int, change func(*cluster)) *cluster {
 		Budget: answer.Budget{Default: 10 * time.Second, Most: 20 * time.Second},
 		Limits: answer.Limits{MaxFiles: 1000, MaxBytes: 1 << 20}, MaxQueries: 1000,
 	}}
-	c.conns = fanout.NewConns(func(addr string) (*grpc.ClientConn, error) {
+	c.conns = fanout.NewConns(func(addr string) (server.Conn, error) {
 		return grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	})
 	tb.Cleanup(func() { c.conns.Close() })

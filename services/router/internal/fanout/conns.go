@@ -7,11 +7,11 @@ import (
 	"sync"
 	"time"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 
+	"github.com/trawl-search/trawl/internal/server"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -24,7 +24,7 @@ var ErrClosed = errors.New("the connections to searchers are closed")
 
 // Conns keeps one connection to each searcher. It is safe for concurrent use.
 type Conns struct {
-	dial func(address string) (*grpc.ClientConn, error)
+	dial func(address string) (server.Conn, error)
 
 	mu     sync.Mutex
 	conns  map[string]*conn
@@ -32,13 +32,13 @@ type Conns struct {
 }
 
 type conn struct {
-	*grpc.ClientConn
+	server.Conn
 	// leftAt is zero while the searcher is live.
 	leftAt time.Time
 }
 
 // NewConns makes an empty set; dial must not wait for the connection.
-func NewConns(dial func(address string) (*grpc.ClientConn, error)) *Conns {
+func NewConns(dial func(address string) (server.Conn, error)) *Conns {
 	return &Conns{dial: dial, conns: make(map[string]*conn)}
 }
 
@@ -66,20 +66,20 @@ func (c *Conns) Ping(ctx context.Context, t Target) error {
 	return nil
 }
 
-func (c *Conns) to(address string) (*grpc.ClientConn, error) {
+func (c *Conns) to(address string) (server.Conn, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
 		return nil, ErrClosed
 	}
 	if known, ok := c.conns[address]; ok {
-		return known.ClientConn, nil
+		return known.Conn, nil
 	}
 	dialed, err := c.dial(address)
 	if err != nil {
 		return nil, fmt.Errorf("dial searcher at %s: %w", address, err)
 	}
-	c.conns[address] = &conn{ClientConn: dialed}
+	c.conns[address] = &conn{Conn: dialed}
 	return dialed, nil
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/trawl-search/trawl/internal/registry"
 	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/server"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
 )
@@ -47,7 +48,7 @@ func TestCandidates(t *testing.T) {
 
 func TestConnectionsAreKept(t *testing.T) {
 	var dialed []*grpc.ClientConn
-	c := fanout.NewConns(func(addr string) (*grpc.ClientConn, error) {
+	c := fanout.NewConns(func(addr string) (server.Conn, error) {
 		conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
 		dialed = append(dialed, conn)
 		return conn, err

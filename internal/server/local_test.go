@@ -1,0 +1,260 @@
+package server_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+
+	"github.com/trawl-search/trawl/internal/server"
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
+)
+
+// ways are how a server can be called.
+func (s *shell) ways() map[string]grpc.ClientConnInterface {
+	return map[string]grpc.ClientConnInterface{"network": s.conn, "local": s.Local()}
+}
+
+// TestLocalCallsAreAsOthers: whatever a handler does, a local caller and one over
+// the network see the same.
+func TestLocalCallsAreAsOthers(t *testing.T) {
+	s := run(t, &service{get: func(ctx context.Context, req *ingestv1.GetRepoRequest) (*ingestv1.GetRepoResponse, error) {
+		switch req.Name {
+		case "panics":
+			panic("hunter2")
+		case "fails":
+			return nil, errors.New("hunter2")
+		case "refuses":
+			return nil, fmt.Errorf("plan: %w", status.Error(codes.FailedPrecondition, "stale"))
+		case "waits":
+			<-ctx.Done()
+			return nil, fmt.Errorf("wait: %w", ctx.Err())
+		}
+		if err := grpc.SetHeader(ctx, metadata.Pairs("head", "a")); err != nil {
+			return nil, err
+		}
+		if err := grpc.SetTrailer(ctx, metadata.Pairs("trail", "b")); err != nil {
+			return nil, err
+		}
+		return &ingestv1.GetRepoResponse{Status: &ingestv1.RepoStatus{Reason: req.Name}}, nil
+	}}, asIs)
+	for way, conn := range s.ways() {
+		client := ingestv1.NewIngestServiceClient(conn)
+		for name, want := range map[string]codes.Code{
+			"panics": codes.Internal, "fails": codes.Internal, "refuses": codes.FailedPrecondition, "": codes.InvalidArgument, "waits": codes.DeadlineExceeded,
+		} {
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			if name != "waits" {
+				ctx = t.Context()
+			}
+			_, err := client.GetRepo(ctx, &ingestv1.GetRepoRequest{Name: name})
+			cancel()
+			if status.Code(err) != want || strings.Contains(fmt.Sprint(err), "hunter2") || errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%s, %q: %v, want %v", way, name, err, want)
+			}
+		}
+		var header, trailer metadata.MD
+		var from peer.Peer
+		resp, err := client.GetRepo(t.Context(), &ingestv1.GetRepoRequest{Name: "x"}, grpc.Header(&header), grpc.Trailer(&trailer), grpc.Peer(&from))
+		if err != nil || resp.Status.Reason != "x" {
+			t.Errorf("%s: %v, %v", way, resp, err)
+		}
+		if len(header["content-type"]) != 1 || fmt.Sprint(header["head"], trailer["trail"]) != "[a] [b]" || from.Addr == nil {
+			t.Errorf("%s: header %v, trailer %v, peer %v", way, header, trailer, from)
+		}
+		if _, err := healthv1.NewHealthClient(conn).Check(t.Context(), &healthv1.HealthCheckRequest{}); err != nil {
+			t.Errorf("%s: health: %v", way, err)
+		}
+		if err := conn.Invoke(t.Context(), "/trawl.ingest.v1.IngestService/Nothing", &ingestv1.GetRepoRequest{}, &ingestv1.GetRepoResponse{}); status.Code(err) != codes.Unimplemented {
+			t.Errorf("%s: no such method: %v", way, err)
+		}
+	}
+	s.wantMetric(`trawl_server_panics_total{component="test"} 2`)
+	s.wantMetric(`grpc_server_handled_total{component="test",grpc_code="OK",grpc_method="GetRepo",grpc_service="trawl.ingest.v1.IngestService",grpc_type="unary"} 2`)
+}
+
+// TestLocalMetadata: a handler sees what its caller sends, and nothing of what the
+// caller itself was sent.
+func TestLocalMetadata(t *testing.T) {
+	s := run(t, &service{get: func(ctx context.Context, _ *ingestv1.GetRepoRequest) (*ingestv1.GetRepoResponse, error) {
+		in, _ := metadata.FromIncomingContext(ctx)
+		out, _ := metadata.FromOutgoingContext(ctx)
+		from, _ := peer.FromContext(ctx)
+		return &ingestv1.GetRepoResponse{Status: &ingestv1.RepoStatus{Reason: fmt.Sprint(in["key"], in["secret"], len(out), from.Addr)}}, nil
+	}}, asIs)
+	ctx := metadata.NewIncomingContext(t.Context(), metadata.Pairs("secret", "hunter2"))
+	ctx = metadata.AppendToOutgoingContext(ctx, "key", "value")
+	resp, err := ingestv1.NewIngestServiceClient(s.Local()).GetRepo(ctx, &ingestv1.GetRepoRequest{Name: "x"})
+	if want := "[value] [] 0 local"; err != nil || resp.Status.Reason != want {
+		t.Errorf("the handler saw %q, %v, want %q", resp.GetStatus().GetReason(), err, want)
+	}
+}
+
+// TestLocalStreams: messages arrive in order, then the end; its error is the
+// handler's, or that of the caller's context.
+func TestLocalStreams(t *testing.T) {
+	s := run(t, &service{watch: func(req *ingestv1.WatchRepoRequest, stream grpc.ServerStreamingServer[ingestv1.WatchRepoResponse]) error {
+		for i := range 3 {
+			if err := stream.Send(&ingestv1.WatchRepoResponse{Status: &ingestv1.RepoStatus{Reason: fmt.Sprint(req.Name, i)}}); err != nil {
+				return err
+			}
+		}
+		switch req.Name {
+		case "panics":
+			panic("hunter2")
+		case "waits":
+			<-stream.Context().Done()
+			return stream.Context().Err()
+		case "endless":
+			for {
+				if err := stream.Send(&ingestv1.WatchRepoResponse{}); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}}, asIs)
+	for way, conn := range s.ways() {
+		for name, want := range map[string]codes.Code{"": codes.InvalidArgument, "ends": codes.OK, "panics": codes.Internal, "waits": codes.Canceled, "endless": codes.Canceled} {
+			ctx, cancel := context.WithCancel(t.Context())
+			var header metadata.MD
+			stream, err := ingestv1.NewIngestServiceClient(conn).WatchRepo(ctx, &ingestv1.WatchRepoRequest{Name: name}, grpc.Header(&header))
+			if err != nil {
+				t.Fatalf("%s, %q: %v", way, name, err)
+			}
+			var got []string
+			for err == nil {
+				var resp *ingestv1.WatchRepoResponse
+				if resp, err = stream.Recv(); err == nil {
+					got = append(got, resp.GetStatus().GetReason())
+				}
+				if len(got) == 3 && want == codes.Canceled {
+					cancel()
+				}
+			}
+			cancel()
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			if status.Code(err) != want {
+				t.Errorf("%s, %q: ended with %v, want %v", way, name, err, want)
+			}
+			if name != "" && fmt.Sprint(got[:3]) != fmt.Sprintf("[%[1]s0 %[1]s1 %[1]s2]", name) {
+				t.Errorf("%s, %q: received %q", way, name, got)
+			}
+			if want == codes.OK && len(header) == 0 {
+				t.Errorf("%s: no header", way)
+			}
+		}
+	}
+}
+
+// TestDrainWaitsForLocalCalls: one that runs ends well, and one that begins later
+// is refused as by a server that is not there.
+func TestDrainWaitsForLocalCalls(t *testing.T) {
+	running, release := make(chan struct{}), make(chan struct{})
+	s := run(t, &service{get: func(context.Context, *ingestv1.GetRepoRequest) (*ingestv1.GetRepoResponse, error) {
+		close(running)
+		<-release
+		return &ingestv1.GetRepoResponse{}, nil
+	}}, asIs)
+	client := ingestv1.NewIngestServiceClient(s.Local())
+	var calling sync.WaitGroup
+	calling.Go(func() {
+		if _, err := client.GetRepo(t.Context(), &ingestv1.GetRepoRequest{Name: "x"}); err != nil {
+			t.Errorf("the call that ran: %v", err)
+		}
+	})
+	<-running
+	s.stop()
+	refused := func() bool {
+		var header metadata.MD
+		_, err := healthv1.NewHealthClient(s.Local()).Check(t.Context(), &healthv1.HealthCheckRequest{}, grpc.Header(&header))
+		if err != nil && (status.Code(err) != codes.Unavailable || len(header) > 0) {
+			t.Errorf("a later call: %v, header %v", err, header)
+		}
+		return err != nil
+	}
+	s.await(refused)
+	select {
+	case err := <-s.done:
+		t.Fatalf("the server ended (%v) before the call", err)
+	default:
+	}
+	close(release)
+	calling.Wait()
+	if err := <-s.done; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestDrainCutsOffLocalCalls: those that do not end in time see their context end.
+func TestDrainCutsOffLocalCalls(t *testing.T) {
+	running := make(chan struct{})
+	s := run(t, &service{watch: func(_ *ingestv1.WatchRepoRequest, stream grpc.ServerStreamingServer[ingestv1.WatchRepoResponse]) error {
+		close(running)
+		<-stream.Context().Done()
+		return stream.Context().Err()
+	}}, func(c *server.Config, _ *server.ClientConfig) { c.DrainTimeout = 10 * time.Millisecond })
+	stream, err := ingestv1.NewIngestServiceClient(s.Local()).WatchRepo(t.Context(), &ingestv1.WatchRepoRequest{Name: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-running
+	s.stop()
+	if _, err := stream.Recv(); status.Code(err) != codes.Canceled {
+		t.Errorf("the stream ended with %v", err)
+	}
+	if err := <-s.done; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestLocalInterceptors: what a dial option would put before calls stands before
+// local ones too.
+func TestLocalInterceptors(t *testing.T) {
+	seen := func(ctx context.Context) string {
+		in, _ := metadata.FromIncomingContext(ctx)
+		return strings.Join(in["seal"], " ")
+	}
+	s := run(t, &service{
+		get: func(ctx context.Context, _ *ingestv1.GetRepoRequest) (*ingestv1.GetRepoResponse, error) {
+			return &ingestv1.GetRepoResponse{Status: &ingestv1.RepoStatus{Reason: seen(ctx)}}, nil
+		},
+		watch: func(_ *ingestv1.WatchRepoRequest, stream grpc.ServerStreamingServer[ingestv1.WatchRepoResponse]) error {
+			return stream.Send(&ingestv1.WatchRepoResponse{Status: &ingestv1.RepoStatus{Reason: seen(stream.Context())}})
+		},
+	}, asIs)
+	conn := server.Intercept(s.Local(),
+		func(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+			return call(metadata.AppendToOutgoingContext(ctx, "seal", "unary"), method, req, reply, conn, opts...)
+		},
+		func(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, call grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+			return call(metadata.AppendToOutgoingContext(ctx, "seal", "stream"), desc, conn, method, opts...)
+		})
+	client := ingestv1.NewIngestServiceClient(conn)
+	if resp, err := client.GetRepo(t.Context(), &ingestv1.GetRepoRequest{Name: "x"}); err != nil || resp.Status.Reason != "unary" {
+		t.Errorf("%v, %v", resp, err)
+	}
+	stream, err := client.WatchRepo(t.Context(), &ingestv1.WatchRepoRequest{Name: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp, err := stream.Recv(); err != nil || resp.Status.Reason != "stream" {
+		t.Errorf("%v, %v", resp, err)
+	}
+	if _, err := stream.Recv(); !errors.Is(err, io.EOF) {
+		t.Error(err)
+	}
+}
