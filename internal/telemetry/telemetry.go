@@ -40,8 +40,7 @@ type Identity struct {
 type Telemetry struct {
 	root       *slog.Logger // without a component
 	logger     *slog.Logger
-	provider   *sdktrace.TracerProvider
-	exporter   sdktrace.SpanExporter // nil where spans go nowhere
+	tracing    *tracing
 	registerer prometheus.Registerer
 	registry   *prometheus.Registry
 }
@@ -70,34 +69,24 @@ func Start(ctx context.Context, cfg Config, id Identity, opts ...Option) (*Telem
 	}
 	id = id.complete()
 	logger := newLogger(o.logs, cfg)
-	provider, exporter, err := newProvider(ctx, cfg, id, o.exporter)
+	tracing, err := startTracing(ctx, cfg, id, o.exporter)
 	if err != nil {
-		return nil, fmt.Errorf("start tracing: %w", err)
+		return nil, err
 	}
 	registry, err := newRegistry(id)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("start metrics: %w", err), provider.Shutdown(ctx))
+		return nil, errors.Join(fmt.Errorf("start metrics: %w", err), tracing.stop(ctx))
 	}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
 		logger.Warn("telemetry lost", "error", err)
 	}))
-	t := &Telemetry{root: logger, provider: provider, exporter: exporter, registry: registry}
+	t := &Telemetry{root: logger, tracing: tracing, registry: registry}
 	return t.For(id.Service), nil
 }
 
 // Shutdown sends the spans that are still here, until ctx ends, and stops. What
 // could not be sent by then is lost, and that is the error.
-func (t *Telemetry) Shutdown(ctx context.Context) error {
-	err := t.provider.Shutdown(ctx)
-	if err == nil {
-		return nil
-	}
-	if t.exporter != nil {
-		// The provider has left its exporter to go on trying.
-		err = errors.Join(err, t.exporter.Shutdown(ctx))
-	}
-	return fmt.Errorf("stop tracing: %w", err)
-}
+func (t *Telemetry) Shutdown(ctx context.Context) error { return t.tracing.stop(ctx) }
 
 // For returns the telemetry of one component of the process: its log records
 // have the attribute component, its metrics the label component; before For,
@@ -115,10 +104,10 @@ func (t *Telemetry) For(component string) *Telemetry {
 func (t *Telemetry) Logger() *slog.Logger { return t.logger }
 
 // Tracer makes spans; the name is the instrumenting package.
-func (t *Telemetry) Tracer(name string) trace.Tracer { return t.provider.Tracer(name) }
+func (t *Telemetry) Tracer(name string) trace.Tracer { return t.tracing.Tracer(name) }
 
 // TracerProvider is for libraries that make spans themselves.
-func (t *Telemetry) TracerProvider() trace.TracerProvider { return t.provider }
+func (t *Telemetry) TracerProvider() trace.TracerProvider { return t.tracing.TracerProvider }
 
 // Propagator carries the trace context and baggage from process to process, as
 // the W3C headers.

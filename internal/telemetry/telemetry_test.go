@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
 	tracev1 "go.opentelemetry.io/proto/otlp/trace/v1"
 	"go.uber.org/goleak"
 
@@ -154,6 +155,37 @@ func TestSampling(t *testing.T) {
 	_, span = tel.Tracer("test").Start(tel.Propagator().Extract(t.Context(), carrier), "work")
 	if c := span.SpanContext(); !c.IsSampled() || c.TraceID().String() != "0123456789abcdef0123456789abcdef" {
 		t.Errorf("span context %+v, want the caller's trace, sampled", c)
+	}
+}
+
+// TestIDsWithoutCollector: where spans go nowhere nothing is recorded. There is one
+// trace all the same, that of the caller if it has one.
+func TestIDsWithoutCollector(t *testing.T) {
+	tel, _ := start(t, func(*telemetry.Config) {})
+	defer shutdown(t, tel)
+	ctx, outer := tel.Tracer("test").Start(t.Context(), "outer")
+	_, inner := trace.SpanFromContext(ctx).TracerProvider().Tracer("other").Start(ctx, "inner")
+	_, other := tel.Tracer("test").Start(t.Context(), "other")
+	ids := outer.SpanContext()
+	if !ids.IsValid() || !ids.IsSampled() || ids.IsRemote() || inner.SpanContext().TraceID() != ids.TraceID() || other.SpanContext().TraceID() == ids.TraceID() {
+		t.Errorf("spans %v, %v, %v", ids, inner.SpanContext(), other.SpanContext())
+	}
+	if outer.IsRecording() || inner.IsRecording() {
+		t.Error("a span is recorded")
+	}
+	carrier := propagation.MapCarrier{"traceparent": "00-0123456789abcdef0123456789abcdef-0123456789abcdef-00"}
+	ctx, span := tel.Tracer("test").Start(tel.Propagator().Extract(t.Context(), carrier), "work")
+	if c := span.SpanContext(); c.IsSampled() || c.IsRemote() || c.TraceID().String() != "0123456789abcdef0123456789abcdef" {
+		t.Errorf("span context %+v, want the caller's trace, not sampled", c)
+	}
+	onward := propagation.MapCarrier{}
+	tel.Propagator().Inject(ctx, onward)
+	if !strings.Contains(onward["traceparent"], "0123456789abcdef0123456789abcdef") {
+		t.Errorf("other processes are told %q", onward["traceparent"])
+	}
+	tracer := tel.Tracer("test")
+	if allocs := testing.AllocsPerRun(100, func() { tracer.Start(ctx, "again") }); allocs > 0 {
+		t.Errorf("a span within another one takes %v allocations", allocs)
 	}
 }
 

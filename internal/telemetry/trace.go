@@ -2,24 +2,36 @@ package telemetry
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
 )
 
-// newProvider makes spans and, if there is somewhere to send them, sends them:
-// by the exporter given, or to the collector of the configuration.
-func newProvider(ctx context.Context, cfg Config, id Identity, exporter sdktrace.SpanExporter) (*sdktrace.TracerProvider, sdktrace.SpanExporter, error) {
+// tracing makes spans, and sends them if there is somewhere to send them.
+type tracing struct {
+	trace.TracerProvider
+
+	// recording and its exporter are nil where spans go nowhere.
+	recording *sdktrace.TracerProvider
+	exporter  sdktrace.SpanExporter
+}
+
+// startTracing sends spans by the exporter given, or to the collector of the
+// configuration. Where there is neither, spans are no more than their ids.
+func startTracing(ctx context.Context, cfg Config, id Identity, exporter sdktrace.SpanExporter) (*tracing, error) {
+	sampler := sdktrace.TraceIDRatioBased(cfg.TraceSampling)
 	opts := []sdktrace.TracerProviderOption{
 		sdktrace.WithResource(resource.NewSchemaless(
 			attribute.String("service.name", id.Service),
 			attribute.String("service.version", id.Version),
 			attribute.String("service.instance.id", id.Instance),
 		)),
-		sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(cfg.TraceSampling))),
+		sdktrace.WithSampler(sdktrace.ParentBased(sampler)),
 	}
 	switch {
 	case exporter != nil:
@@ -27,12 +39,28 @@ func newProvider(ctx context.Context, cfg Config, id Identity, exporter sdktrace
 	case cfg.OTLPEndpoint != "":
 		collector, err := otlptracegrpc.New(ctx, otlptracegrpc.WithEndpointURL(cfg.OTLPEndpoint))
 		if err != nil {
-			return nil, nil, fmt.Errorf("collector %s: %w", cfg.OTLPEndpoint, err)
+			return nil, fmt.Errorf("start tracing: collector %s: %w", cfg.OTLPEndpoint, err)
 		}
 		exporter = collector
 		opts = append(opts, sdktrace.WithBatcher(discreet{collector}))
+	default:
+		return &tracing{TracerProvider: idsOnly{sampler: sampler}}, nil
 	}
-	return sdktrace.NewTracerProvider(opts...), exporter, nil
+	recording := sdktrace.NewTracerProvider(opts...)
+	return &tracing{TracerProvider: recording, recording: recording, exporter: exporter}, nil
+}
+
+// stop sends the spans that are still here, until ctx ends.
+func (t *tracing) stop(ctx context.Context) error {
+	if t.recording == nil {
+		return nil
+	}
+	err := t.recording.Shutdown(ctx)
+	if err == nil {
+		return nil
+	}
+	// The provider has left its exporter to go on trying.
+	return fmt.Errorf("stop tracing: %w", errors.Join(err, t.exporter.Shutdown(ctx)))
 }
 
 // discreet keeps the texts of errors out of what is exported: they can name

@@ -12,7 +12,6 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/internal/searchwire"
@@ -95,7 +94,10 @@ func mark(a *searchwire.Account, d searchwire.Digest, reason searchv1.UncoveredR
 
 // one visits a shard and says why it was not searched, if it was not.
 func (s *Service) one(ctx, loadCtx context.Context, name string, planned searchwire.Shard, do visit) (reason searchv1.UncoveredReason, err error) {
-	ctx, span := s.tracer.Start(ctx, name, trace.WithAttributes(attribute.String("trawl.shard", planned.Digest.String())))
+	ctx, span := s.tracer.Start(ctx, name)
+	if span.IsRecording() {
+		span.SetAttributes(attribute.String("trawl.shard", planned.Digest.String()))
+	}
 	defer func() {
 		if err != nil {
 			span.SetStatus(codes.Error, "")
