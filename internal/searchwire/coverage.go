@@ -22,7 +22,6 @@ type standing uint8
 
 const (
 	unmarked standing = iota
-	pruned
 	searched
 	notReached
 	failed
@@ -39,32 +38,49 @@ type accounted struct {
 // pruned + failed + not reached, whatever is told to it and in whatever order.
 // It must not be used concurrently.
 type Account struct {
-	shards []accounted
-	index  map[Digest]int
+	requested int
+	shards    []accounted
+	index     map[Digest]int
 }
 
 // NewAccount opens the account of a query that should search the shards given.
 // A digest given twice counts once.
 func NewAccount(shards []Shard) *Account {
-	a := &Account{index: make(map[Digest]int, len(shards))}
+	a := OpenAccount(0)
+	a.Want(shards)
+	a.requested = len(a.shards)
+	return a
+}
+
+// OpenAccount opens the account of a query about that many shards. Those that it
+// never wants are pruned.
+func OpenAccount(requested int) *Account {
+	return &Account{requested: requested}
+}
+
+// Want begins a round that should search the shards given. One that an earlier
+// round searched must be searched again.
+func (a *Account) Want(shards []Shard) {
+	if a.index == nil {
+		a.index = make(map[Digest]int, len(shards))
+		a.shards = make([]accounted, 0, len(shards))
+	}
 	for _, s := range shards {
-		if _, double := a.index[s.Digest]; double {
+		i, known := a.index[s.Digest]
+		if !known {
+			a.index[s.Digest] = len(a.shards)
+			a.shards = append(a.shards, accounted{shard: s})
 			continue
 		}
-		a.index[s.Digest] = len(a.shards)
-		a.shards = append(a.shards, accounted{shard: s})
+		if a.shards[i].state == searched {
+			a.shards[i].state = unmarked
+		}
 	}
-	return a
 }
 
 // Searched says that the shard was searched to its end.
 func (a *Account) Searched(d Digest) {
 	a.mark(d, searched, searchv1.UncoveredReason_UNCOVERED_REASON_UNSPECIFIED, "")
-}
-
-// Pruned says that nothing in the shard can match, known without searching it.
-func (a *Account) Pruned(d Digest) {
-	a.mark(d, pruned, searchv1.UncoveredReason_UNCOVERED_REASON_UNSPECIFIED, "")
 }
 
 // Uncovered says that the shard was not, or not wholly, searched: it was not
@@ -90,7 +106,7 @@ func (a *Account) mark(d Digest, state standing, reason searchv1.UncoveredReason
 // Coverage is the account so far. A shard that nothing was said about was not
 // reached.
 func (a *Account) Coverage() *searchv1.Coverage {
-	c := &searchv1.Coverage{Requested: uint64(len(a.shards))}
+	c := &searchv1.Coverage{Requested: uint64(a.requested), Pruned: uint64(a.requested - len(a.shards))}
 	for i := range a.shards {
 		a.shards[i].addTo(c)
 	}
@@ -102,9 +118,6 @@ func (s *accounted) addTo(c *searchv1.Coverage) {
 	switch s.state {
 	case searched:
 		c.Searched++
-		return
-	case pruned:
-		c.Pruned++
 		return
 	case failed:
 		c.Failed++
@@ -124,16 +137,21 @@ func (s *accounted) addTo(c *searchv1.Coverage) {
 // sent to it. An answer whose account is not must not be used: a shard that it
 // is silent about would be taken for searched.
 func CheckCoverage(c *searchv1.Coverage, sent []Shard) error {
+	switch {
+	case c.GetRequested() > uint64(len(sent)):
+		return fmt.Errorf("its coverage is of %d shards, %d were sent", c.GetRequested(), len(sent))
+	case c.GetSearched()+c.GetPruned()+c.GetFailed()+c.GetNotReached() != c.GetRequested():
+		return fmt.Errorf("its coverage does not add up: %d requested, %d searched, %d pruned, %d failed, %d not reached",
+			c.Requested, c.Searched, c.Pruned, c.Failed, c.NotReached)
+	case c.GetRequested() == uint64(len(sent)) && c.GetFailed()+c.GetNotReached() == 0 && len(c.GetUncovered()) == 0:
+		return nil // as nearly always, without a look at each
+	}
 	asked := make(map[Digest]bool, len(sent))
 	for _, s := range sent {
 		asked[s.Digest] = true
 	}
 	if c.GetRequested() != uint64(len(asked)) {
 		return fmt.Errorf("its coverage is of %d shards, %d were sent", c.GetRequested(), len(asked))
-	}
-	if c.Searched+c.Pruned+c.Failed+c.NotReached != c.Requested {
-		return fmt.Errorf("its coverage does not add up: %d requested, %d searched, %d pruned, %d failed, %d not reached",
-			c.Requested, c.Searched, c.Pruned, c.Failed, c.NotReached)
 	}
 	return checkUncovered(c, asked)
 }

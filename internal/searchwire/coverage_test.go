@@ -12,12 +12,12 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// event is one thing that is said of a shard; zero is silence.
+// event is one thing that is said of a shard.
 type event int
 
 const (
-	silence event = iota
-	pruned
+	pruned event = iota // never wanted
+	silence
 	searched
 	late
 	broken
@@ -25,24 +25,58 @@ const (
 
 func digest(n int) searchwire.Digest { return searchwire.Digest{byte(n), byte(n >> 8)} }
 
-// TestAccountAddsUp tells accounts random things, several about a shard, and
-// compares with the rule written down plainly: the worst of them stands.
+// TestAccountAddsUp takes accounts through random rounds, in which random shards
+// are wanted and random things are said of shards, and compares with the rule
+// written down plainly: the worst of all rounds that wanted a shard stands, and
+// silence in a round is as bad as being late.
 func TestAccountAddsUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 20).Draw(t, "shards")
-		shards := make([]searchwire.Shard, n)
-		for i := range shards {
-			shards[i] = searchwire.Shard{Digest: digest(i), Repos: []string{"r"}}
+		a := searchwire.OpenAccount(n)
+		worst := make([]event, n)
+		for range rapid.IntRange(0, 3).Draw(t, "rounds") {
+			var wanted []searchwire.Shard
+			for i := range n {
+				if rapid.Bool().Draw(t, "wanted") {
+					wanted = append(wanted, searchwire.Shard{Digest: digest(i), Repos: []string{"r"}})
+					if worst[i] < late {
+						worst[i] = silence
+					}
+				}
+			}
+			a.Want(wanted)
+			for range rapid.IntRange(0, 3*n).Draw(t, "events") {
+				i := rapid.IntRange(0, n-1).Draw(t, "shard")
+				e := event(rapid.IntRange(int(searched), int(broken)).Draw(t, "event"))
+				tell(a, digest(i), e)
+				if worst[i] != pruned { // or else nobody asked for it: must not count
+					worst[i] = max(worst[i], e)
+				}
+			}
+		}
+		tell(a, digest(999), broken)
+		checkAccount(t, a.Coverage(), worst)
+	})
+}
+
+// TestAccountIsChecked: a searcher's account of what it was sent, whatever it says,
+// is one that a router takes.
+func TestAccountIsChecked(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(0, 20).Draw(t, "shards")
+		var shards []searchwire.Shard
+		for i := range n {
+			shards = append(shards, searchwire.Shard{Digest: digest(i), Repos: []string{"r"}})
+			if rapid.Bool().Draw(t, "twice") {
+				shards = append(shards, shards[len(shards)-1])
+			}
 		}
 		a := searchwire.NewAccount(shards)
 		worst := make([]event, n)
-		for range rapid.IntRange(0, 3*n).Draw(t, "events") {
-			i := rapid.IntRange(0, n-1).Draw(t, "shard")
-			e := event(rapid.IntRange(int(pruned), int(broken)).Draw(t, "event"))
-			tell(a, digest(i), e)
-			worst[i] = max(worst[i], e)
+		for i := range worst {
+			worst[i] = event(rapid.IntRange(int(silence), int(broken)).Draw(t, "event"))
+			tell(a, digest(i), worst[i])
 		}
-		tell(a, digest(999), broken) // not asked for: must not count
 		checkAccount(t, a.Coverage(), worst)
 		if err := searchwire.CheckCoverage(a.Coverage(), shards); err != nil {
 			t.Fatalf("an account is refused by the check of accounts: %v", err)
@@ -52,15 +86,13 @@ func TestAccountAddsUp(t *testing.T) {
 
 func tell(a *searchwire.Account, d searchwire.Digest, e event) {
 	switch e {
-	case pruned:
-		a.Pruned(d)
 	case searched:
 		a.Searched(d)
 	case late:
 		a.Uncovered(d, searchv1.UncoveredReason_UNCOVERED_REASON_DEADLINE, "late")
 	case broken:
 		a.Uncovered(d, searchv1.UncoveredReason_UNCOVERED_REASON_CORRUPT, "broken")
-	case silence:
+	case pruned, silence:
 	}
 }
 
@@ -93,6 +125,7 @@ func checkAccount(t *rapid.T, c *searchv1.Coverage, worst []event) {
 			t.Fatalf("uncovered shard without reason, message or repos: %v", u)
 		}
 	}
+	slices.SortFunc(named, func(a, b searchwire.Digest) int { return bytes.Compare(a[:], b[:]) })
 	if !slices.Equal(named, missing) {
 		t.Fatalf("uncovered %v, want %v", named, missing)
 	}

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -56,7 +55,7 @@ func (s *Service) begin(ctx context.Context, turn *turn, text string, version ui
 	}
 	q := &inquiry{
 		service: s, turn: turn, text: text, version: version, layout: layout,
-		account: searchwire.NewAccount(layout.All()),
+		account: searchwire.OpenAccount(len(layout.All())),
 	}
 	if q.tree, err = query.ResolveRepos(tree, func(child query.Q) ([]string, error) { return q.resolve(ctx, child) }); err != nil {
 		return nil, callError(ctx, "resolve type:repo", err)
@@ -71,15 +70,14 @@ func (s *Service) begin(ctx context.Context, turn *turn, text string, version ui
 
 func (q *inquiry) fingerprint() fingerprint { return fingerprintOf("query", q.text, q.version) }
 
-// selectShards accounts for the pruned ones.
+// selectShards begins a round of the account: the shards that it does not want in
+// any are pruned.
 func (q *inquiry) selectShards(tree query.Q) ([]searchwire.Shard, error) {
-	wanted, pruned, err := q.layout.Select(tree)
+	wanted, err := q.layout.Select(tree)
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
-	for _, d := range pruned {
-		q.account.Pruned(d)
-	}
+	q.account.Want(wanted)
 	return wanted, nil
 }
 
@@ -147,8 +145,9 @@ func within(names []string, set map[string]bool) (kept []string) {
 
 // ask scatters one round of calls over the searchers.
 func ask[R any](ctx context.Context, q *inquiry, name string, shards []searchwire.Shard, call callSearcher[R], accept func(R)) {
-	ctx, span := q.service.tracer.Start(ctx, name, trace.WithAttributes(attribute.Int("trawl.shards", len(shards))))
+	ctx, span := q.service.tracer.Start(ctx, name)
 	defer span.End()
+	span.SetAttributes(attribute.Int("trawl.shards", len(shards)))
 	fanout.Scatter(ctx, q.service.fanout, shards, q.account, calling(q.service, q.turn, q.fingerprint(), call), func(r R) {
 		q.answered = true
 		accept(r)

@@ -53,8 +53,9 @@ func (s *scatter[R]) send(target Target, tasks []*task, hedgeOf *attempt[R]) *at
 	peer.asked.Add(int64(len(shards)))
 	go func() {
 		defer cancel()
-		ctx, span := tracer(ctx).Start(ctx, "ask searcher", about(target, len(shards), hedgeOf != nil))
+		ctx, span := tracer(ctx).Start(ctx, "ask searcher")
 		defer span.End()
+		tellStart(span, target, len(shards), hedgeOf != nil)
 		reply, err := s.call(ctx, target, shards)
 		peer.asked.Add(-int64(len(shards)))
 		over := err != nil && timeIsOver(ctx, err)

@@ -2,24 +2,35 @@ package fanout
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/trawl-search/trawl/internal/registry"
 	"github.com/trawl-search/trawl/internal/searchwire"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
-// Directory knows which searchers should hold a shard. It is immutable and
+// Directory knows which searchers should hold a shard. It never changes, and is
 // safe for concurrent use.
 type Directory struct {
 	replication int
 	targets     map[registry.ID]Target
 	// active take new shards; everybody answers.
 	active, everybody []registry.ID
+
+	mu sync.RWMutex
+	// ranked are the candidates of shards that were asked for.
+	ranked map[searchwire.Digest][]Target
 }
+
+// maxRanked bounds the shards whose candidates a directory remembers, at some
+// 250 bytes each.
+const maxRanked = 1 << 16
 
 // NewDirectory is the directory of the live searchers.
 func NewDirectory(searchers []*catalogv1.Searcher, replication int) *Directory {
-	d := &Directory{replication: replication, targets: make(map[registry.ID]Target, len(searchers))}
+	d := &Directory{
+		replication: replication, targets: make(map[registry.ID]Target, len(searchers)), ranked: make(map[searchwire.Digest][]Target),
+	}
 	for _, s := range searchers {
 		d.targets[s.Id] = Target{ID: s.Id, Address: s.Address}
 		d.everybody = append(d.everybody, s.Id)
@@ -32,8 +43,27 @@ func NewDirectory(searchers []*catalogv1.Searcher, replication int) *Directory {
 
 // Candidates are the searchers to ask for a shard: first those it is placed on,
 // then those it was placed on until others joined or began to drain. They keep
-// a shard for a while, and say at once when they have it no more.
+// a shard for a while, and say at once when they have it no more. The slice is
+// the directory's own: it may not be changed.
 func (d *Directory) Candidates(digest searchwire.Digest) []Target {
+	d.mu.RLock()
+	known, ok := d.ranked[digest]
+	d.mu.RUnlock()
+	if ok {
+		return known
+	}
+	targets := d.rank(digest)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.ranked) >= maxRanked {
+		clear(d.ranked) // many of them are of shards that are no more
+	}
+	d.ranked[digest] = targets
+	return targets
+}
+
+// rank works out the candidates of a shard, which takes a hash for each searcher.
+func (d *Directory) rank(digest searchwire.Digest) []Target {
 	ids := registry.Place(digest, d.active, 2*d.replication)
 	if len(d.active) < len(d.everybody) {
 		for _, id := range registry.Place(digest, d.everybody, d.replication) {
@@ -46,5 +76,5 @@ func (d *Directory) Candidates(digest searchwire.Digest) []Target {
 	for i, id := range ids {
 		targets[i] = d.targets[id]
 	}
-	return targets
+	return slices.Clip(targets)
 }

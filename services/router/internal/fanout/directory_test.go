@@ -1,6 +1,10 @@
 package fanout_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -76,5 +80,32 @@ func TestConnectionsAreKept(t *testing.T) {
 	}
 	if _, err := c.Client("127.0.0.1:1"); err == nil {
 		t.Error("dialed after Close")
+	}
+}
+
+// TestCandidatesAreRemembered: a shard that is asked for again costs no ranking,
+// and failures of one query do not reach the next.
+func TestCandidatesAreRemembered(t *testing.T) {
+	var live []*catalogv1.Searcher
+	for i := range 50 {
+		live = append(live, &catalogv1.Searcher{Id: fmt.Sprint("s", i), Address: fmt.Sprint("a", i)})
+	}
+	d := fanout.NewDirectory(live, 2)
+	shard := searchwire.Digest{7}
+	want := slices.Clone(d.Candidates(shard))
+	if allocs := testing.AllocsPerRun(100, func() { d.Candidates(shard) }); allocs > 0 {
+		t.Errorf("%v allocations", allocs)
+	}
+	f := fanout.Fanout{Peers: peers(t, fanout.Shares{Retries: 1}), Candidates: d.Candidates, Policy: fanout.Policy{Replicas: 2}}
+	account := searchwire.NewAccount([]searchwire.Shard{{Digest: shard}})
+	fails := func(context.Context, fanout.Target, []searchwire.Shard) (reply, error) {
+		return reply{}, errors.New("no")
+	}
+	fanout.Scatter(t.Context(), f, []searchwire.Shard{{Digest: shard}}, account, fails, func([]searchwire.Digest) {})
+	if account.Coverage().Failed != 1 {
+		t.Error(account.Coverage())
+	}
+	if got := d.Candidates(shard); !slices.Equal(got, want) {
+		t.Errorf("candidates are %v after a failure, were %v", got, want)
 	}
 }

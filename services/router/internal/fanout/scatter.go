@@ -50,7 +50,7 @@ type Fanout struct {
 	Policy Policy
 	Peers  *Peers
 	// Candidates are the searchers to ask for a shard, best first. They are
-	// asked for anew in each round.
+	// asked for anew in each round, and not changed.
 	Candidates func(searchwire.Digest) []Target
 }
 
@@ -69,9 +69,9 @@ func Scatter[R any](ctx context.Context, f Fanout, shards []searchwire.Shard, ac
 		open: make(map[*attempt[R]]bool), started: time.Now(), pause: f.Policy.Pause,
 	}
 	defer close(s.returned)
-	fresh := make([]*task, len(shards))
+	tasks, fresh := make([]task, len(shards)), make([]*task, len(shards))
 	for i, shard := range shards {
-		fresh[i] = &task{shard: shard}
+		tasks[i].shard, fresh[i] = shard, &tasks[i]
 	}
 	s.begin(fresh)
 	s.loop()
@@ -81,6 +81,7 @@ func Scatter[R any](ctx context.Context, f Fanout, shards []searchwire.Shard, ac
 type task struct {
 	shard searchwire.Shard
 	// candidates that did not fail in this round; the first replicas hold the shard.
+	// The slice is shared with other tasks.
 	candidates []Target
 	replicas   int
 	// loading is set when some candidate of this round does not cover the shard yet.
@@ -136,7 +137,7 @@ func (s *scatter[R]) loop() {
 // begin starts a round for the tasks.
 func (s *scatter[R]) begin(tasks []*task) {
 	for _, t := range tasks {
-		t.candidates, t.loading = slices.Clone(s.Candidates(t.shard.Digest)), false
+		t.candidates, t.loading = s.Candidates(t.shard.Digest), false
 		t.replicas = min(s.Policy.Replicas, len(t.candidates))
 		t.reason, t.message = noSearcher, "no searcher is live"
 	}

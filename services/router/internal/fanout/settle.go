@@ -214,7 +214,7 @@ func (t *task) failCall(target Target, err error, over bool) {
 // covering the shard, theirs is told.
 func (t *task) fail(target Target, reason searchv1.UncoveredReason, message string) {
 	if i := slices.Index(t.candidates, target); i >= 0 {
-		t.candidates = slices.Delete(t.candidates, i, i+1)
+		t.candidates = slices.Delete(slices.Clone(t.candidates), i, i+1)
 		if i < t.replicas {
 			t.replicas--
 		}

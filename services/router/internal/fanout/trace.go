@@ -23,15 +23,21 @@ func tracer(ctx context.Context) trace.Tracer {
 	return trace.SpanFromContext(ctx).TracerProvider().Tracer("github.com/trawl-search/trawl/services/router/internal/fanout")
 }
 
-// about tells of a call to a searcher, as it begins.
-func about(t Target, shards int, hedge bool) trace.SpanStartEventOption {
-	return trace.WithAttributes(
+// tellStart tells of a call to a searcher, as it begins.
+func tellStart(span trace.Span, t Target, shards int, hedge bool) {
+	if !span.IsRecording() {
+		return
+	}
+	span.SetAttributes(
 		attribute.String("trawl.searcher", t.ID), attribute.Int("trawl.shards", shards), attribute.Bool("trawl.hedge", hedge))
 }
 
 // tellEnd tells how the call ended. Over says that its time ended first. The
 // error's text stays out: it may name repos.
 func tellEnd(ctx context.Context, span trace.Span, err error, over bool) {
+	if !span.IsRecording() {
+		return
+	}
 	outcome := answeredAttempt
 	switch {
 	case over && errors.Is(context.Cause(ctx), context.Canceled):

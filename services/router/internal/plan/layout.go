@@ -22,8 +22,10 @@ type Layout struct {
 	// takes to search it tells of them.
 	Partial bool
 	shards  []Shard
-	roots   map[string]*catalogv1.Root
-	byRepo  map[string][]int
+	// all is how queries name the shards, in the same order.
+	all    []searchwire.Shard
+	roots  map[string]*catalogv1.Root
+	byRepo map[string][]int
 }
 
 // Shard is one shard object and who is in it.
@@ -59,7 +61,21 @@ func NewLayout(revision int64, roots []*catalogv1.Root) (*Layout, error) {
 			}
 		}
 	}
+	l.name()
 	return l, nil
+}
+
+// name makes what queries name the shards by, once for all of them.
+func (l *Layout) name() {
+	l.all = make([]searchwire.Shard, len(l.shards))
+	for i := range l.shards {
+		s := &l.shards[i]
+		names := make([]string, len(s.Roots))
+		for j, root := range s.Roots {
+			names[j] = root.Repo
+		}
+		l.all[i] = searchwire.Shard{Digest: s.Digest, Repos: names, Overlays: s.overlays}
+	}
 }
 
 func (l *Layout) add(places map[searchwire.Digest]int, root *catalogv1.Root, ref *catalogv1.ShardRef) error {
@@ -125,22 +141,9 @@ func (l *Layout) Commit(repo, branch, fallback string) string {
 	return fallback
 }
 
-// All are all shards with all their repos.
-func (l *Layout) All() []searchwire.Shard {
-	all := make([]searchwire.Shard, len(l.shards))
-	for i := range l.shards {
-		all[i] = l.shards[i].wire()
-	}
-	return all
-}
-
-func (s *Shard) wire() searchwire.Shard {
-	names := make([]string, len(s.Roots))
-	for i, root := range s.Roots {
-		names[i] = root.Repo
-	}
-	return searchwire.Shard{Digest: s.Digest, Repos: names, Overlays: s.overlays}
-}
+// All are all shards with all their repos. They are the layout's own: nothing of
+// them may be changed.
+func (l *Layout) All() []searchwire.Shard { return slices.Clip(l.all) }
 
 // IndexBytes are the bytes of the shards that hold a repo; of a shard that it
 // shares, its share by number of repos, since roots do not tell their sizes in it.

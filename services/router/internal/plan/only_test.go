@@ -36,9 +36,9 @@ func TestOnlyTellsNothingOfOthers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, pruned, err := only.Select(&query.Language{Name: "Go"})
-		if err != nil || len(pruned) != tt.pruned || only.IndexBytes("a") != tt.size || only.Partial != tt.partial {
-			t.Errorf("%v: pruned %v, a has %d bytes, partial %v, %v", tt.repos, pruned, only.IndexBytes("a"), only.Partial, err)
+		wanted, err := only.Select(&query.Language{Name: "Go"})
+		if pruned := len(only.All()) - len(wanted); err != nil || pruned != tt.pruned || only.IndexBytes("a") != tt.size || only.Partial != tt.partial {
+			t.Errorf("%v: wants %v, a has %d bytes, partial %v, %v", tt.repos, wanted, only.IndexBytes("a"), only.Partial, err)
 		}
 		again, err := only.Only(func(string) bool { return true })
 		if err != nil || again.Partial != tt.partial || again.IndexBytes("a") != tt.size {

@@ -24,22 +24,38 @@ const (
 // judge gives the verdict on a repo in a shard.
 type judge func(root *catalogv1.Root, ref *catalogv1.ShardRef) verdict
 
-// Select tells which shards the query must search and which it need not. The
-// query's type:repo must be resolved: one that is not prunes nothing.
-func (l *Layout) Select(q query.Q) (wanted []searchwire.Shard, pruned []searchwire.Digest, err error) {
+// Select gives the shards that the query must search; in the others it cannot
+// match. They are the layout's own: nothing of them may be changed. The query's
+// type:repo must be resolved: one that is not prunes nothing.
+func (l *Layout) Select(q query.Q) (wanted []searchwire.Shard, err error) {
+	if !prunes(q) {
+		return l.All(), nil
+	}
 	judge, err := compile(q)
 	if err != nil {
-		return nil, nil, fmt.Errorf("plan query: %w", err)
+		return nil, fmt.Errorf("plan query: %w", err)
 	}
 	for i := range l.shards {
-		s := &l.shards[i]
-		if s.mayMatch(judge) {
-			wanted = append(wanted, s.wire())
-		} else {
-			pruned = append(pruned, s.Digest)
+		if l.shards[i].mayMatch(judge) {
+			wanted = append(wanted, l.all[i])
 		}
 	}
-	return wanted, pruned, nil
+	return wanted, nil
+}
+
+// prunes says whether something in the query can tell without a look into a shard
+// that nothing in it matches.
+func prunes(q query.Q) (some bool) {
+	query.Walk(q, func(n query.Q) bool {
+		switch n := n.(type) {
+		case *query.Const, *query.Repo, *query.RepoSet, *query.Branch, *query.Language:
+			some = true
+		case *query.Type:
+			return !some && n.Kind != query.KindRepo
+		}
+		return !some
+	})
+	return some
 }
 
 // mayMatch says whether a document of some repo in the shard may match.
