@@ -1,6 +1,8 @@
 package searchwire
 
 import (
+	"slices"
+
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trawl-search/trawl/index/shard"
@@ -63,8 +65,15 @@ func ShardOptions(o *searchv1.SearchOptions, after *shard.Key, repos []string) s
 }
 
 // Only is the predicate that holds for the names given and for nothing else:
-// an empty list allows nothing.
+// an empty list allows nothing. It keeps the names. Those of a shard are in order,
+// and looked up in place.
 func Only(names []string) func(string) bool {
+	if slices.IsSorted(names) {
+		return func(name string) bool {
+			_, found := slices.BinarySearch(names, name)
+			return found
+		}
+	}
 	set := make(map[string]bool, len(names))
 	for _, n := range names {
 		set[n] = true

@@ -56,3 +56,15 @@ func TestWrongPlannedShards(t *testing.T) {
 		}
 	}
 }
+
+// TestOnly: the names of a plan, in whatever order they come, and no others.
+func TestOnly(t *testing.T) {
+	for _, names := range [][]string{nil, {"a"}, {"a", "b", "d"}, {"d", "a", "b"}, {"b", "b"}} {
+		only := searchwire.Only(names)
+		for _, name := range []string{"", "a", "b", "c", "d", "ab"} {
+			if got := only(name); got != slices.Contains(names, name) {
+				t.Errorf("%q: only(%q) is %v", names, name, got)
+			}
+		}
+	}
+}

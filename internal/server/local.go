@@ -16,14 +16,14 @@ import (
 )
 
 // Local calls the services of a server in the same process. A call takes the
-// same way as one over the network, by the same metrics, gate, validation and
-// protection from panics, under its caller's deadline, and a drain waits for it.
-// What it saves are connections and encoding, which cost more than a short call
-// itself: messages are handed over, so neither side may change a message once it
-// has sent it. Traces need nothing, since the context has them.
+// same way as one over the network, by the same metrics, gate and protection from
+// panics, under its caller's deadline, and a drain waits for it. What it saves are
+// connections and encoding, which cost more than a short call itself: messages are
+// handed over, so neither side may change a message once it has sent it. Traces
+// need nothing, since the context has them.
 //
-// Limits of the transport do not apply: those of message sizes and of calls at
-// once on a connection. Of the call options it knows Header, Trailer and Peer.
+// What protects a server from the network does not apply: validation, and limits
+// of message sizes and of calls at once. Of the call options it knows Header, Trailer and Peer.
 // It is safe for concurrent use.
 type Local struct {
 	unary  grpc.UnaryServerInterceptor

@@ -52,7 +52,7 @@ func TestLocalCallsAreAsOthers(t *testing.T) {
 	for way, conn := range s.ways() {
 		client := ingestv1.NewIngestServiceClient(conn)
 		for name, want := range map[string]codes.Code{
-			"panics": codes.Internal, "fails": codes.Internal, "refuses": codes.FailedPrecondition, "": codes.InvalidArgument, "waits": codes.DeadlineExceeded,
+			"panics": codes.Internal, "fails": codes.Internal, "refuses": codes.FailedPrecondition, "waits": codes.DeadlineExceeded,
 		} {
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			if name != "waits" {
@@ -126,7 +126,7 @@ func TestLocalStreams(t *testing.T) {
 		return nil
 	}}, asIs)
 	for way, conn := range s.ways() {
-		for name, want := range map[string]codes.Code{"": codes.InvalidArgument, "ends": codes.OK, "panics": codes.Internal, "waits": codes.Canceled, "endless": codes.Canceled} {
+		for name, want := range map[string]codes.Code{"ends": codes.OK, "panics": codes.Internal, "waits": codes.Canceled, "endless": codes.Canceled} {
 			ctx, cancel := context.WithCancel(t.Context())
 			var header metadata.MD
 			stream, err := ingestv1.NewIngestServiceClient(conn).WatchRepo(ctx, &ingestv1.WatchRepoRequest{Name: name}, grpc.Header(&header))
@@ -150,7 +150,7 @@ func TestLocalStreams(t *testing.T) {
 			if status.Code(err) != want {
 				t.Errorf("%s, %q: ended with %v, want %v", way, name, err, want)
 			}
-			if name != "" && fmt.Sprint(got[:3]) != fmt.Sprintf("[%[1]s0 %[1]s1 %[1]s2]", name) {
+			if fmt.Sprint(got[:3]) != fmt.Sprintf("[%[1]s0 %[1]s1 %[1]s2]", name) {
 				t.Errorf("%s, %q: received %q", way, name, got)
 			}
 			if want == codes.OK && len(header) == 0 {

@@ -59,7 +59,8 @@ var errClosed = errors.New("the server was closed")
 var _ grpc.ServiceRegistrar = (*Server)(nil)
 
 // New makes the servers, registers their metrics, health and reflection, and
-// the paths /healthz, /readyz and /metrics. Nothing listens yet.
+// the paths /healthz, /readyz and /metrics. Nothing listens yet. A server that
+// never runs must be closed.
 func New(cfg Config, tel *telemetry.Telemetry, options ...Option) (*Server, error) {
 	s := &Server{
 		cfg: cfg, log: tel.Logger(), tel: tel,

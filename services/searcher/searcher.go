@@ -76,14 +76,6 @@ func New(cfg Config, deps Deps) (*Searcher, error) {
 	if s.metrics, err = serve.NewMetrics(s.tel.Metrics()); err != nil {
 		return nil, err
 	}
-	var gates []server.Option
-	if cfg.Access.Asked() {
-		s.key = access.NewKey(access.NewStore(deps.Etcd, ""), s.tel.Logger())
-		gates = append(gates, server.WithGate(access.Checker{Key: s.key}))
-	}
-	if s.server, err = server.New(cfg.Config, s.tel, gates...); err != nil {
-		return nil, err
-	}
 	if err = os.MkdirAll(cfg.CacheDir, 0o750); err != nil {
 		return nil, fmt.Errorf("make the shard cache: %w", err)
 	}
@@ -93,6 +85,14 @@ func New(cfg Config, deps Deps) (*Searcher, error) {
 	}
 	held := store.Config{Dir: cfg.CacheDir, Budget: budget, Loads: cfg.Loads, Grace: cfg.Grace, Retry: loadRetry}
 	if s.store, err = store.New(held, deps.Bucket, openShard, s.tel.Logger(), stored); err != nil {
+		return nil, err
+	}
+	var gates []server.Option
+	if cfg.Access.Asked() {
+		s.key = access.NewKey(access.NewStore(deps.Etcd, ""), s.tel.Logger())
+		gates = append(gates, server.WithGate(access.Checker{Key: s.key}))
+	}
+	if s.server, err = server.New(cfg.Config, s.tel, gates...); err != nil {
 		return nil, err
 	}
 	return s, nil
