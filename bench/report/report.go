@@ -1,5 +1,5 @@
-// Package report turns measurements into text: percentiles, ratios, tables
-// and bars.
+// Package report turns measurements into text: percentiles, ratios, tables and
+// bars, the machine they were made on, and how far a run is.
 package report
 
 import (

@@ -64,7 +64,7 @@ func (r *runner) searchPacks(ctx context.Context, m *measured, queries []querylo
 			return fmt.Errorf("opening the shards: %w", err)
 		}
 	}
-	bar := newProgress(r.cfg.Log, m.corpus.Name+": queries over single shards and packs", len(queries))
+	bar := report.NewProgress(r.cfg.Log, m.corpus.Name+": queries over single shards and packs", len(queries))
 	for _, q := range queries {
 		var found [2]map[string]bool
 		for i, e := range engines {
@@ -86,7 +86,7 @@ func (r *runner) searchPacks(ctx context.Context, m *measured, queries []querylo
 		if !maps.Equal(found[0], found[1]) {
 			return fmt.Errorf("query %s: packs find %d files, single shards %d, and not the same", q.Text(), len(found[1]), len(found[0]))
 		}
-		bar.step(string(q.Bucket))
+		bar.Step(string(q.Bucket))
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/trawl-search/trawl/bench/report"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -127,7 +128,7 @@ const repoName = "bench.example/push/repo"
 
 func (p *pusher) measure(ctx context.Context) error {
 	fmt.Fprintf(p.cfg.Log, "indexing %s the first time\n", p.cfg.Repo)
-	var bar *progress
+	var bar *report.Progress
 	for i := range p.cfg.Commits + 1 {
 		token := fmt.Sprintf("trawlpush%dx%d", p.cfg.Seed, i)
 		one, err := p.repo.commit(ctx, token)
@@ -142,11 +143,11 @@ func (p *pusher) measure(ctx context.Context) error {
 			if p.before, err = readCounters(ctx, p.http); err != nil {
 				return err
 			}
-			bar = newProgress(p.cfg.Log, "push", p.cfg.Commits)
+			bar = report.NewProgress(p.cfg.Log, "push", p.cfg.Commits)
 			continue
 		}
 		p.pushes = append(p.pushes, one)
-		bar.step(one.searchable.Round(time.Millisecond).String())
+		bar.Step(one.searchable.Round(time.Millisecond).String())
 	}
 	var err error
 	p.after, err = readCounters(ctx, p.http)

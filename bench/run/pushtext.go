@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"time"
 
@@ -29,14 +27,9 @@ func (p *pusher) write(ctx context.Context, started time.Time) error {
 	if err := p.plot(&picture, started); err != nil {
 		return err
 	}
-	stem := filepath.Join(p.cfg.Results, started.UTC().Format("2006-01-02-150405")+"-push")
-	if err := os.MkdirAll(p.cfg.Results, 0o777); err != nil {
-		return fmt.Errorf("making the folder of results: %w", err)
-	}
-	for suffix, data := range map[string][]byte{".txt": text.Bytes(), ".svg": picture.Bytes()} {
-		if err := os.WriteFile(stem+suffix, data, 0o666); err != nil {
-			return fmt.Errorf("writing the results: %w", err)
-		}
+	stem, err := report.Save(p.cfg.Results, "push", started, text.Bytes(), picture.Bytes())
+	if err != nil {
+		return err
 	}
 	fmt.Fprintf(p.cfg.Log, "%s\nwritten to %s.txt and .svg\n", text.String(), stem)
 	return nil
@@ -52,8 +45,7 @@ func (p *pusher) times() (published, searchable []time.Duration) {
 
 func (p *pusher) report(ctx context.Context, w io.Writer, started time.Time) {
 	fmt.Fprintf(w, "Trawl bench of pushes, %s, took %s\n\n", started.UTC().Format("2006-01-02 15:04:05 UTC"), time.Since(started).Round(time.Second))
-	fmt.Fprintf(w, "  commit    %s\n  machine   %s\n  load      %s (other work on the machine counts)\n  go        %s\n  flags     %s\n",
-		command(ctx, "git", "describe", "--always", "--dirty", "--abbrev=12"), machine(), load(), runtime.Version(), fmt.Sprintf("-commits %d -seed %d", p.cfg.Commits, p.cfg.Seed))
+	report.Host(ctx, w, []string{fmt.Sprintf("-commits %d -seed %d", p.cfg.Commits, p.cfg.Seed)})
 	fmt.Fprintf(w, "  repo      %s, %d files\n\n", filepath.Base(p.cfg.Repo), len(p.repo.files))
 	fmt.Fprintf(w, "All roles in one process, etcd and NATS embedded, the bucket a folder, the repository on the same disk. The whole repository\n"+
 		"took %s until it could be searched. Then %d commits of one random file each, one after the other: from PutRepo, after the commit,\n"+

@@ -16,6 +16,7 @@ import (
 	"github.com/trawl-search/trawl/bench/engine"
 	"github.com/trawl-search/trawl/bench/peer"
 	"github.com/trawl-search/trawl/bench/querylog"
+	"github.com/trawl-search/trawl/bench/report"
 )
 
 // DefaultTimeout is the longest time of one query. What takes longer counts as
@@ -116,14 +117,9 @@ func (r *runner) write(ctx context.Context, started time.Time, all []*measured) 
 	if err := r.plot(&picture, started, all); err != nil {
 		return err
 	}
-	stem := filepath.Join(r.cfg.Results, started.UTC().Format("2006-01-02-150405")+"-"+r.cfg.Corpus)
-	if err := os.MkdirAll(r.cfg.Results, 0o777); err != nil {
-		return fmt.Errorf("making the folder of results: %w", err)
-	}
-	for suffix, data := range map[string][]byte{".txt": text.Bytes(), ".svg": picture.Bytes()} {
-		if err := os.WriteFile(stem+suffix, data, 0o666); err != nil {
-			return fmt.Errorf("writing the results: %w", err)
-		}
+	stem, err := report.Save(r.cfg.Results, r.cfg.Corpus, started, text.Bytes(), picture.Bytes())
+	if err != nil {
+		return err
 	}
 	r.logf("%s\nwritten to %s.txt and .svg", text.String(), stem)
 	return nil

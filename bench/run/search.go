@@ -71,7 +71,7 @@ func (r *runner) search(ctx context.Context, m *measured, queries []querylog.Que
 	if err != nil {
 		return err
 	}
-	bar := newProgress(r.cfg.Log, m.corpus.Name+": queries", len(queries))
+	bar := report.NewProgress(r.cfg.Log, m.corpus.Name+": queries", len(queries))
 	for _, name := range querylog.Buckets() {
 		some := slices.DeleteFunc(slices.Clone(queries), func(q querylog.Query) bool { return q.Bucket != name })
 		if len(some) == 0 {
@@ -86,7 +86,7 @@ func (r *runner) search(ctx context.Context, m *measured, queries []querylog.Que
 			if err := r.query(ctx, m, e, &b, q, skipped); err != nil {
 				return fmt.Errorf("query %s: %w", q.Text(), err)
 			}
-			bar.step(string(name))
+			bar.Step(string(name))
 		}
 		if err := r.allocs(ctx, e, &b, some); err != nil {
 			return err

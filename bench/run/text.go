@@ -5,9 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -20,8 +17,8 @@ import (
 // report writes everything: where it ran, the losing rows, then the corpora.
 func (r *runner) report(ctx context.Context, w io.Writer, started time.Time, all []*measured) {
 	fmt.Fprintf(w, "Trawl bench, %s, took %s\n\n", started.UTC().Format("2006-01-02 15:04:05 UTC"), time.Since(started).Round(time.Second))
-	fmt.Fprintf(w, "  commit    %s\n  machine   %s\n  load      %s (other work on the machine counts)\n  go        %s\n  flags     %s\n  seed      %d, %d queries in a bucket\n",
-		command(ctx, "git", "describe", "--always", "--dirty", "--abbrev=12"), machine(), load(), runtime.Version(), strings.Join(r.cfg.Args, " "), r.cfg.Seed, r.cfg.Queries)
+	report.Host(ctx, w, r.cfg.Args)
+	fmt.Fprintf(w, "  seed      %d, %d queries in a bucket\n", r.cfg.Seed, r.cfg.Queries)
 	for _, p := range all[0].peers {
 		fmt.Fprintf(w, "  peer      %s\n", p.version)
 	}
@@ -49,36 +46,6 @@ func (r *runner) report(ctx context.Context, w io.Writer, started time.Time, all
 		}
 		m.writeBars(w)
 	}
-}
-
-func command(ctx context.Context, name string, args ...string) string {
-	out, err := exec.CommandContext(ctx, name, args...).Output()
-	if err != nil {
-		return "unknown"
-	}
-	return strings.TrimSpace(string(out))
-}
-
-// machine names the processor where the system tells.
-func machine() string {
-	model := "unknown processor"
-	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
-		for line := range strings.Lines(string(text)) {
-			if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
-				model = strings.TrimSpace(value)
-				break
-			}
-		}
-	}
-	return fmt.Sprintf("%s/%s, %d processors, %s", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), model)
-}
-
-func load() string {
-	text, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return "unknown"
-	}
-	return strings.Join(strings.Fields(string(text))[:3], " ")
 }
 
 // loss is a figure by which Trawl is behind.

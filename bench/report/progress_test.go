@@ -1,4 +1,4 @@
-package run
+package report
 
 import (
 	"bytes"
@@ -10,10 +10,10 @@ import (
 func TestProgress(t *testing.T) {
 	for _, terminal := range []bool{false, true} {
 		var b bytes.Buffer
-		p := newProgress(&b, "work", 40)
+		p := NewProgress(&b, "work", 40)
 		p.terminal = terminal
 		for range 40 {
-			p.step("part")
+			p.Step("part")
 		}
 		lines, drawn := strings.Count(b.String(), "\n"), strings.Count(b.String(), "\r")
 		if want := map[bool][2]int{false: {10, 0}, true: {1, 40}}[terminal]; lines != want[0] || drawn != want[1] {

@@ -1,4 +1,4 @@
-package run
+package report
 
 import (
 	"fmt"
@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// progress shows how far long work is: on a terminal as a bar that is drawn
+// Progress shows how far long work is: on a terminal as a bar that is drawn
 // over and over, elsewhere as a line for each tenth.
-type progress struct {
+type Progress struct {
 	w        io.Writer
 	terminal bool
 	what     string
@@ -19,8 +19,9 @@ type progress struct {
 	started  time.Time
 }
 
-func newProgress(w io.Writer, what string, total int) *progress {
-	return &progress{w: w, terminal: isTerminal(w), what: what, total: max(total, 1), started: time.Now()}
+// NewProgress starts the clock of work in total parts, which is shown on w.
+func NewProgress(w io.Writer, what string, total int) *Progress {
+	return &Progress{w: w, terminal: isTerminal(w), what: what, total: max(total, 1), started: time.Now()}
 }
 
 func isTerminal(w io.Writer) bool {
@@ -32,8 +33,8 @@ func isTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// step says that one more part is done, and which.
-func (p *progress) step(part string) {
+// Step says that one more part is done, and which.
+func (p *Progress) Step(part string) {
 	before := p.done * 10 / p.total
 	p.done++
 	if !p.terminal {
@@ -49,7 +50,7 @@ func (p *progress) step(part string) {
 }
 
 // line is the bar, with the time that is left if all parts take as long.
-func (p *progress) line(part string) string {
+func (p *Progress) line(part string) string {
 	const width = 24
 	full := min(width*p.done/p.total, width)
 	took := time.Since(p.started)
