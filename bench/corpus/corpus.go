@@ -15,11 +15,8 @@ import (
 	"strings"
 )
 
-// Versions of the corpora that have one. Figures of other versions do not compare.
-const (
-	KubernetesModule = "k8s.io/kubernetes@v1.36.3"
-	LinuxPackage     = "linux-source-6.1"
-)
+// KubernetesModule has a version: figures of other versions do not compare.
+const KubernetesModule = "k8s.io/kubernetes@v1.36.3"
 
 // Repo is one folder that is indexed as one repository.
 type Repo struct{ Name, Dir string }
@@ -31,7 +28,9 @@ type Corpus struct {
 }
 
 // Names lists the corpora, the quickest first.
-func Names() []string { return []string{"go", "kubernetes", "modules", "packed", "linux"} }
+func Names() []string {
+	return []string{"go", "kubernetes", "modules", "packed", "unicode", "mixed", "linux"}
+}
 
 // Find returns a corpus by name. Cache is the folder where an unpacked
 // corpus is kept, maxRepos bounds the modules, or the pieces of the corpus
@@ -48,8 +47,8 @@ func Find(ctx context.Context, name, cache string, maxRepos int) (Corpus, error)
 		repos, err = modules(ctx, maxRepos)
 	case "packed":
 		repos, err = packed(ctx, maxRepos)
-	case "linux":
-		repos, err = linux(ctx, cache)
+	case "linux", "mixed", "unicode":
+		repos, err = debian(ctx, name, cache)
 	default:
 		return Corpus{}, fmt.Errorf("corpus %q: expected one of %s, or all", name, strings.Join(Names(), ", "))
 	}
@@ -124,44 +123,6 @@ func modulesIn(root string, limit int) ([]Repo, error) {
 		repos = repos[:limit]
 	}
 	return repos, nil
-}
-
-// linux unpacks Debian's package once.
-func linux(ctx context.Context, cache string) ([]Repo, error) {
-	dir := filepath.Join(cache, LinuxPackage)
-	repo := []Repo{{"linux", dir}}
-	if _, err := os.Stat(filepath.Join(dir, "MAINTAINERS")); err == nil {
-		return repo, nil
-	}
-	archive := filepath.Join("/usr/src", LinuxPackage+".tar.xz")
-	if _, err := os.Stat(archive); err != nil {
-		if archive, err = download(ctx, cache); err != nil {
-			return nil, err
-		}
-	}
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return nil, fmt.Errorf("making the folder of the tree: %w", err)
-	}
-	return repo, run(ctx, dir, "tar", "-xJf", archive, "--strip-components=1")
-}
-
-// download gets the package without installing it and returns the archive in it.
-func download(ctx context.Context, cache string) (string, error) {
-	dir := filepath.Join(cache, "package")
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return "", fmt.Errorf("making the cache: %w", err)
-	}
-	if err := run(ctx, dir, "apt-get", "download", LinuxPackage); err != nil {
-		return "", err
-	}
-	debs, err := filepath.Glob(filepath.Join(dir, LinuxPackage+"_*.deb"))
-	if err != nil || len(debs) == 0 {
-		return "", fmt.Errorf("apt-get download left no %s in %s", LinuxPackage, dir)
-	}
-	if err := run(ctx, dir, "dpkg-deb", "-x", debs[len(debs)-1], "."); err != nil {
-		return "", err
-	}
-	return filepath.Join(dir, "usr", "src", LinuxPackage+".tar.xz"), nil
 }
 
 func run(ctx context.Context, dir, name string, args ...string) error {
