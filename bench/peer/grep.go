@@ -25,10 +25,14 @@ func (p *ripgrep) Index(_ context.Context, c corpus.Corpus, _ string) (Cost, boo
 	return Cost{}, false, nil
 }
 
+// byFolder says whether files are chosen by the folders they are in, which both
+// of these peers know with the folders above the corpus only.
+func byFolder(q querylog.Query) bool { return q.File != "" && q.Glob == "" }
+
 // args asks for every file that is not binary, whatever is ignored or hidden,
 // and for classes of characters as Go's regular expressions have them.
 func (p *ripgrep) args(q querylog.Query, mode string) ([]string, error) {
-	if len(q.Patterns) != 1 {
+	if len(q.Patterns) != 1 || byFolder(q) {
 		return nil, ErrUnsupported
 	}
 	args := []string{"--no-config", "--no-ignore", "--hidden", "--no-messages", "--no-unicode", "--glob", "!.git", mode}
@@ -99,7 +103,7 @@ func (p *codesearch) Index(ctx context.Context, c corpus.Corpus, dir string) (co
 }
 
 func (p *codesearch) args(q querylog.Query, mode string) ([]string, error) {
-	if len(q.Patterns) != 1 {
+	if len(q.Patterns) != 1 || byFolder(q) {
 		return nil, ErrUnsupported
 	}
 	args := []string{mode}

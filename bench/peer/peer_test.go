@@ -61,6 +61,13 @@ func TestArguments(t *testing.T) {
 	if _, err := (&ripgrep{}).args(q, "-l"); !errors.Is(err, ErrUnsupported) {
 		t.Errorf("two patterns: %v", err)
 	}
+	q.Patterns, q.Glob, q.File = []string{"a"}, "", "dir"
+	if _, err := (&ripgrep{}).args(q, "-l"); !errors.Is(err, ErrUnsupported) {
+		t.Errorf("ripgrep looks for a folder: %v", err)
+	}
+	if _, err := (&codesearch{}).args(q, "-l"); !errors.Is(err, ErrUnsupported) {
+		t.Errorf("codesearch looks for a folder: %v", err)
+	}
 }
 
 func TestMeasure(t *testing.T) {

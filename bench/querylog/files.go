@@ -2,6 +2,7 @@ package querylog
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -21,7 +22,7 @@ const (
 	sampleBytes = 256 << 10 // larger files are not sampled from
 )
 
-// File is one text of the sample.
+// File is one text of the sample, by its path in its repo.
 type File struct {
 	Path    string
 	Content []byte
@@ -37,26 +38,29 @@ func ReadFiles(ctx context.Context, c corpus.Corpus, seed uint64) ([]File, error
 	rng.Shuffle(len(paths), func(i, j int) { paths[i], paths[j] = paths[j], paths[i] })
 	var files []File
 	for _, p := range paths[:min(len(paths), sampleFiles)] {
-		text, err := os.ReadFile(p)
+		text, err := os.ReadFile(filepath.Join(p.dir, p.path))
 		if err != nil {
 			return nil, fmt.Errorf("reading a file to sample from: %w", err)
 		}
 		if len(text) > 0 && bytes.IndexByte(text, 0) < 0 {
-			files = append(files, File{filepath.ToSlash(p), text})
+			files = append(files, File{filepath.ToSlash(p.path), text})
 		}
 	}
 	return files, nil
 }
 
-func list(ctx context.Context, c corpus.Corpus) ([]string, error) {
-	var paths []string
+// place is a file in the folder of its repo.
+type place struct{ dir, path string }
+
+func list(ctx context.Context, c corpus.Corpus) ([]place, error) {
+	var paths []place
 	for _, r := range c.Repos {
 		err := filepath.WalkDir(r.Dir, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || !d.Type().IsRegular() {
 				return err
 			}
 			if info, err := d.Info(); err == nil && info.Size() <= sampleBytes {
-				paths = append(paths, path)
+				paths = append(paths, place{r.Dir, strings.TrimPrefix(path, r.Dir+string(filepath.Separator))})
 			}
 			return ctx.Err()
 		})
@@ -64,7 +68,7 @@ func list(ctx context.Context, c corpus.Corpus) ([]string, error) {
 			return nil, fmt.Errorf("listing %s: %w", r.Name, err)
 		}
 	}
-	slices.Sort(paths)
+	slices.SortFunc(paths, func(a, b place) int { return cmp.Or(cmp.Compare(a.dir, b.dir), cmp.Compare(a.path, b.path)) })
 	return paths, nil
 }
 

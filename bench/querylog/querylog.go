@@ -27,12 +27,26 @@ const (
 	RegexLiteral Bucket = "regex+literal"
 	Alternation  Bucket = "alternation"
 	RegexOnly    Bucket = "regex only"
-	Keywords     Bucket = "2-4 keywords"
+	TwoWords     Bucket = "2 words"
+	ThreeWords   Bucket = "3 words"
+	FourWords    Bucket = "4 words"
+	PathWord     Bucket = "path + word"
+	RegexWord    Bucket = "regex in a word"
+	NonASCII     Bucket = "not ASCII"
 )
 
-// Buckets lists all of them.
+// Buckets lists all of them. The place of a bucket decides its random numbers:
+// new ones come last.
 func Buckets() []Bucket {
-	return []Bucket{Rare, Mid, Common, Short, Phrase, NearMiss, Case, Scoped, RegexLiteral, Alternation, RegexOnly, Keywords}
+	return []Bucket{
+		Rare, Mid, Common, Short, Phrase, NearMiss, Case, Scoped, RegexLiteral, Alternation, RegexOnly,
+		TwoWords, ThreeWords, FourWords, PathWord, RegexWord, NonASCII,
+	}
+}
+
+// Regex says whether the queries of a bucket are regular expressions.
+func (b Bucket) Regex() bool {
+	return b == RegexLiteral || b == Alternation || b == RegexOnly || b == RegexWord
 }
 
 // Query is one question, in the terms of every engine.
@@ -42,8 +56,8 @@ type Query struct {
 	// and within a line.
 	Patterns      []string
 	CaseSensitive bool
-	// Glob restricts files by their last path element, File by the whole path;
-	// they mean the same, and are empty when all files are searched.
+	// File restricts files by their path in the repo. Glob means the same by the last
+	// element alone; it is empty where that cannot say it.
 	Glob, File string
 }
 
@@ -126,8 +140,18 @@ func (s *sampler) query(b Bucket) (Query, bool) {
 		return s.alternation()
 	case RegexOnly:
 		return s.regexOnly()
-	case Keywords:
-		return s.keywords()
+	case TwoWords:
+		return s.words(2)
+	case ThreeWords:
+		return s.words(3)
+	case FourWords:
+		return s.words(4)
+	case PathWord:
+		return s.pathWord()
+	case RegexWord:
+		return s.regexWord()
+	case NonASCII:
+		return s.nonASCII()
 	}
 	return Query{}, false
 }
@@ -154,10 +178,7 @@ func (s *sampler) phrase() (Query, bool) {
 
 // line is a random line of a random file.
 func (s *sampler) line() string {
-	if len(s.files) == 0 {
-		return ""
-	}
-	lines := strings.Split(string(s.files[s.rng.IntN(len(s.files))].Content), "\n")
+	lines := strings.Split(string(s.file().Content), "\n")
 	return strings.TrimSpace(lines[s.rng.IntN(len(lines))])
 }
 
@@ -185,7 +206,7 @@ func (s *sampler) scoped() (Query, bool) {
 		return Query{}, false
 	}
 	q, ok := literal(s.pick(s.v.mid))
-	base := path.Base(s.files[s.rng.IntN(len(s.files))].Path)
+	base := path.Base(s.file().Path)
 	if ext := path.Ext(base); ext != "" && s.rng.IntN(2) == 0 {
 		q.Glob, q.File = "*"+ext, regexp.QuoteMeta(ext)+"$"
 	} else {
@@ -216,18 +237,4 @@ func (s *sampler) regexOnly() (Query, bool) {
 		fmt.Sprintf(`[bcdfghjklmnpqrstvwxz]{%d}`, a+b),
 	}
 	return Query{Patterns: []string{shapes[s.rng.IntN(len(shapes))]}, CaseSensitive: true}, true
-}
-
-// keywords are words of one file, so that there is an answer.
-func (s *sampler) keywords() (Query, bool) {
-	if len(s.files) == 0 {
-		return Query{}, false
-	}
-	words := distinct(s.files[s.rng.IntN(len(s.files))].Content)
-	n := 2 + s.rng.IntN(3)
-	if len(words) < 10 {
-		return Query{}, false
-	}
-	s.rng.Shuffle(len(words), func(i, j int) { words[i], words[j] = words[j], words[i] })
-	return Query{Patterns: words[:n]}, true
 }

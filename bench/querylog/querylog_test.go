@@ -1,11 +1,12 @@
 package querylog
 
 import (
-	"bytes"
 	"fmt"
 	"path"
 	"reflect"
 	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/trawl-search/trawl/index/query"
@@ -15,8 +16,9 @@ import (
 func texts() []File {
 	files := make([]File, 300)
 	for i := range files {
-		text := fmt.Sprintf("package common\n\nfunc shared%d(value int) error {\n\treturn uniqueword%dx + MixedCase%d\n}\n", i/3, i, i%7)
-		files[i] = File{Path: fmt.Sprintf("/src/dir%d/file%d.go", i%5, i), Content: []byte(text)}
+		text := fmt.Sprintf("package common\n\nfunc shared%d(value int) error {\n\treturn uniqueword%dx + MixedCase%d + PM_SUSPEND%s\n}\n// %c日本語\n",
+			i/3, i, i%7, strings.Repeat("X", i%9), 'а'+rune(i%30))
+		files[i] = File{Path: fmt.Sprintf("src/dir%d/file%d.go", i%5, i), Content: []byte(text)}
 	}
 	return files
 }
@@ -79,23 +81,63 @@ func TestBucketsAreWhatTheySay(t *testing.T) {
 	}
 }
 
-func TestKeywordsHaveAnAnswer(t *testing.T) {
+// TestQueriesHaveAnAnswer: of the buckets whose queries are taken from one file.
+func TestQueriesHaveAnAnswer(t *testing.T) {
 	files := texts()
-next:
+	asked := map[Bucket]int{TwoWords: 0, ThreeWords: 0, FourWords: 0, PathWord: 0, NonASCII: 0, Phrase: 0}
 	for _, q := range Sample(files, 5, 5) {
-		if q.Bucket != Keywords {
+		if _, ok := asked[q.Bucket]; !ok {
+			continue
+		}
+		asked[q.Bucket]++
+		if !slices.ContainsFunc(files, func(f File) bool { return matches(t, q, f) }) {
+			t.Errorf("no file has all of %s", q.Text())
+		}
+	}
+	for bucket, n := range asked {
+		if n == 0 {
+			t.Errorf("no query of %s", bucket)
+		}
+	}
+}
+
+// matches looks for the query by brute force.
+func matches(t *testing.T, q Query, f File) bool {
+	t.Helper()
+	flags := "(?mi)"
+	if q.CaseSensitive {
+		flags = "(?m)"
+	}
+	for _, p := range q.Patterns {
+		if !regexp.MustCompile(flags + p).Match(f.Content) {
+			return false
+		}
+	}
+	return regexp.MustCompile(q.File).MatchString(f.Path)
+}
+
+// TestShapes: what the queries of a bucket look like.
+func TestShapes(t *testing.T) {
+	want := map[Bucket]*regexp.Regexp{
+		TwoWords: regexp.MustCompile(`^(content:"\w+" ){2}case:no$`), FourWords: regexp.MustCompile(`^(content:"\w+" ){4}case:no$`),
+		PathWord: regexp.MustCompile(`^content:"\w+" file:"(src|src/dir\d|dir\d)" case:no$`),
+		NonASCII: regexp.MustCompile(`^content:"[^\x00-\x7f]{2,8}" case:(yes|no)$`),
+	}
+	files := texts()
+	for _, q := range Sample(files, 4, 5) {
+		if shape, ok := want[q.Bucket]; ok && !shape.MatchString(q.Text()) {
+			t.Errorf("%s: %s", q.Bucket, q.Text())
+		}
+		if q.Bucket != RegexWord {
 			continue
 		}
 		for _, f := range files {
-			all := true
-			for _, p := range q.Patterns {
-				all = all && bytes.Contains(bytes.ToLower(f.Content), []byte(p))
-			}
-			if all {
-				continue next
+			for _, match := range regexp.MustCompile("(?i)"+q.Patterns[0]).FindAll(f.Content, -1) {
+				if !regexp.MustCompile(`^\w+$`).Match(match) {
+					t.Errorf("%s matches %q, which is no part of a word", q.Text(), match)
+				}
 			}
 		}
-		t.Errorf("no file has all of %q", q.Patterns)
 	}
 }
 

@@ -47,8 +47,12 @@ var timeTargets = []timeTarget{
 	{querylog.RegexOnly, exhaustive, ripgrep, 1},
 	{querylog.Common, top50, zoekt, 10},
 	{querylog.Common, top50, early, 10},
-	{querylog.Keywords, top50, zoekt, 10},
-	{querylog.Keywords, top50, early, 10},
+	{querylog.TwoWords, top50, zoekt, 10},
+	{querylog.ThreeWords, top50, zoekt, 10},
+	{querylog.FourWords, top50, zoekt, 10},
+	{querylog.TwoWords, top50, early, 10},
+	{querylog.ThreeWords, top50, early, 10},
+	{querylog.FourWords, top50, early, 10},
 }
 
 // figure is one row: what is needed, and what the run measured.
