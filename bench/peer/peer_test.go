@@ -1,7 +1,6 @@
 package peer
 
 import (
-	"encoding/json"
 	"errors"
 	"maps"
 	"os/exec"
@@ -23,17 +22,6 @@ func TestParse(t *testing.T) {
 	}
 	if got := names(repos).parse(nil); len(got) != 0 {
 		t.Errorf("nothing printed gave %v", got)
-	}
-}
-
-func TestZoektAnswer(t *testing.T) {
-	var a zoektAnswer
-	text := `{"Result":{"Duration":1234567,"Wait":5,"Files":[{"FileName":"x.go","Repository":"a","ChunkMatches":[{"Content":"aGk="}]},{"FileName":"d/y.go","Repository":"b"}]}}`
-	if err := json.Unmarshal([]byte(text), &a); err != nil {
-		t.Fatal(err)
-	}
-	if got := slices.Sorted(maps.Keys(a.files())); a.Result.Duration != 1234567 || !slices.Equal(got, []string{"a/x.go", "b/d/y.go"}) {
-		t.Errorf("got %d ns and %q", a.Result.Duration, got)
 	}
 }
 

@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,39 +15,50 @@ import (
 
 	"github.com/trawl-search/trawl/bench/corpus"
 	"github.com/trawl-search/trawl/bench/querylog"
+	"github.com/trawl-search/trawl/bench/server"
 )
 
 // zoekt is driven over its JSON API on a loopback address.
 type zoekt struct {
 	indexer, webserver string
-	address            string
-	server             *exec.Cmd
+	server             *server.Server
+}
+
+// ZoektPrograms finds zoekt-index and zoekt-webserver in a folder; an empty one
+// means the PATH. It answers false where one of them is missing.
+func ZoektPrograms(bin string) (indexer, webserver string, ok bool) {
+	indexer, webserver = "zoekt-index", "zoekt-webserver"
+	if bin != "" {
+		indexer, webserver = filepath.Join(bin, indexer), filepath.Join(bin, webserver)
+	}
+	return indexer, webserver, onPath(indexer) && onPath(webserver)
 }
 
 func newZoekt(bin string) *zoekt {
-	z := &zoekt{indexer: "zoekt-index", webserver: "zoekt-webserver"}
-	if bin != "" {
-		z.indexer, z.webserver = filepath.Join(bin, z.indexer), filepath.Join(bin, z.webserver)
-	}
-	if !onPath(z.indexer) || !onPath(z.webserver) {
+	indexer, webserver, ok := ZoektPrograms(bin)
+	if !ok {
 		return nil
 	}
-	return z
+	return &zoekt{indexer: indexer, webserver: webserver}
 }
 
 func (*zoekt) Name() string    { return "zoekt" }
 func (*zoekt) CountsAll() bool { return true }
 
-// Version is the digest of the server, and the revision that it was built
+// Version implements Peer.
+func (z *zoekt) Version(ctx context.Context) string { return ZoektVersion(ctx, z.webserver) }
+
+// ZoektVersion is the digest of the server, and the revision that it was built
 // from if it was built to say so.
-func (z *zoekt) Version(ctx context.Context) string {
+func ZoektVersion(ctx context.Context, webserver string) string {
 	version := "zoekt"
-	if path, err := exec.LookPath(z.webserver); err == nil {
+	path, err := exec.LookPath(webserver)
+	if err == nil {
 		if program, err := os.ReadFile(path); err == nil {
 			version += fmt.Sprintf(", server's SHA-256 %.16x", sha256.Sum256(program))
 		}
 	}
-	out, err := exec.CommandContext(ctx, "go", "version", "-m", z.webserver).Output()
+	out, err := exec.CommandContext(ctx, "go", "version", "-m", path).Output()
 	if err != nil {
 		return version
 	}
@@ -66,12 +75,20 @@ func (z *zoekt) Version(ctx context.Context) string {
 const maxZoektRepos = 1000
 
 func (z *zoekt) Index(ctx context.Context, c corpus.Corpus, dir string) (cost Cost, ok bool, err error) {
+	if cost, err = IndexZoekt(ctx, z.indexer, c, dir); err != nil {
+		return cost, !errors.Is(err, ErrTooManyRepos), err
+	}
+	return cost, true, z.serve(ctx, dir, len(c.Repos))
+}
+
+// IndexZoekt builds zoekt's index of a corpus in a folder, by the program zoekt-index.
+func IndexZoekt(ctx context.Context, program string, c corpus.Corpus, dir string) (cost Cost, err error) {
 	if len(c.Repos) > maxZoektRepos {
-		return Cost{}, false, ErrTooManyRepos
+		return Cost{}, ErrTooManyRepos
 	}
 	for _, r := range c.Repos {
-		if err := z.indexRepo(ctx, r, dir, &cost); err != nil {
-			return Cost{}, true, err
+		if err := indexRepo(ctx, program, r, dir, &cost); err != nil {
+			return Cost{}, err
 		}
 	}
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -85,14 +102,14 @@ func (z *zoekt) Index(ctx context.Context, c corpus.Corpus, dir string) (cost Co
 		return err
 	})
 	if err != nil {
-		return Cost{}, true, fmt.Errorf("reading the size of zoekt's index: %w", err)
+		return Cost{}, fmt.Errorf("reading the size of zoekt's index: %w", err)
 	}
-	return cost, true, z.serve(ctx, dir, len(c.Repos))
+	return cost, nil
 }
 
 // indexRepo gives the repo its name by a file beside the index: zoekt would
 // name it by the last part of its folder, which need not be unique.
-func (z *zoekt) indexRepo(ctx context.Context, r corpus.Repo, dir string, cost *Cost) error {
+func indexRepo(ctx context.Context, program string, r corpus.Repo, dir string, cost *Cost) error {
 	meta, err := json.Marshal(map[string]string{"Name": r.Name})
 	if err != nil {
 		return fmt.Errorf("writing zoekt's description: %w", err)
@@ -101,117 +118,53 @@ func (z *zoekt) indexRepo(ctx context.Context, r corpus.Repo, dir string, cost *
 	if err := os.WriteFile(file, meta, 0o666); err != nil {
 		return fmt.Errorf("writing zoekt's description: %w", err)
 	}
-	_, err = Measure(exec.CommandContext(ctx, z.indexer, "-disable_ctags", "-index", dir, "-meta", file, r.Dir), cost)
+	_, err = Measure(exec.CommandContext(ctx, program, "-disable_ctags", "-index", dir, "-meta", file, r.Dir), cost)
 	return err
 }
 
 // serve starts the server and waits until it has loaded all repos.
-func (z *zoekt) serve(ctx context.Context, dir string, repos int) error {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return fmt.Errorf("finding a free port: %w", err)
+func (z *zoekt) serve(ctx context.Context, dir string, repos int) (err error) {
+	if z.server, err = server.Zoekt(ctx, z.webserver, dir); err != nil {
+		return err
 	}
-	z.address = listener.Addr().String()
-	listener.Close()
-	z.server = exec.CommandContext(ctx, z.webserver, "-index", dir, "-listen", z.address, "-rpc", "-html=false")
-	if err := z.server.Start(); err != nil {
-		return fmt.Errorf("starting zoekt: %w", err)
-	}
-	var listed struct {
-		List struct{ Repos []json.RawMessage }
-	}
-	for range 600 {
-		if err = z.post(ctx, "/api/list", map[string]any{"Q": "repo:.*"}, &listed); err == nil && len(listed.List.Repos) >= repos {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
-	return fmt.Errorf("zoekt loaded %d of %d repos in a minute: %w", len(listed.List.Repos), repos, err)
+	return z.server.AwaitRepos(ctx, repos)
 }
-
-func (z *zoekt) post(ctx context.Context, path string, ask, answer any) error {
-	body, err := json.Marshal(ask)
-	if err != nil {
-		return fmt.Errorf("writing a request to zoekt: %w", err)
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+z.address+path, bytes.NewReader(body))
-	if err != nil {
-		return fmt.Errorf("making a request to zoekt: %w", err)
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return fmt.Errorf("asking zoekt: %w", err)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("zoekt answered %s", resp.Status)
-	}
-	if err := json.NewDecoder(resp.Body).Decode(answer); err != nil {
-		return fmt.Errorf("reading zoekt's answer: %w", err)
-	}
-	return nil
-}
-
-// zoektAnswer is the part of /api/search's answer that is measured.
-type zoektAnswer struct {
-	Result struct {
-		// Duration in nanoseconds, by zoekt's own clock.
-		Duration int64
-		Files    []struct{ Repository, FileName string }
-	}
-}
-
-func (a *zoektAnswer) files() map[string]bool {
-	files := make(map[string]bool, len(a.Result.Files))
-	for _, f := range a.Result.Files {
-		files[f.Repository+"/"+f.FileName] = true
-	}
-	return files
-}
-
-// unlimited is more matches than any corpus has.
-const unlimited = 1 << 30
 
 func (z *zoekt) Files(ctx context.Context, q querylog.Query) (map[string]bool, error) {
 	// Names only: the matches of a common word would be most of the tree.
-	answer, err := z.search(ctx, "type:file "+q.Text(), unlimitedMatches())
-	return answer.files(), err
+	answer, err := z.search(ctx, "type:file "+q.Text(), server.Every(0))
+	if err != nil {
+		return nil, err
+	}
+	return answer.Files()
 }
 
 // Time asks for 50 files of all matches, however they are asked for: with its
 // limits lifted zoekt chooses them from all, as Trawl does.
 func (z *zoekt) Time(ctx context.Context, q querylog.Query, _ bool) (time.Duration, error) {
-	opts := unlimitedMatches()
-	opts["MaxDocDisplayCount"], opts["ChunkMatches"] = shown, true
-	return z.time(ctx, q, opts)
+	return z.time(ctx, q, server.Every(shown))
 }
 
 // shown is how many files are asked for.
 const shown = 50
 
-func unlimitedMatches() map[string]any {
-	return map[string]any{"ShardMaxMatchCount": unlimited, "TotalMaxMatchCount": unlimited}
-}
-
 // time is by zoekt's own clock, without HTTP and JSON, as Trawl's is.
-func (z *zoekt) time(ctx context.Context, q querylog.Query, opts map[string]any) (time.Duration, error) {
+func (z *zoekt) time(ctx context.Context, q querylog.Query, opts server.Options) (time.Duration, error) {
 	answer, err := z.search(ctx, q.Text(), opts)
-	return time.Duration(answer.Result.Duration), err
+	if err != nil {
+		return 0, err
+	}
+	stats, err := answer.Stats()
+	return stats.Duration, err
 }
 
-func (z *zoekt) search(ctx context.Context, text string, opts map[string]any) (answer zoektAnswer, err error) {
-	opts["MaxWallTime"] = time.Minute
-	err = z.post(ctx, "/api/search", map[string]any{"Q": text, "Opts": opts}, &answer)
-	return answer, err
+func (z *zoekt) search(ctx context.Context, text string, opts server.Options) (*server.Reply, error) {
+	opts.MaxWallTime = time.Minute
+	return z.server.Search(ctx, text, opts)
 }
 
 // earlyZoekt is the same server, asked as its own interface asks: by the number
-// of files alone, from which it derives limits on matches (calculateDefaultSearchLimits
-// in internal/json) and stops at them, whether or not better files follow.
+// of files alone; see server.Early.
 type earlyZoekt struct{ *zoekt }
 
 func (*earlyZoekt) Name() string    { return "zoekt, stopping early" }
@@ -232,15 +185,18 @@ func (*earlyZoekt) Index(_ context.Context, c corpus.Corpus, _ string) (Cost, bo
 
 // Files answers the 50 files only.
 func (z *earlyZoekt) Files(ctx context.Context, q querylog.Query) (map[string]bool, error) {
-	answer, err := z.search(ctx, q.Text(), map[string]any{"MaxDocDisplayCount": shown})
-	return answer.files(), err
+	answer, err := z.search(ctx, q.Text(), server.Early(shown))
+	if err != nil {
+		return nil, err
+	}
+	return answer.Files()
 }
 
 func (z *earlyZoekt) Time(ctx context.Context, q querylog.Query, exhaustive bool) (time.Duration, error) {
 	if exhaustive {
 		return 0, ErrUnsupported
 	}
-	return z.time(ctx, q, map[string]any{"MaxDocDisplayCount": shown, "ChunkMatches": true})
+	return z.time(ctx, q, server.Early(shown))
 }
 
 // Close leaves the server to zoekt.
@@ -250,10 +206,5 @@ func (z *zoekt) Close() error {
 	if z.server == nil {
 		return nil
 	}
-	err := z.server.Process.Kill()
-	_ = z.server.Wait() // it was killed, which is what it says
-	if err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("ending zoekt: %w", err)
-	}
-	return nil
+	return z.server.Close()
 }

@@ -1,7 +1,6 @@
 package run
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -11,13 +10,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/trawl-search/trawl/bench/report"
+	"github.com/trawl-search/trawl/bench/server"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -50,11 +49,10 @@ type pusher struct {
 	cfg    PushConfig
 	dir    string
 	repo   *pushedRepo
-	server *exec.Cmd
+	server *server.Server
 	conn   *grpc.ClientConn
 	ingest ingestv1.IngestServiceClient
 	search searchv1.SearchServiceClient
-	http   string
 	// first is how long it took until the whole repo could be searched.
 	first  time.Duration
 	pushes []push
@@ -85,43 +83,18 @@ func Push(ctx context.Context, cfg PushConfig) (err error) {
 }
 
 // start runs `trawl up` until it is ready.
-func (p *pusher) start(ctx context.Context) error {
-	p.server = exec.CommandContext(ctx, p.cfg.Trawl, "up", "--data-dir", filepath.Join(p.dir, "data"),
-		"--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0")
-	p.server.Cancel = func() error { return p.server.Process.Signal(syscall.SIGTERM) }
-	p.server.Stderr = os.Stderr
-	out, err := p.server.StdoutPipe()
-	if err == nil {
-		err = p.server.Start()
+func (p *pusher) start(ctx context.Context) (err error) {
+	if p.server, err = server.Trawl(ctx, p.cfg.Trawl, filepath.Join(p.dir, "data")); err != nil {
+		return err
 	}
-	if err != nil {
-		return fmt.Errorf("starting %s: %w", p.cfg.Trawl, err)
-	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	_, at, ok := strings.Cut(line, "gRPC ")
-	address, at, ok2 := strings.Cut(at, ", HTTP ")
-	if err != nil || !ok || !ok2 {
-		return errors.Join(fmt.Errorf("%s did not get ready: %q", p.cfg.Trawl, line), err, p.stop())
-	}
-	p.http, _, _ = strings.Cut(strings.TrimSpace(at), ",")
-	if p.conn, err = grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials())); err != nil {
-		return errors.Join(fmt.Errorf("connecting to %s: %w", address, err), p.stop())
+	if p.conn, err = grpc.NewClient(p.server.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials())); err != nil {
+		return errors.Join(fmt.Errorf("connecting to %s: %w", p.server.GRPC, err), p.server.Close())
 	}
 	p.ingest, p.search = ingestv1.NewIngestServiceClient(p.conn), searchv1.NewSearchServiceClient(p.conn)
 	return nil
 }
 
-func (p *pusher) stop() error {
-	var err error
-	if p.conn != nil {
-		err = p.conn.Close()
-	}
-	_ = p.server.Process.Signal(syscall.SIGTERM) // it may have ended
-	if ended := p.server.Wait(); ended != nil && err == nil {
-		err = fmt.Errorf("%s: %w", p.cfg.Trawl, ended)
-	}
-	return err
-}
+func (p *pusher) stop() error { return errors.Join(p.conn.Close(), p.server.Close()) }
 
 // repoName is the name that is pushed to.
 const repoName = "bench.example/push/repo"
@@ -140,7 +113,7 @@ func (p *pusher) measure(ctx context.Context) error {
 		}
 		if i == 0 { // the repo itself
 			p.first = one.searchable
-			if p.before, err = readCounters(ctx, p.http); err != nil {
+			if p.before, err = readCounters(ctx, p.server.HTTP); err != nil {
 				return err
 			}
 			bar = report.NewProgress(p.cfg.Log, "push", p.cfg.Commits)
@@ -150,7 +123,7 @@ func (p *pusher) measure(ctx context.Context) error {
 		bar.Step(one.searchable.Round(time.Millisecond).String())
 	}
 	var err error
-	p.after, err = readCounters(ctx, p.http)
+	p.after, err = readCounters(ctx, p.server.HTTP)
 	return err
 }
 

@@ -1,0 +1,8 @@
+//go:build !linux
+
+package server
+
+import "errors"
+
+// DropCache is not known on this system.
+func DropCache(string) error { return errors.New("dropping the page cache: only known on Linux") }

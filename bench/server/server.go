@@ -1,0 +1,149 @@
+// Package server runs the servers that are measured, each as a process of its
+// own on a loopback address: `trawl up` and zoekt-webserver. Both are asked over
+// the JSON interface that is zoekt's, by the same client, and what they cost is
+// read from the system.
+package server
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Server is a process that answers. It ends with Close, or with the context that
+// it was started under. It is safe for concurrent use.
+type Server struct {
+	// HTTP and GRPC are addresses, HOST:PORT; zoekt has no second one.
+	HTTP, GRPC string
+	cmd        *exec.Cmd
+	client     *http.Client
+	ended      chan struct{}
+	err        error // of the process, once ended is closed
+}
+
+const (
+	// endTime is what a server gets to end by itself.
+	endTime = 30 * time.Second
+	// readyTime is what it gets to start, and to load its repos.
+	readyTime = 2 * time.Minute
+	// connections are held open for as many clients.
+	connections = 128
+)
+
+// start runs the program. Its context ends it.
+func start(cmd *exec.Cmd, prepare func() error) (*Server, error) {
+	s := &Server{cmd: cmd, ended: make(chan struct{}), client: &http.Client{Transport: &http.Transport{
+		MaxIdleConns: connections, MaxIdleConnsPerHost: connections, DisableCompression: true,
+	}}}
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = endTime
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("starting %s: %w", cmd.Path, err)
+	}
+	if prepare != nil {
+		if err := prepare(); err != nil {
+			_ = cmd.Process.Kill() // it may have ended, and did not start as it should
+			return nil, errors.Join(fmt.Errorf("starting %s: %w", cmd.Path, err), cmd.Wait())
+		}
+	}
+	go func() {
+		s.err = cmd.Wait()
+		close(s.ended)
+	}()
+	return s, nil
+}
+
+// PID is the number of the process.
+func (s *Server) PID() int { return s.cmd.Process.Pid }
+
+// Close ends the process, which is killed if it takes too long.
+func (s *Server) Close() error {
+	s.client.CloseIdleConnections()
+	_ = s.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
+	select {
+	case <-s.ended:
+	case <-time.After(endTime):
+		_ = s.cmd.Process.Kill()
+		<-s.ended
+		return fmt.Errorf("%s did not end within %s and was killed", s.cmd.Path, endTime)
+	}
+	if status, ok := errors.AsType[*exec.ExitError](s.err); ok && signalled(status) {
+		return nil // zoekt has no other way to end
+	}
+	if s.err != nil {
+		return fmt.Errorf("%s: %w", s.cmd.Path, s.err)
+	}
+	return nil
+}
+
+func signalled(e *exec.ExitError) bool {
+	status, ok := e.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == syscall.SIGTERM
+}
+
+// Trawl runs all roles in one process, with everything kept in the folder data.
+func Trawl(ctx context.Context, program, data string, args ...string) (*Server, error) {
+	cmd := exec.CommandContext(ctx, program, append([]string{"up", "--data-dir", data, "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0"}, args...)...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("starting %s: %w", program, err)
+	}
+	var grpc, http string
+	s, err := start(cmd, func() (err error) {
+		grpc, http, err = readyLine(out)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.GRPC, s.HTTP = grpc, http
+	return s, nil
+}
+
+// readyLine reads the addresses that `trawl up` prints once it is ready.
+func readyLine(r io.Reader) (grpc, http string, err error) {
+	line, err := bufio.NewReader(r).ReadString('\n')
+	_, at, ok := strings.Cut(line, "gRPC ")
+	grpc, at, ok2 := strings.Cut(at, ", HTTP ")
+	if err != nil || !ok || !ok2 {
+		return "", "", errors.Join(fmt.Errorf("expected a line with the addresses, found %q", line), err)
+	}
+	http, _, _ = strings.Cut(strings.TrimSpace(at), ",")
+	return grpc, http, nil
+}
+
+// Zoekt serves the index in a folder. Env are further variables, NAME=value.
+func Zoekt(ctx context.Context, program, index string, env ...string) (*Server, error) {
+	address, err := freeAddress(ctx)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, program, "-index", index, "-listen", address, "-rpc", "-html=false")
+	cmd.Env = append(os.Environ(), env...)
+	s, err := start(cmd, nil)
+	if err != nil {
+		return nil, err
+	}
+	s.HTTP = address
+	return s, nil
+}
+
+// freeAddress is one that nobody listens on, for a program that cannot choose
+// for itself.
+func freeAddress(ctx context.Context) (string, error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("finding a free port: %w", err)
+	}
+	return listener.Addr().String(), listener.Close()
+}
