@@ -174,13 +174,15 @@ fuzz: ## Run every fuzz target of the packages FUZZ (all) for FUZZTIME each (20s
 
 ##@ Measure
 
-# What is measured: go, kubernetes, linux, modules or all; BENCH has more flags.
+# What is measured: go, kubernetes, linux, mixed, unicode, modules, packed or all; BENCH has more flags.
+# SERVED=1 measures a real `trawl up` beside zoekt-webserver instead of the engine.
 CORPUS ?= go
 BENCH ?=
+SERVED ?=
 
 .PHONY: bench
-bench: ## Measure indexing and search of CORPUS beside the peers installed (bench/README.md)
-	@mkdir -p .cache && $(GO) build -o .cache/bench ./bench && .cache/bench -corpus $(CORPUS) $(BENCH)
+bench: ## Measure indexing and search of CORPUS beside the peers installed, or with SERVED=1 as callers see it (bench/README.md)
+	@mkdir -p .cache && $(GO) build -o .cache/bench ./bench && $(if $(SERVED),$(GO) build -o .cache/trawl ./cmd/trawl &&) .cache/bench $(if $(SERVED),served) -corpus $(CORPUS) $(BENCH)
 
 REPO ?= .
 .PHONY: bench-push

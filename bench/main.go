@@ -10,12 +10,17 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
 
+	"github.com/trawl-search/trawl/bench/corpus"
 	"github.com/trawl-search/trawl/bench/run"
+	"github.com/trawl-search/trawl/bench/served"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := start(ctx, os.Args[1:])
 	stop()
 	if err != nil && !errors.Is(err, flag.ErrHelp) {
@@ -31,9 +36,12 @@ func start(ctx context.Context, args []string) error {
 	if len(args) > 0 && args[0] == "push" {
 		return push(ctx, args[1:])
 	}
+	if len(args) > 0 && args[0] == "served" {
+		return asServed(ctx, args[1:])
+	}
 	cfg := run.Config{Log: os.Stderr, ZoektBin: os.Getenv("ZOEKT_BIN"), Args: args}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	flags.StringVar(&cfg.Corpus, "corpus", "go", "go, kubernetes, modules, packed, linux or all")
+	flags.StringVar(&cfg.Corpus, "corpus", "go", strings.Join(corpus.Names(), ", ")+" or all")
 	flags.Uint64Var(&cfg.Seed, "seed", 1, "seed of the sampled queries")
 	flags.IntVar(&cfg.Queries, "queries", 20, "queries in each bucket")
 	flags.IntVar(&cfg.Repeat, "repeat", 3, "times each index is built, and each query is run by engines with an own index")
@@ -49,6 +57,28 @@ func start(ctx context.Context, args []string) error {
 		return err
 	}
 	return run.Main(ctx, cfg)
+}
+
+// asServed measures `trawl up` as its callers see it.
+func asServed(ctx context.Context, args []string) error {
+	cfg := served.Config{Log: os.Stderr, ZoektBin: os.Getenv("ZOEKT_BIN"), Args: args}
+	flags := flag.NewFlagSet("bench served", flag.ContinueOnError)
+	flags.StringVar(&cfg.Corpus, "corpus", "go", strings.Join(corpus.Names(), ", ")+" or all")
+	flags.StringVar(&cfg.Trawl, "trawl", filepath.Join(".cache", "trawl"), "the program")
+	flags.Uint64Var(&cfg.Seed, "seed", 1, "seed of the sampled queries")
+	flags.IntVar(&cfg.Queries, "queries", 10, "queries in each bucket")
+	flags.IntVar(&cfg.Repeat, "repeat", 5, "times each query is asked by turns")
+	flags.DurationVar(&cfg.Load, "load", 2*time.Second, "time that each number of clients asks at least; 0: no such part")
+	flags.IntVar(&cfg.Cold, "cold", 3, "rounds of first queries of a cold disk, for each number of users; 0: no such part")
+	flags.BoolVar(&cfg.RE2, "re2", true, "measure regular expressions also of zoekt with RE2 for texts of 32 KiB and more")
+	flags.IntVar(&cfg.Modules, "modules", 128, "most repos of the corpus modules; 0: all")
+	flags.IntVar(&cfg.Packed, "repos", 1000, "most repos of the corpus packed; 0: all")
+	flags.DurationVar(&cfg.Timeout, "timeout", run.DefaultTimeout, "longest time of one query")
+	flags.StringVar(&cfg.Results, "results", filepath.Join("bench", "results"), "folder of the dated results")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	return served.Main(ctx, cfg)
 }
 
 // push measures how long pushes take until they can be searched.

@@ -84,7 +84,7 @@ func Push(ctx context.Context, cfg PushConfig) (err error) {
 
 // start runs `trawl up` until it is ready.
 func (p *pusher) start(ctx context.Context) (err error) {
-	if p.server, err = server.Trawl(ctx, p.cfg.Trawl, filepath.Join(p.dir, "data")); err != nil {
+	if p.server, err = server.Trawl(ctx, os.Stderr, p.cfg.Trawl, filepath.Join(p.dir, "data")); err != nil {
 		return err
 	}
 	if p.conn, err = grpc.NewClient(p.server.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials())); err != nil {
@@ -132,28 +132,11 @@ func (p *pusher) one(ctx context.Context, token string, to *push) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
 	began := time.Now()
-	put, err := p.ingest.PutRepo(ctx, &ingestv1.PutRepoRequest{Name: repoName, Url: p.repo.dir})
+	status, err := server.Publish(ctx, p.ingest, repoName, p.repo.dir)
 	if err != nil {
 		return err
 	}
-	watch, err := p.ingest.WatchRepo(ctx, &ingestv1.WatchRepoRequest{Name: repoName})
-	if err != nil {
-		return err
-	}
-	for {
-		update, err := watch.Recv()
-		if err != nil {
-			return err
-		}
-		s := update.GetStatus()
-		if s.GetState() == ingestv1.State_STATE_FAILED {
-			return fmt.Errorf("indexing failed: %s", s.GetReason())
-		}
-		if s.GetPublishedEpoch() >= put.GetEpoch() {
-			to.published, to.built = time.Since(began), s.GetBuilt()
-			break
-		}
-	}
+	to.published, to.built = time.Since(began), status.GetBuilt()
 	for {
 		found, err := p.search.Search(ctx, &searchv1.SearchRequest{Query: token + " case:yes", Options: &searchv1.SearchOptions{MaxFiles: 1}})
 		if err != nil {

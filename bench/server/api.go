@@ -44,9 +44,6 @@ type Reply struct {
 	body []byte
 }
 
-// Bytes of the answer.
-func (r *Reply) Bytes() int { return len(r.body) }
-
 // Stats reads the statistics alone, which stand before the files: clients that
 // share the processors with the servers read no more.
 func (r *Reply) Stats() (Stats, error) {
@@ -165,6 +162,9 @@ func (s *Server) call(ctx context.Context, method, path string, body []byte) ([]
 	}
 	if _, err := answer.ReadFrom(resp.Body); err != nil {
 		return nil, fmt.Errorf("reading the answer of %s: %w", s.HTTP, err)
+	}
+	if resp.StatusCode == http.StatusGatewayTimeout {
+		return nil, fmt.Errorf("%s%s ran out of time: %w", s.HTTP, path, context.DeadlineExceeded)
 	}
 	if resp.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("%s%s answered %s: %s", s.HTTP, path, resp.Status, bytes.TrimSpace(answer.Bytes()[:min(answer.Len(), 200)]))

@@ -1,11 +1,13 @@
 package server
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 )
@@ -42,4 +44,23 @@ func dropFile(path string) (err error) {
 		return fmt.Errorf("dropping the cache of %s: %w", path, err)
 	}
 	return nil
+}
+
+// ReadAhead is how much the disk under a folder reads where one page is asked for, in
+// bytes; 0 where that is not known.
+func ReadAhead(dir string) int64 {
+	var stat unix.Stat_t
+	if err := unix.Stat(dir, &stat); err != nil {
+		return 0
+	}
+	device := fmt.Sprintf("/sys/dev/block/%d:%d", unix.Major(stat.Dev), unix.Minor(stat.Dev))
+	for _, queue := range []string{"/queue", "/../queue"} { // of a disk, of a partition
+		if text, err := os.ReadFile(device + queue + "/read_ahead_kb"); err == nil {
+			kib, err := strconv.ParseInt(string(bytes.TrimSpace(text)), 10, 64)
+			if err == nil {
+				return kib << 10
+			}
+		}
+	}
+	return 0
 }

@@ -90,10 +90,11 @@ func signalled(e *exec.ExitError) bool {
 	return ok && status.Signaled() && status.Signal() == syscall.SIGTERM
 }
 
-// Trawl runs all roles in one process, with everything kept in the folder data.
-func Trawl(ctx context.Context, program, data string, args ...string) (*Server, error) {
+// Trawl runs all roles in one process, with everything kept in the folder data. Its
+// log goes to log.
+func Trawl(ctx context.Context, log io.Writer, program, data string, args ...string) (*Server, error) {
 	cmd := exec.CommandContext(ctx, program, append([]string{"up", "--data-dir", data, "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0"}, args...)...)
-	cmd.Stderr = os.Stderr
+	cmd.Stderr = log
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, fmt.Errorf("starting %s: %w", program, err)

@@ -2,7 +2,9 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -23,7 +25,7 @@ func script(t *testing.T, text string) string {
 }
 
 func TestTrawlStartsAndEnds(t *testing.T) {
-	s, err := Trawl(t.Context(), script(t, `trap 'exit 0' TERM
+	s, err := Trawl(t.Context(), io.Discard, script(t, `trap 'exit 0' TERM
 echo "ready: gRPC 127.0.0.1:1, HTTP 127.0.0.1:2, etcd 127.0.0.1:3 for $3"
 while :; do sleep 0.01; done`), "folder")
 	if err != nil {
@@ -45,7 +47,7 @@ while :; do sleep 0.01; done`), "folder")
 
 func TestProgramsThatDoNotStart(t *testing.T) {
 	for _, text := range []string{"exit 1", "echo failed", "exec sleep 60 >/dev/null"} {
-		if s, err := Trawl(t.Context(), script(t, text), "folder"); err == nil {
+		if s, err := Trawl(t.Context(), io.Discard, script(t, text), "folder"); err == nil {
 			t.Errorf("%q started: %v", text, s.Close())
 		}
 	}
@@ -112,8 +114,8 @@ func TestSearch(t *testing.T) {
 	if err != nil || len(files) != 2 || !files["a/x.go"] || !files["b/d/y.go"] {
 		t.Errorf("files %v (%v)", files, err)
 	}
-	if reply.Took <= 0 || reply.Bytes() != len(answered) {
-		t.Errorf("%d bytes in %s", reply.Bytes(), reply.Took)
+	if reply.Took <= 0 {
+		t.Errorf("answered in %s", reply.Took)
 	}
 }
 
@@ -133,6 +135,10 @@ func TestAnswersThatAreNone(t *testing.T) {
 	})
 	if _, err := refusing.Search(t.Context(), "q", Early(50)); err == nil || !strings.Contains(err.Error(), "overloaded") {
 		t.Errorf("a refusal is %v", err)
+	}
+	late := serving(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "", http.StatusGatewayTimeout) })
+	if _, err := late.Search(t.Context(), "q", Early(50)); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a query that ran out of time is %v", err)
 	}
 }
 

@@ -26,6 +26,11 @@ func (u Usage) Since(before Usage) Usage {
 	return Usage{u.CPU - before.CPU, u.MajorFaults - before.MajorFaults, u.ReadBytes - before.ReadBytes}
 }
 
+// Plus adds what was used at another time.
+func (u Usage) Plus(o Usage) Usage {
+	return Usage{u.CPU + o.CPU, u.MajorFaults + o.MajorFaults, u.ReadBytes + o.ReadBytes}
+}
+
 // Usage reads what the process has used, from /proc. Processor time is counted
 // in hundredths of a second.
 func (s *Server) Usage() (Usage, error) {
@@ -41,8 +46,8 @@ func (s *Server) Usage() (Usage, error) {
 	return parseUsage(stat, io)
 }
 
-// tick is the unit of processor time in /proc, the same on all machines.
-const tick = 10 * time.Millisecond
+// Tick is the unit of processor time in /proc, the same on all machines.
+const Tick = 10 * time.Millisecond
 
 // parseUsage reads /proc/PID/stat and io; see proc_pid_stat(5).
 func parseUsage(stat, io []byte) (u Usage, err error) {
@@ -58,7 +63,7 @@ func parseUsage(stat, io []byte) (u Usage, err error) {
 			return u, fmt.Errorf("reading /proc/PID/stat: %w", err)
 		}
 	}
-	u.MajorFaults, u.CPU = numbers[0], time.Duration(numbers[1]+numbers[2])*tick
+	u.MajorFaults, u.CPU = numbers[0], time.Duration(numbers[1]+numbers[2])*Tick
 	u.ReadBytes, err = labelled(io, "read_bytes:", 1)
 	return u, err
 }

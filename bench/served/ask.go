@@ -1,0 +1,134 @@
+package served
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/trawl-search/trawl/bench/querylog"
+	"github.com/trawl-search/trawl/bench/server"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// The two ways of asking.
+const (
+	exhaustive = iota
+	top50
+)
+
+var modes = [2]string{"exhaustive", "top 50"}
+
+// shown is how many files are asked for.
+const shown = 50
+
+// Names of contestants that are not just a server's.
+const (
+	early = "zoekt, stopping early"
+	topK  = "trawl, gRPC's top k"
+)
+
+// contestant is a server and a way of asking it.
+type contestant struct {
+	name string
+	*server.Server
+
+	ask func(ctx context.Context, query string) (answer, error)
+	// all: an answer is complete with all shards searched.
+	all bool
+	// buckets that it takes part in; nil: all.
+	buckets func(querylog.Bucket) bool
+}
+
+func (c *contestant) takesPart(b querylog.Bucket) bool { return c.buckets == nil || c.buckets(b) }
+
+// answer is what is measured of one.
+type answer struct {
+	took time.Duration
+	server.Stats
+}
+
+// contestants of a mode, Trawl first.
+func (h *host) contestants(mode int) []contestant {
+	opts, peerName := server.Every(shown), zoekt
+	if mode == top50 {
+		opts, peerName = server.Early(shown), early
+	}
+	opts.MaxWallTime = h.cfg.Timeout
+	list := []contestant{
+		{name: trawl, Server: h.servers[trawl], ask: asker(h.servers[trawl], opts), all: true},
+		{name: peerName, Server: h.servers[zoekt], ask: asker(h.servers[zoekt], opts), all: mode == exhaustive},
+	}
+	if s := h.servers[re2]; s != nil && mode == exhaustive {
+		list = append(list, contestant{name: re2, Server: s, ask: asker(s, opts), all: true, buckets: querylog.Bucket.Regex})
+	}
+	if mode == top50 {
+		list = append(list, contestant{name: topK, Server: h.servers[trawl], ask: h.askTopK, all: true})
+	}
+	return list
+}
+
+// asker asks over JSON.
+func asker(s *server.Server, opts server.Options) func(context.Context, string) (answer, error) {
+	return func(ctx context.Context, query string) (answer, error) {
+		reply, err := s.Search(ctx, query, opts)
+		if err != nil {
+			return answer{took: reply.Took}, err
+		}
+		stats, err := reply.Stats()
+		return answer{reply.Took, stats}, err
+	}
+}
+
+// askTopK asks for the best files, which JSON has no word for: counts are lower bounds.
+func (h *host) askTopK(ctx context.Context, query string) (answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, h.cfg.Timeout)
+	defer cancel()
+	began := time.Now()
+	found, err := searchv1.NewSearchServiceClient(h.conn).Search(ctx, &searchv1.SearchRequest{
+		Query: query, Options: &searchv1.SearchOptions{Mode: searchv1.Mode_MODE_TOP_K, MaxFiles: shown},
+	})
+	a := answer{took: time.Since(began)}
+	if status.Code(err) == codes.DeadlineExceeded {
+		err = errors.Join(err, context.DeadlineExceeded)
+	}
+	if err != nil {
+		return a, fmt.Errorf("asking for the best files: %w", err)
+	}
+	a.Duration = found.GetStatistics().GetDuration().AsDuration()
+	a.Crashes, a.ShardsSkipped = int(found.GetCoverage().GetFailed()), int(found.GetCoverage().GetNotReached())
+	return a, nil
+}
+
+// run is one query asked once.
+type run struct {
+	client, own time.Duration
+	// late runs took the whole time they had.
+	late bool
+	// failed is why there is no time; empty if there is.
+	failed string
+	counts server.Stats
+}
+
+// once asks once. Only the end of ctx is an error.
+func (h *host) once(ctx context.Context, c *contestant, query string) (run, error) {
+	// What does not keep the time it was given is cut off soon after.
+	inner, cancel := context.WithTimeout(ctx, h.cfg.Timeout+h.cfg.Timeout/10)
+	defer cancel()
+	a, err := c.ask(inner, query)
+	if ctx.Err() != nil {
+		return run{}, context.Cause(ctx)
+	}
+	switch {
+	case errors.Is(err, context.DeadlineExceeded), err == nil && (a.took >= h.cfg.Timeout || c.all && a.ShardsSkipped > 0):
+		return run{client: h.cfg.Timeout, own: h.cfg.Timeout, late: true}, nil
+	case err != nil:
+		return run{failed: err.Error()}, nil
+	case a.Crashes > 0:
+		return run{failed: fmt.Sprintf("%d shards failed", a.Crashes)}, nil
+	}
+	return run{client: a.took, own: a.Duration, counts: a.Stats}, nil
+}

@@ -1,0 +1,142 @@
+package served
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/trawl-search/trawl/bench/querylog"
+	"github.com/trawl-search/trawl/bench/report"
+	"github.com/trawl-search/trawl/bench/server"
+)
+
+// users are how many ask at once of a server that has just started.
+var users = []int{1, 8, 32}
+
+// chosen are the buckets whose queries are asked of a cold disk: those that find a
+// part of the corpus, so that reading what they need is what they cost.
+var chosen = []querylog.Bucket{querylog.Rare, querylog.Mid, querylog.Phrase, querylog.Case, querylog.Alternation, querylog.TwoWords, querylog.PathWord}
+
+// cold is what the first queries of a server took whose index was on the disk only.
+type cold struct {
+	name  string
+	users int
+	// times of each query, all rounds, and ready, of each round, until the repos can be searched.
+	times, ready []time.Duration
+	late, failed int
+	// used by the queries, and before them by starting, in all rounds.
+	used, starting server.Usage
+}
+
+// freeze measures first queries: each round ends the server, drops its files from the
+// page cache, starts it, drops them again and lets each user ask one query, all at once.
+func (h *host) freeze(ctx context.Context) error {
+	if h.cfg.Cold == 0 {
+		return nil
+	}
+	if err := h.close(); err != nil {
+		return err
+	}
+	queries := interleaved(h.queries)
+	if len(queries) == 0 {
+		return nil
+	}
+	bar := report.NewProgress(h.cfg.Log, h.corpus.Name+": cold disk", len(users)*h.cfg.Cold)
+	at := 0
+	for _, n := range users {
+		both := []cold{{name: trawl, users: n}, {name: zoekt, users: n}}
+		for range h.cfg.Cold {
+			for i := range both {
+				if err := h.round(ctx, &both[i], queries, at); err != nil {
+					return err
+				}
+			}
+			at += n
+			bar.Step(fmt.Sprintf("%d users", n))
+		}
+		h.cold = append(h.cold, both...)
+	}
+	return nil
+}
+
+// interleaved takes the queries one from each bucket in turn.
+func interleaved(queries []querylog.Query) []string {
+	var lists [][]string
+	for _, b := range chosen {
+		var list []string
+		for _, q := range queries {
+			if q.Bucket == b {
+				list = append(list, q.Text())
+			}
+		}
+		lists = append(lists, list)
+	}
+	var all []string
+	for i := range queries {
+		for _, list := range lists {
+			if i < len(list) {
+				all = append(all, list[i])
+			}
+		}
+	}
+	return all
+}
+
+func (h *host) round(ctx context.Context, c *cold, queries []string, at int) (err error) {
+	dir := h.data()
+	if c.name == zoekt {
+		dir = h.index()
+	}
+	if err := server.DropCache(dir); err != nil {
+		return err
+	}
+	began := time.Now()
+	s, err := h.run(ctx, c.name, len(h.corpus.Repos))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, h.end(c.name)) }()
+	c.ready = append(c.ready, time.Since(began))
+	// What the server read without mapping it is in the cache again.
+	if err := server.DropCache(dir); err != nil {
+		return err
+	}
+	before, err := s.Usage()
+	if err != nil {
+		return err
+	}
+	opts := server.Every(shown)
+	opts.MaxWallTime = h.cfg.Timeout
+	asked := contestant{name: c.name, Server: s, ask: asker(s, opts), all: true}
+	runs, errs := make([]run, c.users), make([]error, c.users)
+	var all sync.WaitGroup
+	for i := range c.users {
+		all.Go(func() { runs[i], errs[i] = h.once(ctx, &asked, queries[(at+i)%len(queries)]) })
+	}
+	all.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	after, err := s.Usage()
+	if err != nil {
+		return err
+	}
+	c.add(runs)
+	c.used, c.starting = c.used.Plus(after.Since(before)), c.starting.Plus(before)
+	return nil
+}
+
+func (c *cold) add(runs []run) {
+	for _, r := range runs {
+		switch {
+		case r.failed != "":
+			c.failed++
+		case r.late:
+			c.late++
+		default:
+			c.times = append(c.times, r.client)
+		}
+	}
+}

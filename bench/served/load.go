@@ -1,0 +1,199 @@
+package served
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/trawl-search/trawl/bench/querylog"
+	"github.com/trawl-search/trawl/bench/report"
+	"github.com/trawl-search/trawl/bench/server"
+)
+
+// pause is what a client waits that was refused.
+const pause = 100 * time.Millisecond
+
+// levels are how many clients ask at once.
+var levels = []int{1, 8, 64}
+
+// Sets of queries that are no bucket's.
+const (
+	mixed = "all buckets"
+	// quick leaves out what takes long by its nature, and hides all else.
+	quick = "without 1-2 chars, regex only"
+)
+
+// load is what one contestant answered to a number of clients, each of which asks
+// its next query when it has the answer to the last.
+type load struct {
+	set, name string
+	clients   int
+	// times of the queries that were answered.
+	times        []time.Duration
+	late, failed int
+	reason       string
+	wall, cpu    time.Duration
+	// cut: the time did not suffice for all queries of the set.
+	cut bool
+}
+
+// rate is answered queries for each second of the server's processor time.
+func (l *load) rate() float64 {
+	return float64(len(l.times)) / max(l.cpu, server.Tick).Seconds()
+}
+
+// load measures each bucket, and mixtures, with several clients.
+func (h *host) load(ctx context.Context) error {
+	if h.cfg.Load == 0 {
+		return nil
+	}
+	logs := querySets(h.queries, h.cfg.Seed)
+	list := h.contestants(exhaustive)
+	bar := report.NewProgress(h.cfg.Log, h.corpus.Name+": many clients", len(logs)*len(levels))
+	for i, log := range logs {
+		for j, clients := range levels {
+			from := len(h.loads)
+			for k := range list {
+				c := &list[(i+j+k)%len(list)] // now one first, now the other
+				if c.buckets != nil && !c.takesPart(querylog.Bucket(log.name)) {
+					continue
+				}
+				l, err := h.loop(ctx, c, log, clients)
+				if err != nil {
+					return err
+				}
+				h.loads = append(h.loads, l)
+			}
+			slices.SortFunc(h.loads[from:], func(a, b load) int { return cmp.Compare(slices.Index(series, a.name), slices.Index(series, b.name)) })
+			bar.Step(log.name)
+		}
+	}
+	return nil
+}
+
+// querySet is asked over and over.
+type querySet struct {
+	name    string
+	queries []string
+}
+
+// querySets are the buckets, and all of them shuffled.
+func querySets(queries []querylog.Query, seed uint64) []querySet {
+	var list []querySet
+	all, some := querySet{name: mixed}, querySet{name: quick}
+	for _, b := range querylog.Buckets() {
+		one := querySet{name: string(b)}
+		for _, q := range queries {
+			if q.Bucket == b {
+				one.queries = append(one.queries, q.Text())
+			}
+		}
+		all.queries = append(all.queries, one.queries...)
+		if b != querylog.Short && b != querylog.RegexOnly {
+			some.queries = append(some.queries, one.queries...)
+		}
+		if len(one.queries) > 0 {
+			list = append(list, one)
+		}
+	}
+	rng := rand.New(rand.NewPCG(seed, 0))
+	for _, s := range []querySet{some, all} {
+		rng.Shuffle(len(s.queries), func(i, j int) { s.queries[i], s.queries[j] = s.queries[j], s.queries[i] })
+		if len(s.queries) > 0 {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// loop has the clients go through the set until its end after the time is up, so that
+// all servers answer the same queries equally often; but not for ever.
+func (h *host) loop(ctx context.Context, c *contestant, set querySet, clients int) (load, error) {
+	l := load{set: set.name, name: c.name, clients: clients}
+	limit := max(h.cfg.Timeout, 2*h.cfg.Load)
+	if set.name == mixed || set.name == quick {
+		limit *= 3
+	}
+	before, err := c.Usage()
+	if err != nil {
+		return l, err
+	}
+	d := &dispenser{set: set.queries, enough: time.Now().Add(h.cfg.Load), limit: time.Now().Add(limit)}
+	began := time.Now()
+	var mu sync.Mutex
+	var clientsDone sync.WaitGroup
+	errs := make([]error, clients)
+	for i := range clients {
+		clientsDone.Go(func() {
+			for query, ok := d.next(); ok; query, ok = d.next() {
+				r, err := h.once(ctx, c, query)
+				if err != nil {
+					errs[i] = err
+					return
+				}
+				mu.Lock()
+				l.add(r)
+				mu.Unlock()
+				if r.failed != "" {
+					time.Sleep(pause)
+				}
+			}
+		})
+	}
+	clientsDone.Wait()
+	l.wall, l.cut = time.Since(began), d.cut
+	if err := errors.Join(errs...); err != nil {
+		return l, fmt.Errorf("%d clients asking %s: %w", clients, c.name, err)
+	}
+	after, err := c.Usage()
+	l.cpu = after.Since(before).CPU
+	return l, err
+}
+
+func (l *load) add(r run) {
+	switch {
+	case r.failed != "":
+		l.failed++
+		l.reason = r.failed
+	case r.late:
+		l.late++
+	default:
+		l.times = append(l.times, r.client)
+	}
+}
+
+// dispenser hands out the queries in their order, from the first again after the
+// last. It is safe for concurrent use.
+type dispenser struct {
+	set           []string
+	enough, limit time.Time
+
+	mu     sync.Mutex
+	turn   int
+	closed bool
+	cut    bool
+}
+
+// next answers false once the time is up and all queries were handed out equally often.
+func (d *dispenser) next() (string, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now, at := time.Now(), d.turn%len(d.set)
+	switch {
+	case d.closed:
+		return "", false
+	case at == 0 && d.turn > 0 && now.After(d.enough):
+		d.closed = true
+		return "", false
+	case now.After(d.limit):
+		d.closed, d.cut = true, true
+		return "", false
+	}
+	d.turn++
+	return d.set[at], true
+}

@@ -1,0 +1,104 @@
+package served
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/trawl-search/trawl/bench/querylog"
+	"github.com/trawl-search/trawl/bench/server"
+)
+
+// drain takes all that a dispenser hands out.
+func drain(d *dispenser) (list []string) {
+	for q, ok := d.next(); ok && len(list) < 100; q, ok = d.next() {
+		list = append(list, q)
+	}
+	return list
+}
+
+// TestDispenser: all queries equally often, unless the limit has passed.
+func TestDispenser(t *testing.T) {
+	past, future := time.Now().Add(-time.Minute), time.Now().Add(time.Hour)
+	set := []string{"a", "b", "c"}
+	if d := (&dispenser{set: set, enough: past, limit: future}); !slices.Equal(drain(d), set) || d.cut {
+		t.Errorf("not one round: %+v", d)
+	}
+	if d := (&dispenser{set: set, enough: future, limit: future}); len(drain(d)) != 100 || d.cut {
+		t.Errorf("ended before the time is up: %+v", d)
+	}
+	d := &dispenser{set: set, enough: past, limit: future}
+	d.next()
+	d.limit = past
+	if more := drain(d); len(more) > 0 || !d.cut {
+		t.Errorf("went on after the limit: %q, %+v", more, d)
+	}
+}
+
+func TestQuerySets(t *testing.T) {
+	var queries []querylog.Query
+	for _, b := range []querylog.Bucket{querylog.Rare, querylog.Rare, querylog.Short, querylog.RegexOnly, querylog.Mid} {
+		queries = append(queries, querylog.Query{Bucket: b, Patterns: []string{string(b)}})
+	}
+	count := map[string]int{}
+	for _, s := range querySets(queries, 1) {
+		count[s.name] = len(s.queries)
+	}
+	want := map[string]int{"rare": 2, "mid": 1, "1-2 chars": 1, "regex only": 1, mixed: 5, quick: 3}
+	for name, n := range want {
+		if count[name] != n {
+			t.Errorf("%s has %d queries, not %d", name, count[name], n)
+		}
+	}
+	if len(count) != len(want) {
+		t.Errorf("sets %v", count)
+	}
+}
+
+// TestLoop: as many clients ask at once, and each answer is counted.
+func TestLoop(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\necho ready: gRPC a, HTTP b\nexec sleep 60\n"), 0o700); err != nil { //nolint:gosec // it is run
+		t.Fatal(err)
+	}
+	s, err := server.Trawl(t.Context(), io.Discard, program, "folder")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	// Nobody is answered before all ask.
+	const clients = 4
+	var together sync.WaitGroup
+	together.Add(clients)
+	var once [clients]sync.Once
+	c := &contestant{name: "x", Server: s, ask: func(_ context.Context, q string) (answer, error) {
+		once[int(q[0]-'0')].Do(func() { together.Done(); together.Wait() })
+		switch q {
+		case "1":
+			return answer{took: time.Minute}, nil
+		case "2":
+			return answer{}, errors.New("refused")
+		}
+		return answer{took: ms}, nil
+	}}
+	l, err := testHost().loop(t.Context(), c, querySet{"rare", []string{"0", "1", "2", "3"}}, clients)
+	if err != nil || l.set != "rare" || l.clients != clients || l.cut {
+		t.Fatal(l, err)
+	}
+	if len(l.times) == 0 || len(l.times) != 2*l.late || l.failed != l.late || l.reason != "refused" {
+		t.Errorf("%d answered, %d late, %d failed (%s)", len(l.times), l.late, l.failed, l.reason)
+	}
+	if l.rate() != float64(len(l.times))/max(l.cpu, server.Tick).Seconds() {
+		t.Errorf("rate %g", l.rate())
+	}
+}

@@ -1,0 +1,34 @@
+package served
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/trawl-search/trawl/bench/server"
+)
+
+// memory is what a server held at one moment.
+type memory struct {
+	server, when string
+	server.Memory
+}
+
+// memoryOf reads it of a server that runs.
+func (h *host) memoryOf(ctx context.Context, name, when string) error {
+	m, err := h.servers[name].Memory(ctx)
+	if err != nil {
+		return fmt.Errorf("reading the memory of %s: %w", name, err)
+	}
+	h.memory = append(h.memory, memory{name, when, m})
+	return nil
+}
+
+// remember reads what the servers hold after all queries.
+func (h *host) remember(ctx context.Context) error {
+	for _, name := range []string{trawl, zoekt} {
+		if err := h.memoryOf(ctx, name, "after all queries"); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+// Package served measures what callers see: a real `trawl up`, with router,
+// searcher, etcd and NATS in it, and zoekt-webserver beside it, on the same files,
+// over loopback. The same queries are asked by turns, first one at a time and then
+// by many clients at once.
+package served
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/trawl-search/trawl/bench/corpus"
+	"github.com/trawl-search/trawl/bench/peer"
+	"github.com/trawl-search/trawl/bench/querylog"
+	"github.com/trawl-search/trawl/bench/report"
+)
+
+// Config says what to measure.
+type Config struct {
+	// Corpus is a name of package corpus, or "all".
+	Corpus string
+	// Seed of the queries, Queries of each bucket, each asked Repeat times.
+	Seed            uint64
+	Queries, Repeat int
+	// Timeout is the longest time of one query. What takes longer is late, and counts as that long.
+	Timeout time.Duration
+	// Load is how long a number of clients ask, at least; 0: no such part.
+	Load time.Duration
+	// Cold is how often queries are asked of a cold disk; 0: never.
+	Cold int
+	// RE2 measures regular expressions also with zoekt's other engine for them.
+	RE2 bool
+	// Modules and Packed are the most repos of the corpora of that name (0: all).
+	Modules, Packed int
+	// Trawl is the program. ZoektBin is the folder of zoekt's; empty means the PATH.
+	Trawl, ZoektBin string
+	// Results is the folder of the dated results.
+	Results string
+	// Log shows progress. Args are the flags as given, for the record.
+	Log  io.Writer
+	Args []string
+}
+
+// ErrNoZoekt is the error where there is nothing to compare with.
+var ErrNoZoekt = errors.New("zoekt-index and zoekt-webserver are neither on the PATH nor in ZOEKT_BIN")
+
+// measured is all that is known of one corpus.
+type measured struct {
+	corpus   corpus.Corpus
+	prepared []prepared
+	sets     []sets
+	buckets  [2][]bucket // by mode
+	loads    []load
+	memory   []memory
+	cold     []cold
+}
+
+// Main measures, and writes the results also when a later corpus fails.
+func Main(ctx context.Context, cfg Config) error {
+	indexer, webserver, ok := peer.ZoektPrograms(cfg.ZoektBin)
+	if !ok {
+		return ErrNoZoekt
+	}
+	names := []string{cfg.Corpus}
+	if cfg.Corpus == "all" {
+		names = corpus.Names()
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return fmt.Errorf("finding the cache folder: %w", err)
+	}
+	r := &runner{cfg: cfg, scratch: filepath.Join(cache, "trawl", "bench"), indexer: indexer, webserver: webserver}
+	if err := os.MkdirAll(r.scratch, 0o777); err != nil {
+		return fmt.Errorf("making the cache folder: %w", err)
+	}
+	started := time.Now()
+	var all []*measured
+	var failed error
+	for _, name := range names {
+		m, err := r.measure(ctx, name)
+		if err != nil {
+			failed = fmt.Errorf("measuring %s: %w", name, err)
+			break
+		}
+		all = append(all, m)
+	}
+	if len(all) == 0 {
+		return failed
+	}
+	return errors.Join(failed, r.write(ctx, started, all))
+}
+
+func (r *runner) write(ctx context.Context, started time.Time, all []*measured) error {
+	var text, picture bytes.Buffer
+	r.report(ctx, &text, started, all)
+	if err := draw(&picture, started, all); err != nil {
+		return err
+	}
+	stem, err := report.Save(r.cfg.Results, "served-"+r.cfg.Corpus, started, text.Bytes(), picture.Bytes())
+	if err != nil {
+		return err
+	}
+	r.logf("%s\nwritten to %s.txt and .svg", text.String(), stem)
+	return nil
+}
+
+type runner struct {
+	cfg                Config
+	scratch            string
+	indexer, webserver string
+}
+
+func (r *runner) logf(format string, args ...any) { fmt.Fprintf(r.cfg.Log, format+"\n", args...) }
+
+// measure measures one corpus.
+func (r *runner) measure(ctx context.Context, name string) (m *measured, err error) {
+	most := r.cfg.Modules
+	if name == "packed" {
+		most = r.cfg.Packed
+	}
+	r.logf("%s: finding the files", name)
+	m = &measured{}
+	if m.corpus, err = corpus.Find(ctx, name, r.scratch, most); err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(r.scratch, "served-")
+	if err != nil {
+		return nil, fmt.Errorf("making a folder for indexes: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	files, err := querylog.ReadFiles(ctx, m.corpus, r.cfg.Seed)
+	if err != nil {
+		return nil, err
+	}
+	trawlLog, err := os.Create(filepath.Join(dir, "trawl.log"))
+	if err != nil {
+		return nil, fmt.Errorf("making a file for Trawl's log: %w", err)
+	}
+	defer func() { err = errors.Join(err, trawlLog.Close()) }()
+	h := &host{runner: r, measured: m, dir: dir, trawlLog: trawlLog, queries: querylog.Sample(files, r.cfg.Seed, r.cfg.Queries)}
+	defer func() { err = errors.Join(err, h.close()) }()
+	for _, step := range []func(context.Context) error{
+		h.prepare, h.start, h.warm, h.turns, h.load, h.remember, h.freeze,
+	} {
+		if err := step(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}

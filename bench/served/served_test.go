@@ -1,0 +1,189 @@
+package served
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/trawl-search/trawl/bench/corpus"
+	"github.com/trawl-search/trawl/bench/querylog"
+	"github.com/trawl-search/trawl/bench/server"
+)
+
+const ms = time.Millisecond
+
+// asked is a contestant that gives the same answer always.
+func asked(a answer, err error) *contestant {
+	return &contestant{name: "x", all: true, ask: func(context.Context, string) (answer, error) { return a, err }}
+}
+
+func testHost() *host {
+	return &host{runner: &runner{cfg: Config{Timeout: time.Second, Repeat: 3, Log: io.Discard}}, measured: &measured{}}
+}
+
+// TestOnce: what is late, and what failed.
+func TestOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		*contestant
+
+		want run
+	}{
+		"answered":    {asked(answer{2 * ms, server.Stats{Duration: ms, FileCount: 7}}, nil), run{client: 2 * ms, own: ms, counts: server.Stats{Duration: ms, FileCount: 7}}},
+		"late":        {asked(answer{took: time.Second}, nil), run{client: time.Second, own: time.Second, late: true}},
+		"late, error": {asked(answer{}, context.DeadlineExceeded), run{client: time.Second, own: time.Second, late: true}},
+		"incomplete":  {asked(answer{ms, server.Stats{ShardsSkipped: 1}}, nil), run{client: time.Second, own: time.Second, late: true}},
+		"crashed":     {asked(answer{ms, server.Stats{Crashes: 2}}, nil), run{failed: "2 shards failed"}},
+		"refused":     {asked(answer{took: ms}, errors.New("no")), run{failed: "no"}},
+	} {
+		if got, err := testHost().once(t.Context(), c.contestant, "q"); err != nil || got != c.want {
+			t.Errorf("%s: %+v, not %+v (%v)", name, got, c.want, err)
+		}
+	}
+	early := asked(answer{ms, server.Stats{ShardsSkipped: 1}}, nil)
+	early.all = false
+	if got, err := testHost().once(t.Context(), early, "q"); err != nil || got.late {
+		t.Errorf("who may stop early is late: %+v (%v)", got, err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := testHost().once(ended, early, "q"); err == nil {
+		t.Error("asked after the end")
+	}
+}
+
+// TestTurn: by turns, those only that take part, and no more of one that took its time.
+func TestTurn(t *testing.T) {
+	var order []string
+	c := func(name string, took time.Duration) contestant {
+		return contestant{name: name, ask: func(_ context.Context, q string) (answer, error) {
+			order = append(order, name)
+			return answer{took, server.Stats{Duration: took / 2}}, nil
+		}}
+	}
+	list := []contestant{c(trawl, ms), c(zoekt, 600*ms), c(re2, ms)}
+	list[2].buckets = querylog.Bucket.Regex
+	b := bucket{name: querylog.Rare, timings: []timing{{name: trawl}, {name: zoekt}}}
+	if err := testHost().turn(t.Context(), &b, list, querylog.Query{Patterns: []string{"x"}}); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{trawl, zoekt, trawl, zoekt, trawl}; !slices.Equal(order, want) {
+		t.Errorf("asked %v, not %v", order, want)
+	}
+	if got := b.timings[1]; len(got.client) != 2 || got.queries[0] != (outcome{client: 600 * ms, own: 300 * ms}) {
+		t.Errorf("zoekt: %+v", got)
+	}
+}
+
+func timingOf(name string, outcomes ...outcome) timing {
+	t := timing{name: name, queries: outcomes}
+	for _, o := range outcomes {
+		t.client, t.own = append(t.client, o.client), append(t.own, o.own)
+	}
+	return t
+}
+
+// TestRatios: query by query, with bounds where one was late, and without what has no answer.
+func TestRatios(t *testing.T) {
+	own := timingOf(trawl, outcome{2 * ms, ms, false}, outcome{4 * ms, 2 * ms, false}, outcome{}, outcome{9 * ms, 9 * ms, true}, outcome{9 * ms, 9 * ms, true})
+	other := timingOf(zoekt, outcome{8 * ms, 8 * ms, false}, outcome{ms, ms, true}, outcome{ms, ms, false}, outcome{9 * ms, 9 * ms, true}, outcome{18 * ms, 18 * ms, false})
+	got := other.ratios(&own)
+	want := []ratio{{4, 8, 0, false, false}, {.25, .5, 1, true, false}, {2, 2, 4, false, true}}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %+v, not %+v", got, want)
+	}
+	if bad := worst(got); bad.query != 1 {
+		t.Errorf("the worst is %+v", bad)
+	}
+	if client, servers := means(got[:2]); math.Abs(client-1) > 1e-9 || math.Abs(servers-2) > 1e-9 {
+		t.Errorf("means %g and %g, not 1 and 2", client, servers)
+	}
+	for want, list := range map[string][]ratio{"1.50": got[:1], ">1.50": got[:2], "<1.50": got[2:], "~1.50": got} {
+		if text := factor(1.5, list); text != want {
+			t.Errorf("%q, not %q", text, want)
+		}
+	}
+}
+
+func TestOddity(t *testing.T) {
+	many := new(bytes.Buffer)
+	for r := rune(0x4e00); many.Len() < 100_000; r++ {
+		many.WriteRune(r)
+	}
+	for want, text := range map[string]string{
+		"": "plain text", "under 3 bytes": "ab", "binary": "a\x00bc", "over 2 MiB": strings.Repeat("x", 2<<20+1),
+		"not UTF-8": "caf\xe9", "over 20,000 trigrams": many.String(),
+	} {
+		if got := oddity([]byte(text)); got != want {
+			t.Errorf("%.20q is %q, not %q", text, got, want)
+		}
+	}
+}
+
+// TestSets: each file that one alone finds has its reason, or is an example.
+func TestSets(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"odd": "a\x00bc", "plain": "text"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h := testHost()
+	h.corpus = corpus.Corpus{Repos: []corpus.Repo{{Name: "r", Dir: dir}}}
+	s := sets{reasons: map[string]int{}}
+	q := querylog.Query{Patterns: []string{"x"}}
+	s.add(h, q, map[string]bool{"r/a": true}, map[string]bool{"r/a": true})
+	s.add(h, q, map[string]bool{"r/a": true, "r/plain": true}, map[string]bool{"r/a": true, "r/odd": true, "r/gone": true})
+	if s.same != 1 || s.different != 1 || s.onlyTrawl != 1 || s.onlyZoekt != 2 {
+		t.Errorf("got %+v", s)
+	}
+	if want := "1 binary, 1 not found on the disk, 1 unexplained"; s.why() != want {
+		t.Errorf("got %q, not %q", s.why(), want)
+	}
+	if len(s.examples) != 1 || !strings.Contains(s.examples[0], "only trawl finds r/plain") {
+		t.Errorf("examples %q", s.examples)
+	}
+}
+
+// TestColdQueries: one of each bucket in turn, of those chosen.
+func TestColdQueries(t *testing.T) {
+	q := func(b querylog.Bucket, text string) querylog.Query {
+		return querylog.Query{Bucket: b, Patterns: []string{text}}
+	}
+	all := []querylog.Query{q(querylog.Rare, "r1"), q(querylog.Rare, "r2"), q(querylog.Common, "c1"), q(querylog.Phrase, "p1")}
+	got := interleaved(all)
+	if want := []string{all[0].Text(), all[3].Text(), all[1].Text()}; !slices.Equal(got, want) {
+		t.Errorf("got %q, not %q", got, want)
+	}
+}
+
+func TestSizeOf(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "a", "b"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, n := range map[string]int{"x": 10, "a/b/y": 5} {
+		if err := os.WriteFile(filepath.Join(dir, name), make([]byte, n), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := sizeOf(dir); err != nil || got != 15 {
+		t.Errorf("%d bytes, not 15 (%v)", got, err)
+	}
+	if _, err := sizeOf(filepath.Join(dir, "none")); err == nil {
+		t.Error("a folder that is not there has a size")
+	}
+}
+
+func TestNoZoekt(t *testing.T) {
+	if err := Main(t.Context(), Config{Corpus: "go", ZoektBin: t.TempDir()}); !errors.Is(err, ErrNoZoekt) {
+		t.Errorf("without zoekt: %v", err)
+	}
+}

@@ -1,0 +1,222 @@
+package served
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/trawl-search/trawl/bench/querylog"
+	"github.com/trawl-search/trawl/bench/report"
+	"github.com/trawl-search/trawl/bench/server"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// sets compares what both find for the queries of one bucket.
+type sets struct {
+	bucket querylog.Bucket
+	// same: the same files; counted: too many to list, but as many files and matches.
+	same, counted, different, unanswered int
+	onlyTrawl, onlyZoekt                 int
+	// reasons are why a file is in one set only, by what is in it.
+	reasons map[string]int
+	// matches is for how many queries with the same files the matches differ.
+	matches  int
+	examples []string
+}
+
+// maxListed is the most files of one answer over JSON from Trawl.
+const maxListed = 10_000
+
+// maxExamples bounds those of one bucket.
+const maxExamples = 3
+
+// warm asks every server each query once, and compares what they find.
+func (h *host) warm(ctx context.Context) error {
+	list := h.contestants(exhaustive)
+	bar := report.NewProgress(h.cfg.Log, h.corpus.Name+": result sets", len(h.queries))
+	for _, b := range querylog.Buckets() {
+		s := sets{bucket: b, reasons: map[string]int{}}
+		asked := 0
+		for _, q := range h.queries {
+			if q.Bucket != b {
+				continue
+			}
+			asked++
+			runs := make([]run, len(list))
+			for i, c := range list {
+				if !c.takesPart(b) {
+					continue
+				}
+				var err error
+				if runs[i], err = h.once(ctx, &c, q.Text()); err != nil {
+					return err
+				}
+			}
+			if err := h.compare(ctx, &s, q, runs[0], runs[1]); err != nil {
+				return fmt.Errorf("comparing %s: %w", q.Text(), err)
+			}
+			bar.Step(string(b))
+		}
+		if asked > 0 {
+			h.sets = append(h.sets, s)
+		}
+	}
+	return nil
+}
+
+// compare lists the files where that is worth it: always, if both servers can in
+// one answer, else if the numbers differ.
+func (h *host) compare(ctx context.Context, s *sets, q querylog.Query, own, other run) error {
+	if own.late || other.late || own.failed+other.failed != "" {
+		s.unanswered++
+		return nil
+	}
+	a, b := own.counts, other.counts
+	if a.FileCount > maxListed && a.FileCount == b.FileCount && a.MatchCount == b.MatchCount {
+		s.counted++
+		return nil
+	}
+	here, err := h.files(ctx, q)
+	if err != nil {
+		return err
+	}
+	reply, err := h.servers[zoekt].Search(ctx, "type:file "+q.Text(), server.Every(0))
+	if err != nil {
+		return err
+	}
+	there, err := reply.Files()
+	if err != nil {
+		return err
+	}
+	s.add(h, q, here, there)
+	if maps.Equal(here, there) && a.MatchCount != b.MatchCount {
+		s.matches++
+		s.examplef("%s: %d matches in Trawl, %d in zoekt, in the same %d files", q.Text(), a.MatchCount, b.MatchCount, a.FileCount)
+	}
+	return nil
+}
+
+// files are all that Trawl finds, page by page: JSON has no pages.
+func (h *host) files(ctx context.Context, q querylog.Query) (map[string]bool, error) {
+	files := map[string]bool{}
+	client := searchv1.NewSearchServiceClient(h.conn)
+	req := &searchv1.SearchRequest{Query: q.Text(), Options: &searchv1.SearchOptions{MaxFiles: maxListed, MaxMatchesPerFile: 1, RequireComplete: true}}
+	for {
+		page, err := client.Search(ctx, req)
+		if err != nil {
+			return nil, fmt.Errorf("listing files: %w", err)
+		}
+		for _, f := range page.GetFiles() {
+			files[f.GetRepo()+"/"+string(f.GetPath())] = true
+		}
+		if req.PageToken = page.GetNextPageToken(); len(req.PageToken) == 0 {
+			return files, nil
+		}
+	}
+}
+
+// add compares two sets of files.
+func (s *sets) add(h *host, q querylog.Query, here, there map[string]bool) {
+	if maps.Equal(here, there) {
+		s.same++
+		return
+	}
+	s.different++
+	for f := range here {
+		if !there[f] {
+			s.onlyTrawl++
+			s.reason(h, q, f, trawl)
+		}
+	}
+	for f := range there {
+		if !here[f] {
+			s.onlyZoekt++
+			s.reason(h, q, f, zoekt)
+		}
+	}
+}
+
+// reason counts why one of them alone finds a file.
+func (s *sets) reason(h *host, q querylog.Query, file, by string) {
+	why := h.oddity(file)
+	if why == "" {
+		why = "unexplained"
+		s.examplef("%s: only %s finds %s", q.Text(), by, file)
+	}
+	s.reasons[why]++
+}
+
+func (s *sets) examplef(format string, args ...any) {
+	if len(s.examples) < maxExamples {
+		s.examples = append(s.examples, fmt.Sprintf(format, args...))
+	}
+}
+
+// why is the account of the files that one alone finds.
+func (s *sets) why() string {
+	parts := make([]string, 0, len(s.reasons))
+	for _, reason := range slices.Sorted(maps.Keys(s.reasons)) {
+		parts = append(parts, fmt.Sprintf("%d %s", s.reasons[reason], reason))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// oddity is what about a file both or one of them treat otherwise than as text.
+func (h *host) oddity(file string) string {
+	for _, r := range h.corpus.Repos {
+		path, ok := strings.CutPrefix(file, r.Name+"/")
+		if !ok {
+			continue
+		}
+		if text, err := os.ReadFile(filepath.Join(r.Dir, path)); err == nil {
+			return oddity(text)
+		}
+	}
+	return "not found on the disk"
+}
+
+// Limits of zoekt, which Trawl's are modelled on.
+const (
+	largestFile  = 2 << 20
+	smallestFile = 3
+	mostTrigrams = 20_000
+)
+
+func oddity(text []byte) string {
+	switch {
+	case len(text) > largestFile:
+		return "over 2 MiB"
+	case len(text) < smallestFile:
+		return "under 3 bytes"
+	case bytes.IndexByte(text, 0) >= 0:
+		return "binary"
+	case !fewTrigrams(text):
+		return "over 20,000 trigrams"
+	case !utf8.Valid(text):
+		return "not UTF-8"
+	}
+	return ""
+}
+
+// fewTrigrams says whether a file has so few different ones that its content is indexed.
+func fewTrigrams(text []byte) bool {
+	seen := make(map[[3]rune]bool)
+	var last [3]rune
+	n := 0
+	for _, r := range string(text) {
+		last[0], last[1], last[2] = last[1], last[2], r
+		if n++; n >= 3 {
+			seen[last] = true
+		}
+		if len(seen) > mostTrigrams {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,223 @@
+package served
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/trawl-search/trawl/bench/peer"
+	"github.com/trawl-search/trawl/bench/report"
+	"github.com/trawl-search/trawl/bench/server"
+)
+
+// report writes everything: where it ran, the losing rows, then the corpora.
+func (r *runner) report(ctx context.Context, w io.Writer, started time.Time, all []*measured) {
+	fmt.Fprintf(w, "Trawl bench, served, %s, took %s\n\n", started.UTC().Format("2006-01-02 15:04:05 UTC"), time.Since(started).Round(time.Second))
+	report.Host(ctx, w, r.cfg.Args)
+	fmt.Fprintf(w, "  seed      %d, %d queries in a bucket, each asked %d times\n  peer      %s\n",
+		r.cfg.Seed, r.cfg.Queries, r.cfg.Repeat, peer.ZoektVersion(ctx, r.webserver))
+	fmt.Fprintf(w, "\nLOSING ROWS: zoekt is better here; times are the caller's, geometric means over queries\n\n")
+	losing(w, all)
+	fmt.Fprintf(w, "\nFIGURES TO REACH, by the caller's clock\n\n")
+	writeFigures(w, all)
+	for _, m := range all {
+		fmt.Fprintf(w, "\n%s\n%s: %d repos\n", strings.Repeat("=", 80), strings.ToUpper(m.corpus.Name), len(m.corpus.Repos))
+		m.writePrepared(w)
+		m.writeSets(w)
+		for mode := range modes {
+			m.writeTimes(w, mode)
+		}
+		m.writeLoads(w)
+		m.writeMemory(w)
+		m.writeCold(w, r.cfg.Cold, server.ReadAhead(r.scratch))
+	}
+}
+
+func (m *measured) writePrepared(w io.Writer) {
+	fmt.Fprintf(w, "\nIndexing: Trawl clones a Git repository and writes to a bucket, zoekt reads the folder, without ctags\n\n")
+	var t report.Table
+	t.Row("", "wall s", "index MB")
+	for _, p := range m.prepared {
+		t.Row(p.name, fmt.Sprintf("%.1f", p.wall.Seconds()), report.Megabytes(p.indexBytes))
+	}
+	t.Write(w)
+}
+
+func (m *measured) writeSets(w io.Writer) {
+	fmt.Fprintf(w, "\nResult sets, in queries and files; \"counted\" are too many files to list, but as many of them, and of matches\n\n")
+	var t report.Table
+	t.Row("", "same", "counted", "different", "late or failed", "only trawl", "only zoekt", "other matches", "files that one alone finds")
+	for _, s := range m.sets {
+		t.Row(string(s.bucket), fmt.Sprint(s.same), fmt.Sprint(s.counted), fmt.Sprint(s.different), fmt.Sprint(s.unanswered),
+			fmt.Sprint(s.onlyTrawl), fmt.Sprint(s.onlyZoekt), fmt.Sprint(s.matches), s.why())
+	}
+	t.Write(w)
+	for _, s := range m.sets {
+		for _, e := range s.examples {
+			fmt.Fprintf(w, "  e.g. %s\n", e)
+		}
+	}
+}
+
+// factor writes a ratio, with a sign where it is a bound.
+func factor(value float64, list []ratio) string {
+	least, most := false, false
+	for _, r := range list {
+		least, most = least || r.atLeast, most || r.atMost
+	}
+	sign := ""
+	switch {
+	case least && most:
+		sign = "~"
+	case least:
+		sign = ">"
+	case most:
+		sign = "<"
+	}
+	if value < 0.1 {
+		return fmt.Sprintf("%s%.2g", sign, value)
+	}
+	return fmt.Sprintf("%s%.2f", sign, value)
+}
+
+func (m *measured) writeTimes(w io.Writer, mode int) {
+	fmt.Fprintf(w, "\nQueries one at a time, %s, ms by the caller's clock and by the server's; ratios are the peer's time by trawl's (below 1: the peer is faster)\n\n", modes[mode])
+	var t report.Table
+	t.Row("", "server", "p50", "p99", "own p50", "own p99", "ratio", "own ratio", "worst", "late", "failed")
+	var hardest, failed [][2]string
+	for i := range m.buckets[mode] {
+		b := &m.buckets[mode][i]
+		for k := range b.timings {
+			x := &b.timings[k]
+			row := []string{string(b.name), x.name, "-", "-", "-", "-", "", "", "", "", ""}
+			if len(x.client) > 0 {
+				for n, times := range [][]time.Duration{x.client, x.own} {
+					row[2+2*n], row[3+2*n] = report.Milliseconds(report.Percentile(times, 50)), report.Milliseconds(report.Percentile(times, 99))
+				}
+			}
+			if list := x.ratios(&b.timings[0]); k > 0 && len(list) > 0 {
+				client, own := means(list)
+				bad := worst(list)
+				row[6], row[7], row[8] = factor(client, list), factor(own, list), factor(bad.client, []ratio{bad})
+				hardest = append(hardest, [2]string{string(b.name) + ", " + x.name, b.queries[bad.query].Text() + ": " + row[8]})
+			}
+			if x.late > 0 {
+				row[9] = fmt.Sprint(x.late)
+			}
+			if x.failed > 0 {
+				row[10] = fmt.Sprint(x.failed)
+				failed = append(failed, [2]string{string(b.name) + ", " + x.name, x.reason})
+			}
+			t.Row(row...)
+		}
+	}
+	t.Write(w)
+	writeLines(w, "The worst query of each", hardest)
+	writeLines(w, "The last failure of each that failed", failed)
+}
+
+// writeLines writes what a table has no room for.
+func writeLines(w io.Writer, title string, lines [][2]string) {
+	if len(lines) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%s\n\n", title)
+	for _, line := range lines {
+		fmt.Fprintf(w, "  %-40s %s\n", line[0], line[1])
+	}
+}
+
+func (m *measured) writeLoads(w io.Writer) {
+	if len(m.loads) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\nMany clients, exhaustive, each asking its next query when it has an answer, over and over; q/core-s are answers for each second of\n"+
+		"the server's processor time, core-ms that time for each answer; \"ratio\" is trawl's q/core-s by the peer's (below 1: the peer is better). All queries of a set are asked\n"+
+		"equally often, unless it was cut off\n\n")
+	var t report.Table
+	t.Row("", "clients", "server", "answers", "p50 ms", "p99 ms", "q/s", "q/core-s", "core-ms", "ratio", "late", "failed", "")
+	var failed [][2]string
+	for i := range m.loads {
+		l := &m.loads[i]
+		row := []string{
+			l.set, fmt.Sprint(l.clients), l.name, fmt.Sprint(len(l.times)),
+			report.Milliseconds(report.Percentile(l.times, 50)), report.Milliseconds(report.Percentile(l.times, 99)),
+			fmt.Sprintf("%.1f", float64(len(l.times))/l.wall.Seconds()), fmt.Sprintf("%.1f", l.rate()),
+			fmt.Sprintf("%.2f", 1e3*l.cpu.Seconds()/float64(max(len(l.times), 1))), "", "", "", "",
+		}
+		if own := m.loadOf(l.set, trawl, l.clients); l.name != trawl && own != nil && len(l.times) > 0 {
+			row[9] = fmt.Sprintf("%.2f", own.rate()/l.rate())
+		}
+		if l.late > 0 {
+			row[10] = fmt.Sprint(l.late)
+		}
+		if l.failed > 0 {
+			row[11] = fmt.Sprint(l.failed)
+			failed = append(failed, [2]string{fmt.Sprintf("%s, %s, %s", l.set, clientsText(l.clients), l.name), l.reason})
+		}
+		if l.cut {
+			row[12] = "cut off"
+		}
+		t.Row(row...)
+	}
+	t.Write(w)
+	writeLines(w, "The last failure of each that failed", failed)
+}
+
+func clientsText(n int) string {
+	if n == 1 {
+		return "1 client"
+	}
+	return fmt.Sprintf("%d clients", n)
+}
+
+func (m *measured) loadOf(set, name string, clients int) *load {
+	for i := range m.loads {
+		if l := &m.loads[i]; l.set == set && l.name == name && l.clients == clients {
+			return l
+		}
+	}
+	return nil
+}
+
+func (m *measured) writeMemory(w io.Writer) {
+	repos := float64(len(m.corpus.Repos))
+	fmt.Fprintf(w, "\nMemory; RssAnon is the process's own, RssFile mapped files, which the system drops when it needs the room; heap is Go's after a\n"+
+		"collection; a repo's share is what is beyond the same server without a repo. Trawl's process also is etcd, NATS and the indexer\n\n")
+	var t report.Table
+	t.Row("", "", "RssAnon MB", "RssFile MB", "heap MB", "maps", "RssAnon kB/repo", "RssFile kB/repo", "heap kB/repo")
+	empty := map[string]memory{}
+	for _, one := range m.memory {
+		row := []string{one.server, one.when, report.Megabytes(one.Anon), report.Megabytes(one.File), report.Megabytes(one.Heap), fmt.Sprint(one.Maps)}
+		if before, ok := empty[one.server]; ok {
+			for _, more := range []int64{one.Anon - before.Anon, one.File - before.File, one.Heap - before.Heap} {
+				row = append(row, fmt.Sprintf("%.1f", float64(more)/1e3/repos))
+			}
+		} else {
+			empty[one.server] = one
+		}
+		t.Row(row...)
+	}
+	t.Write(w)
+}
+
+func (m *measured) writeCold(w io.Writer, rounds int, readAhead int64) {
+	if len(m.cold) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\nCold disk: first queries, one of each user, all at once, %d rounds. Before each the server is ended, its files are dropped from the page\n"+
+		"cache (posix_fadvise, DONTNEED), it is started, and they are dropped again; what is read by then is apart. Faults are major ones; where one\n"+
+		"page is asked for, the disk reads up to %d kB\n\n", rounds, readAhead>>10)
+	var t report.Table
+	t.Row("", "users", "p50 ms", "p99 ms", "MB read/query", "faults/query", "ready ms", "MB read before", "late or failed")
+	for i := range m.cold {
+		c := &m.cold[i]
+		queries := float64(c.users * len(c.ready))
+		t.Row(c.name, fmt.Sprint(c.users), report.Milliseconds(report.Percentile(c.times, 50)), report.Milliseconds(report.Percentile(c.times, 99)),
+			fmt.Sprintf("%.2f", float64(c.used.ReadBytes)/1e6/queries), fmt.Sprintf("%.1f", float64(c.used.MajorFaults)/queries),
+			report.Milliseconds(report.Percentile(c.ready, 50)), report.Megabytes(c.starting.ReadBytes/int64(len(c.ready))), fmt.Sprint(c.late+c.failed))
+	}
+	t.Write(w)
+}

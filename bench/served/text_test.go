@@ -1,0 +1,115 @@
+package served
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/trawl-search/trawl/bench/corpus"
+	"github.com/trawl-search/trawl/bench/querylog"
+	"github.com/trawl-search/trawl/bench/server"
+)
+
+// sample is a corpus in which zoekt is twice as fast with a phrase and Trawl 40
+// times with a near-miss; with 64 clients Trawl needs a third more processor time.
+func sample() *measured {
+	b := func(name querylog.Bucket, own, other time.Duration) bucket {
+		return bucket{name: name, queries: []querylog.Query{{Patterns: []string{"w" + string(name)}}}, timings: []timing{
+			timingOf(trawl, outcome{own, own, false}), timingOf(zoekt, outcome{other, other, false}),
+		}}
+	}
+	m := &measured{corpus: corpus.Corpus{Name: "small", Repos: make([]corpus.Repo, 2)}}
+	m.buckets[exhaustive] = []bucket{b(querylog.Phrase, 4*ms, 2*ms), b(querylog.NearMiss, ms/5, 8*ms)}
+	top := b(querylog.Common, 4*ms, 4*ms)
+	top.timings[1].name = early
+	top.timings = append(top.timings, timingOf(topK, outcome{ms, ms, false}))
+	m.buckets[top50] = []bucket{top}
+	m.loads = []load{
+		{set: mixed, name: trawl, clients: 64, times: make([]time.Duration, 30), cpu: time.Second, wall: time.Second},
+		{set: mixed, name: zoekt, clients: 64, times: make([]time.Duration, 40), cpu: time.Second, wall: time.Second, late: 3},
+		{set: "near-miss", name: trawl, clients: 1, times: make([]time.Duration, 10), cpu: 20 * ms, wall: time.Second, failed: 1, reason: "refused it"},
+	}
+	m.memory = []memory{
+		{trawl, "without a repo", server.Memory{Anon: 10e6, File: 1e6, Heap: 5e6}}, {zoekt, "without a repo", server.Memory{Anon: 8e6, File: 1e6, Heap: 4e6}},
+		{trawl, "after all queries", server.Memory{Anon: 30e6, File: 5e6, Heap: 6e6}}, {zoekt, "after all queries", server.Memory{Anon: 60e6, File: 5e6, Heap: 3e6}},
+	}
+	m.cold = []cold{
+		{name: trawl, users: 1, times: []time.Duration{30 * ms}, ready: []time.Duration{ms, ms}, used: server.Usage{ReadBytes: 4e6, MajorFaults: 6}},
+		{name: zoekt, users: 1, times: []time.Duration{10 * ms}, ready: []time.Duration{ms, ms}},
+	}
+	m.sets = []sets{{bucket: querylog.Phrase, same: 1, reasons: map[string]int{"binary": 2}, examples: []string{"an example"}}}
+	return m
+}
+
+// TestLosingRows: those and only those where Trawl is behind, the worst first.
+func TestLosingRows(t *testing.T) {
+	var b bytes.Buffer
+	losing(&b, []*measured{sample()})
+	var got []string
+	for line := range strings.Lines(b.String()) {
+		got = append(got, strings.Join(strings.Fields(line), " "))
+	}
+	want := []string{
+		"small: cold disk, 1 at once, p50 3.00x better", "small: phrase, exhaustive, zoekt 2.00x better", "small: heap after all queries 2.00x better",
+		"small: all buckets, queries per core-second, 64 clients, zoekt 1.33x better", "", "small: Trawl is slower in 1 of 2 queries, exhaustive",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s", b.String())
+	}
+}
+
+// TestFigures: each figure stands beside what is needed, and says whether it is reached.
+func TestFigures(t *testing.T) {
+	want := []figure{
+		{"all queries, exhaustive", "≥ 10x", "4.47x", false},
+		{"worst query but rare and near-miss, exhaustive", "≥ 2x", "0.50x", false},
+		{"phrase, exhaustive", "≥ 3x", "0.50x", false},
+		{"near-miss, exhaustive, beyond zoekt's p50", "≤ 0.3 ms", "-7.800 ms", true},
+		{"a query that finds nothing, p50", "≤ 0.4 ms", "0.200 ms", true},
+		{"a query that finds nothing, processor time", "≤ 0.3 ms", "2.000 ms", false},
+		{"common, top 50, trawl against zoekt, stopping early", "≥ 3x", "1.00x", false},
+		{"common, top 50, trawl, gRPC's top k against zoekt, stopping early", "≥ 3x", "4.00x", true},
+		{"queries per core-second, 64 clients, all buckets", "≥ 5x", "0.75x", false},
+	}
+	if got := sample().figures(); !slices.Equal(got, want) {
+		t.Errorf("got\n%+v\nwant\n%+v", got, want)
+	}
+}
+
+func TestReport(t *testing.T) {
+	r := &runner{cfg: Config{Cold: 2}, webserver: "no-such-program"}
+	var b bytes.Buffer
+	r.report(t.Context(), &b, time.Now(), []*measured{sample()})
+	text := b.String()
+	if losses, times := strings.Index(text, "LOSING"), strings.Index(text, "one at a time"); losses < 0 || times < losses {
+		t.Errorf("the losing rows are not first in\n%s", text)
+	}
+	squeezed := strings.Join(strings.Fields(text), " ")
+	for _, want := range []string{
+		"phrase zoekt 2.00 2.00 2.00 2.00 0.50 0.50 0.50", // its times and ratios
+		`phrase, zoekt content:"wphrase" case:no: 0.50`,   // its worst query
+		"all buckets 64 zoekt 40 0.000 0.000 40.0 40.0 25.00 0.75 3",
+		"near-miss, 1 client, trawl refused it",
+		"trawl after all queries 30.0 5.0 6.0 0 10000.0 2000.0 500.0", // per repo: what is beyond none
+		"trawl 1 30.00 30.00 2.00 3.0 1.00 0.0 0",
+		"phrase 1 0 0 0 0 0 0 2 binary", "e.g. an example",
+	} {
+		if !strings.Contains(squeezed, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
+func TestPicture(t *testing.T) {
+	var b bytes.Buffer
+	if err := draw(&b, time.Now(), []*measured{sample()}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"small: one query at a time, exhaustive", "zoekt: p50 2 ms", "zoekt, stopping early: p50 4 ms", "64 clients, all buckets"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package served
+
+import (
+	"context"
+	"time"
+
+	"github.com/trawl-search/trawl/bench/querylog"
+	"github.com/trawl-search/trawl/bench/report"
+)
+
+// bucket is what the queries of one bucket took, asked one at a time.
+type bucket struct {
+	name    querylog.Bucket
+	queries []querylog.Query
+	// timings of the contestants, Trawl's first.
+	timings []timing
+}
+
+// timing is one contestant's in one bucket.
+type timing struct {
+	name string
+	// client and own are the times of all runs, by the caller's clock and the server's.
+	client, own []time.Duration
+	// queries has one for each query of the bucket.
+	queries []outcome
+	// late and failed runs; reason is why the last one failed.
+	late, failed int
+	reason       string
+}
+
+// outcome is one query: medians over its runs. Without a run it has no times.
+type outcome struct {
+	client, own time.Duration
+	late        bool
+}
+
+// turns asks every query by turns: each server in between the others, so that
+// what else the machine does falls on all alike.
+func (h *host) turns(ctx context.Context) error {
+	bar := report.NewProgress(h.cfg.Log, h.corpus.Name+": queries by turns", len(h.queries)*len(modes))
+	for mode := range modes {
+		list := h.contestants(mode)
+		for _, name := range querylog.Buckets() {
+			b := bucket{name: name}
+			for _, c := range list {
+				if c.takesPart(name) {
+					b.timings = append(b.timings, timing{name: c.name})
+				}
+			}
+			for _, q := range h.queries {
+				if q.Bucket != name {
+					continue
+				}
+				b.queries = append(b.queries, q)
+				if err := h.turn(ctx, &b, list, q); err != nil {
+					return err
+				}
+				bar.Step(string(name))
+			}
+			if len(b.queries) > 0 {
+				h.buckets[mode] = append(h.buckets[mode], b)
+			}
+		}
+	}
+	return nil
+}
+
+// turn asks one query, Repeat times of each; no more of one that has used the
+// time of a query up.
+func (h *host) turn(ctx context.Context, b *bucket, list []contestant, q querylog.Query) error {
+	runs := make([][]run, len(b.timings))
+	used := make([]time.Duration, len(b.timings))
+	for range h.cfg.Repeat {
+		i := 0
+		for _, c := range list {
+			if !c.takesPart(b.name) {
+				continue
+			}
+			if used[i] < h.cfg.Timeout {
+				r, err := h.once(ctx, &c, q.Text())
+				if err != nil {
+					return err
+				}
+				runs[i] = append(runs[i], r)
+				used[i] += r.client
+			}
+			i++
+		}
+	}
+	for i := range b.timings {
+		b.timings[i].add(runs[i])
+	}
+	return nil
+}
+
+// add adds the runs of one query.
+func (t *timing) add(runs []run) {
+	var o outcome
+	var client, own []time.Duration
+	for _, r := range runs {
+		if r.failed != "" {
+			t.failed++
+			t.reason = r.failed
+			continue
+		}
+		if r.late {
+			t.late++
+			o.late = true
+		}
+		client, own = append(client, r.client), append(own, r.own)
+	}
+	t.client, t.own = append(t.client, client...), append(t.own, own...)
+	o.client, o.own = report.Percentile(client, 50), report.Percentile(own, 50)
+	t.queries = append(t.queries, o)
+}
+
+// ratio is a peer's time by Trawl's.
+type ratio struct {
+	client, own float64
+	query       int // place in the bucket
+	// atLeast and atMost: the peer, or Trawl, was late, so that it is a bound.
+	atLeast, atMost bool
+}
+
+// ratios compares a timing with Trawl's, query by query; without those that either
+// could not answer.
+func (t *timing) ratios(own *timing) []ratio {
+	var list []ratio
+	for i, o := range t.queries {
+		base := own.queries[i]
+		if o.client == 0 || base.client == 0 || (o.late && base.late) {
+			continue
+		}
+		list = append(list, ratio{
+			client: float64(o.client) / float64(base.client), own: float64(max(o.own, 1)) / float64(max(base.own, 1)),
+			query: i, atLeast: o.late, atMost: base.late,
+		})
+	}
+	return list
+}
+
+// worst is the one in which Trawl does worst, by the caller's clock.
+func worst(list []ratio) ratio {
+	least := list[0]
+	for _, r := range list[1:] {
+		if r.client < least.client {
+			least = r
+		}
+	}
+	return least
+}
+
+// means are geometric, over queries, by the caller's clock and the servers'.
+func means(list []ratio) (client, own float64) {
+	var a, b []float64
+	for _, r := range list {
+		a, b = append(a, r.client), append(b, r.own)
+	}
+	return report.GeometricMean(a), report.GeometricMean(b)
+}
