@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -168,31 +167,4 @@ func eachUsual(t *testing.T, check func(t *testing.T, r rendered)) {
 	for _, set := range sets(t) {
 		t.Run(set, func(t *testing.T) { check(t, renderedAs(t, set, usual)) })
 	}
-}
-
-// scratch is removed at the end.
-var scratch string
-
-// binary builds trawl, once.
-var binary = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(scratch, "trawl")
-	cmd := exec.Command("go", "build", "-o", path, "./cmd/trawl")
-	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if said, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build trawl: %w\n%s", err, said)
-	}
-	return path, nil
-})
-
-func TestMain(m *testing.M) {
-	flag.Parse()
-	var err error
-	if scratch, err = os.MkdirTemp("", "trawl-chart-"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	status := m.Run()
-	_ = os.RemoveAll(scratch)
-	os.Exit(status)
 }

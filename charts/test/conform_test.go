@@ -76,10 +76,7 @@ var accepted = []*regexp.Regexp{
 
 // TestScore: kube-score finds nothing critical.
 func TestScore(t *testing.T) {
-	tool, err := exec.Command("go", "tool", "-modfile="+root+"/tools/charts/go.mod", "-n", "kube-score").Output() // what is downloaded is told elsewhere
-	if err != nil {
-		t.Fatalf("build kube-score: %v", err)
-	}
+	kubeScore := tool(t, "kube-score")
 	eachUsual(t, func(t *testing.T, r rendered) {
 		if r.set == "minimal" {
 			return // it leaves out what kube-score asks for
@@ -90,7 +87,7 @@ func TestScore(t *testing.T) {
 				in.WriteString("---\n" + string(o.raw) + "\n")
 			}
 		}
-		cmd := exec.CommandContext(t.Context(), strings.TrimSpace(string(tool)), "score", "--output-format", "ci", "--ignore-container-cpu-limit", "-")
+		cmd := exec.CommandContext(t.Context(), kubeScore, "score", "--output-format", "ci", "--ignore-container-cpu-limit", "-")
 		cmd.Stdin = &in
 		out, _ := cmd.Output() // its status is 1 for what is accepted, too
 		scored := 0

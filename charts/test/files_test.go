@@ -11,7 +11,7 @@ import (
 
 // TestReadmeIsCurrent: the chart's README is what helm-docs makes of values.yaml.
 func TestReadmeIsCurrent(t *testing.T) {
-	cmd := exec.Command("go", "tool", "-modfile="+root+"/tools/charts/go.mod", "helm-docs", "--chart-search-root", chartDir, "--dry-run", "--log-level", "error")
+	cmd := exec.CommandContext(t.Context(), tool(t, "helm-docs"), "--chart-search-root", chartDir, "--dry-run", "--log-level", "error")
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil || errs.Len() > 0 {

@@ -1,0 +1,83 @@
+package charttest
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// scratch is removed at the end.
+var scratch string
+
+// binary builds trawl, once.
+var binary = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(scratch, "trawl")
+	cmd := exec.Command("go", "build", "-o", path, "./cmd/trawl")
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if said, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build trawl: %w\n%s", err, said)
+	}
+	return path, nil
+})
+
+// tool builds a program of tools/charts and returns its path. Tests run it from
+// there and not with go tool, which would mix its own words, such as the modules
+// that it downloads, with the program's.
+func tool(t *testing.T, name string) string {
+	t.Helper()
+	path, err := exec.CommandContext(t.Context(), "go", "tool", "-modfile="+root+"/tools/charts/go.mod", "-n", name).Output()
+	if err != nil {
+		t.Fatalf("build %s: %v", name, err)
+	}
+	return strings.TrimSpace(string(path))
+}
+
+// talkative stands for the Go command of a machine whose module cache is empty:
+// it names a module that it downloads, on standard error, whatever it does.
+const talkative = `#!/bin/sh
+echo "go: downloading example.org/anything v1.2.3" >&2
+exec %q "$@"
+`
+
+// talkativeGo makes all tests use a talkative Go command.
+func talkativeGo() error {
+	program, err := exec.LookPath("go")
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(scratch, "bin")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "go"), fmt.Appendf(nil, talkative, program), 0o755); err != nil {
+		return err
+	}
+	return os.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
+}
+
+// runTests runs the tests with a scratch folder and a talkative Go command.
+func runTests(m *testing.M) (status int, err error) {
+	if scratch, err = os.MkdirTemp("", "trawl-chart-"); err != nil {
+		return 1, err
+	}
+	defer os.RemoveAll(scratch)
+	if err := talkativeGo(); err != nil {
+		return 1, err
+	}
+	return m.Run(), nil
+}
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	status, err := runTests(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	os.Exit(status)
+}
