@@ -138,6 +138,13 @@ terraform-apply: ## Apply and destroy the Terraform example on the cluster of KU
 	TRAWL_TEST_TERRAFORM=build TRAWL_TEST_KUBECONFIG=$(KUBECONFIG) TRAWL_TEST_VALUES=$(VALUES) \
 		$(GO) test -v -count=1 -timeout 100m -run TestApply ./integration/terraform
 
+# What `make test-fresh` runs on what a fresh machine has.
+FRESH ?= demo test
+
+.PHONY: test-fresh
+test-fresh: ## Run the targets FRESH (demo test) in a clone of the last commit with empty caches, as on a fresh machine (over an hour)
+	@tools/fresh.sh $(FRESH)
+
 .PHONY: chart-test
 chart-test: ## Render the Helm chart with many values and look at all that comes out
 	@cd charts/test && $(GO) vet . && $(GO) test $(JSON) -count=1 -timeout 10m .
