@@ -25,33 +25,24 @@ var ErrOrder = errors.New("documents are not in order of path and object id")
 
 // Options bound what is indexed. The zero value means the defaults.
 type Options struct {
-	// MaxFileSize in bytes: larger documents are found by name only. Default 2 MiB.
+	// MaxFileSize in bytes: larger documents are found by name only. Default 32 MiB.
 	MaxFileSize int
-	// MaxNgrams is the most distinct n-grams of a document of more than
-	// 20,000 bytes; with more it is found by name only. Default 20,000.
-	MaxNgrams int
 	// MaxSourceBytes of content after which Full says so. Default 256 MiB.
 	MaxSourceBytes int64
 	// Effort to make the content small. Default docstore.Fresh.
 	Effort docstore.Effort
 }
 
-// Defaults of Options. The limits of a file are zoekt's (its build options).
+// Defaults of Options. Posting lists are of superblocks, so that a large file costs
+// no more than its bytes in small ones: its limit keeps memory and messages small.
 const (
-	DefaultMaxFileSize    = 2 << 20
-	DefaultMaxNgrams      = 20_000
+	DefaultMaxFileSize    = 32 << 20
 	DefaultMaxSourceBytes = 256 << 20
-
-	// smallFile is the size up to which MaxNgrams is not asked.
-	smallFile = 20_000
 )
 
 func (o *Options) setDefaults() {
 	if o.MaxFileSize <= 0 {
 		o.MaxFileSize = DefaultMaxFileSize
-	}
-	if o.MaxNgrams <= 0 {
-		o.MaxNgrams = DefaultMaxNgrams
 	}
 	if o.MaxSourceBytes <= 0 {
 		o.MaxSourceBytes = DefaultMaxSourceBytes
@@ -220,10 +211,6 @@ func (b *Builder) blob(d Document) (blob uint32, skip docstore.SkipReason, err e
 	}
 	b.opaque = ngram.AppendOpaque(b.opaque[:0], d.Content)
 	b.pairs.extractBetween(b.extract, d.Content, b.opaque)
-	if len(d.Content) > smallFile && b.pairs.distinctOver(b.opts.MaxNgrams) {
-		blob, err = b.store(nil)
-		return blob, docstore.TooManyNgrams, err
-	}
 	if blob, err = b.store(d.Content); err != nil {
 		return 0, 0, err
 	}

@@ -5,13 +5,12 @@ import (
 	"github.com/trawl-search/trawl/index/postings"
 )
 
-// pairs holds the n-grams of one blob until it is known whether the blob is
-// indexed. Its memory is reused.
+// pairs holds the n-grams of one blob until its first superblock is known. Its
+// memory is reused.
 type pairs struct {
 	ids   []ngram.ID
 	masks []uint8
 	ends  []superblockEnd
-	seen  [(ngram.Space + 63) / 64]uint64 // zero between calls
 }
 
 // superblockEnd says where the pairs of a superblock end.
@@ -37,24 +36,6 @@ func (p *pairs) reset() { p.ids, p.masks, p.ends = p.ids[:0], p.masks[:0], p.end
 func (p *pairs) take(superblock uint32, ids []ngram.ID, masks []uint8) {
 	p.ids, p.masks = append(p.ids, ids...), append(p.masks, masks...)
 	p.ends = append(p.ends, superblockEnd{superblock, len(p.ids)})
-}
-
-// distinctOver reports whether there are more than limit distinct n-grams. Most
-// blobs have not as many pairs, so that nothing is counted.
-func (p *pairs) distinctOver(limit int) bool {
-	if len(p.ids) <= limit {
-		return false
-	}
-	distinct := 0
-	for _, id := range p.ids {
-		word, bit := id/64, uint64(1)<<(id%64)
-		if p.seen[word]&bit == 0 {
-			p.seen[word] |= bit
-			distinct++
-		}
-	}
-	clear(p.seen[:])
-	return distinct > limit
 }
 
 // addTo adds the pairs of a blob whose first superblock is first.

@@ -14,7 +14,8 @@ const (
 	TooLarge
 	// Binary files hold a NUL byte.
 	Binary
-	// TooManyNgrams is for files that are no text that anyone wrote.
+	// TooManyNgrams was for files with too many different n-grams. Older shards have
+	// it; nothing writes it any more.
 	TooManyNgrams
 	// Symlink entries hold a path, no content.
 	Symlink

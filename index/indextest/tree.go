@@ -12,7 +12,7 @@ import (
 )
 
 // maxFileSize is the size above which the content of a file is skipped.
-const maxFileSize = 2 << 20
+const maxFileSize = 32 << 20
 
 // Tree is a folder that corpora are made of.
 type Tree struct {
@@ -50,7 +50,7 @@ func OpenTree(dir string) (*Tree, error) {
 }
 
 // FromFolder makes a corpus of one repo, on one branch, of the regular files
-// below dir. Files above 2 MiB and those with a NUL byte are skipped documents.
+// below dir. Files above 32 MiB and those with a NUL byte are skipped documents.
 // Hidden folders are left out.
 func FromFolder(dir string) (*Corpus, error) {
 	t, err := OpenTree(dir)

@@ -35,12 +35,10 @@ func buildShard(t fataler, c *indextest.Corpus) []byte {
 	return buildShardWith(t, c, build.Options{})
 }
 
-// buildShardWith does so with other options than the default; no document has
-// too many n-grams.
+// buildShardWith does so with other options than the default.
 func buildShardWith(t fataler, c *indextest.Corpus, opts build.Options) []byte {
 	t.Helper()
 	var buf bytes.Buffer
-	opts.MaxNgrams = 1 << 20
 	b, err := build.NewBuilder(&buf, opts)
 	if err != nil {
 		t.Fatalf("new builder: %v", err)

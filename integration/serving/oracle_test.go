@@ -177,7 +177,7 @@ type part struct {
 func (c *cluster) uploadDocuments(fence int64, parts ...part) *catalogv1.ShardRef {
 	c.t.Helper()
 	var object bytes.Buffer
-	b, err := build.NewBuilder(&object, build.Options{MaxNgrams: 1 << 20})
+	b, err := build.NewBuilder(&object, build.Options{})
 	c.must(err)
 	ref := &catalogv1.ShardRef{}
 	for _, p := range parts {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"iter"
 
+	"github.com/trawl-search/trawl/index/build"
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/internal/source/language"
 )
@@ -16,7 +17,7 @@ const MaxPath = docstore.MaxPath
 // Limits bound what is read. The zero value stands for the defaults, given at
 // each field.
 type Limits struct {
-	// MaxFileSize is the most bytes of a searchable document (2 MiB).
+	// MaxFileSize is the most bytes of a searchable document (build.DefaultMaxFileSize, 32 MiB).
 	MaxFileSize int64
 	// MaxDepth is the most components of the path of one (128).
 	MaxDepth int
@@ -27,7 +28,7 @@ type Limits struct {
 
 func (l Limits) withDefaults() Limits {
 	if l.MaxFileSize <= 0 {
-		l.MaxFileSize = 2 << 20
+		l.MaxFileSize = build.DefaultMaxFileSize
 	}
 	if l.MaxDepth <= 0 {
 		l.MaxDepth = 128

@@ -41,7 +41,6 @@ type Config struct {
 
 	ShardBytes   config.Bytes `config:"shard-bytes" doc:"content after which another shard is begun"`
 	MaxFileBytes config.Bytes `config:"max-file-bytes" doc:"largest file that is searched by content; larger ones are found by name"`
-	MaxNgrams    int          `config:"max-ngrams" doc:"most distinct n-grams of a file above 20,000 bytes that is searched by content"`
 	MaxFiles     int          `config:"max-files" doc:"most files in all branches of one repo"`
 	MaxDepth     int          `config:"max-depth" doc:"most components of the path of a file that is searched by content"`
 }
@@ -53,7 +52,7 @@ func (c *Config) SetDefaults() {
 		Workers: 2, JobTimeout: 2 * time.Hour, Attempts: maxAttempts, LeaseTTL: 15 * time.Second,
 		PollPerHost: 4, PollPerSecond: 10, PushPause: 10 * time.Second,
 		ReconcileEvery: 2 * time.Minute, RetryFailed: time.Hour, GCEvery: 15 * time.Minute,
-		ShardBytes: build.DefaultMaxSourceBytes, MaxFileBytes: build.DefaultMaxFileSize, MaxNgrams: build.DefaultMaxNgrams,
+		ShardBytes: build.DefaultMaxSourceBytes, MaxFileBytes: build.DefaultMaxFileSize,
 		MaxFiles: 4_000_000, MaxDepth: 128,
 	}
 	c.Config.SetDefaults()
@@ -81,8 +80,7 @@ func (c *Config) Validate() error {
 	config.Between(&check, "poll-per-second", c.PollPerSecond, 1, 10_000)
 	config.Between(&check, "push-pause", c.PushPause, 0, time.Hour)
 	config.Between(&check, "shard-bytes", c.ShardBytes, config.KiB, config.GiB)
-	config.Between(&check, "max-file-bytes", c.MaxFileBytes, 1, 256*config.MiB)
-	config.Between(&check, "max-ngrams", c.MaxNgrams, 1, 1<<30)
+	config.Between(&check, "max-file-bytes", c.MaxFileBytes, 1, 64*config.MiB) // fits into one answer of GetFile
 	config.Between(&check, "max-files", c.MaxFiles, 1, 1<<27)
 	config.Between(&check, "max-depth", c.MaxDepth, 1, 4096)
 	check.Nested("source", &c.Source)
@@ -108,5 +106,5 @@ func (c *Config) bounds() gc.Bounds {
 }
 
 func (c *Config) build() build.Options {
-	return build.Options{MaxFileSize: int(c.MaxFileBytes), MaxNgrams: c.MaxNgrams, MaxSourceBytes: int64(c.ShardBytes)}
+	return build.Options{MaxFileSize: int(c.MaxFileBytes), MaxSourceBytes: int64(c.ShardBytes)}
 }

@@ -86,9 +86,10 @@ func (Mode) EnumDescriptor() ([]byte, []int) {
 type SkipReason int32
 
 const (
-	SkipReason_SKIP_REASON_UNSPECIFIED     SkipReason = 0
-	SkipReason_SKIP_REASON_TOO_LARGE       SkipReason = 1
-	SkipReason_SKIP_REASON_BINARY          SkipReason = 2
+	SkipReason_SKIP_REASON_UNSPECIFIED SkipReason = 0
+	SkipReason_SKIP_REASON_TOO_LARGE   SkipReason = 1
+	SkipReason_SKIP_REASON_BINARY      SkipReason = 2
+	// In shards of earlier versions only.
 	SkipReason_SKIP_REASON_TOO_MANY_NGRAMS SkipReason = 3
 	SkipReason_SKIP_REASON_SYMLINK         SkipReason = 4
 	SkipReason_SKIP_REASON_SUBMODULE       SkipReason = 5

@@ -28,7 +28,7 @@ import (
 func built(t testing.TB, corpus *indextest.Corpus) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	b, err := build.NewBuilder(&out, build.Options{MaxNgrams: 1 << 20})
+	b, err := build.NewBuilder(&out, build.Options{})
 	must(t, err)
 	for _, r := range corpus.Repos {
 		repo := docstore.Repo{Name: r.Name, Archived: r.Archived, Fork: r.Fork, Public: r.Public, Meta: r.Meta}

@@ -69,7 +69,7 @@ func openReal(path string) (store.Shard, error) {
 func putShard(t *testing.T, b bucket.Bucket, repo string, size int) store.Ref {
 	t.Helper()
 	var out bytes.Buffer
-	builder, err := build.NewBuilder(&out, build.Options{MaxNgrams: 1 << 20})
+	builder, err := build.NewBuilder(&out, build.Options{})
 	must(t, err)
 	must(t, builder.AddRepo(docstore.Repo{Name: repo, Branches: []docstore.Branch{{Name: "main", Commit: "c0ffee"}}}))
 	rng := rand.New(rand.NewPCG(uint64(size), uint64(len(repo))))
