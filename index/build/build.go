@@ -17,7 +17,6 @@ import (
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/format"
-	"github.com/trawl-search/trawl/index/ngram"
 )
 
 // ErrOrder is the error of a document that does not come in order.
@@ -38,6 +37,12 @@ type Options struct {
 const (
 	DefaultMaxFileSize    = 32 << 20
 	DefaultMaxSourceBytes = 256 << 20
+
+	// leastMemory and mostMemory bound how many bytes of words and postings a shard collects
+	// before it is full: for source code these take as much as its content, for random text
+	// several times as much.
+	leastMemory = 512 << 20
+	mostMemory  = 1 << 30
 )
 
 func (o *Options) setDefaults() {
@@ -100,6 +105,8 @@ type Builder struct {
 	content *docstore.ContentWriter
 	docs    *docstore.DocsWriter
 	*workspace
+	maxMemory int64
+
 	names  []byte // all paths so far
 	last   lastDocument
 	blobs  map[string]uint32 // by object id
@@ -117,6 +124,8 @@ func NewBuilder(w io.Writer, opts Options) (*Builder, error) {
 		docs:  docstore.NewDocsWriter(),
 		blobs: map[string]uint32{},
 		langs: map[string]bool{},
+
+		maxMemory: min(max(opts.MaxSourceBytes, leastMemory), mostMemory),
 	}
 	var err error
 	if b.content, err = docstore.NewContentWriter(b.w, opts.Effort, 1); err != nil {
@@ -144,8 +153,12 @@ func (b *Builder) fail(err error) error {
 	return err
 }
 
-// Full reports whether the shard holds as much content as it should.
-func (b *Builder) Full() bool { return b.result.ContentBytes >= uint64(b.opts.MaxSourceBytes) }
+// Full reports whether the shard holds as much content as it should, or has
+// collected as many words and postings as memory is meant for.
+func (b *Builder) Full() bool {
+	return b.result.ContentBytes >= uint64(b.opts.MaxSourceBytes) ||
+		b.workspace != nil && b.memory() >= b.maxMemory
+}
 
 // Add adds a document of the repo added last; documents come in ascending
 // order of path, and of object id where one path has several.
@@ -209,8 +222,6 @@ func (b *Builder) blob(d Document) (blob uint32, skip docstore.SkipReason, err e
 	if blob, ok := b.blobs[string(d.OID)]; ok {
 		return blob, docstore.NotSkipped, nil
 	}
-	b.opaque = ngram.AppendOpaque(b.opaque[:0], d.Content)
-	b.pairs.extractBetween(b.extract, d.Content, b.opaque)
 	if blob, err = b.store(d.Content); err != nil {
 		return 0, 0, err
 	}
@@ -220,22 +231,13 @@ func (b *Builder) blob(d Document) (blob uint32, skip docstore.SkipReason, err e
 	return blob, docstore.NotSkipped, nil
 }
 
-// store writes a blob, whose n-grams, unless it is empty, are in pairs and whose opaque
-// superblocks in opaque.
+// store writes a blob and collects its words and n-grams.
 func (b *Builder) store(content []byte) (blob uint32, err error) {
 	first, err := b.content.Add(content)
 	if err != nil {
 		return 0, err
 	}
-	if len(content) > 0 {
-		if err := b.pairs.addTo(b.text, first); err != nil {
-			return 0, err
-		}
-	}
-	if err := b.words.Add(first, content, b.opaque); err != nil {
-		return 0, err
-	}
-	return b.content.Blobs() - 1, nil
+	return b.content.Blobs() - 1, b.addContent(first, content)
 }
 
 // blobID is the object id that Git gives to content.

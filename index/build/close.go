@@ -55,8 +55,7 @@ func (b *Builder) finish() error {
 // writeNames indexes the concatenated paths as if they were one blob. The
 // postings of the content are written, so their builder is free.
 func (b *Builder) writeNames() error {
-	b.pairs.extract(b.extract, b.names)
-	if err := b.pairs.addTo(b.text, 0); err != nil {
+	if err := b.addNames(b.names); err != nil {
 		return err
 	}
 	superblocks := (len(b.names) + docstore.SuperblockSize - 1) / docstore.SuperblockSize

@@ -15,8 +15,38 @@ type workspace struct {
 	extract *ngram.Extractor
 	text    *postings.Builder
 	words   *words.Builder
-	pairs   pairs
-	opaque  []uint32 // superblocks of the blob
+	opaque  []uint32 // superblocks of a text
+}
+
+// addContent collects words and n-grams of a text by its superblocks, from first on. It
+// holds on to one superblock at a time: a text may be large.
+func (w *workspace) addContent(first uint32, text []byte) (err error) {
+	w.opaque = ngram.AppendOpaque(w.opaque[:0], text)
+	w.extract.ExtractBetween(text, w.opaque, func(superblock uint32, ids []ngram.ID, masks []uint8) {
+		if err == nil {
+			err = w.text.Add(first+superblock, ids, masks)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return w.words.Add(first, text, w.opaque)
+}
+
+// memory is about how many bytes all takes that was collected.
+func (w *workspace) memory() int64 { return int64(w.text.Postings())*postingSize + w.words.Memory() }
+
+// postingSize is the bytes that a posting of an n-gram takes until it is written.
+const postingSize = 4
+
+// addNames collects all n-grams of the names.
+func (w *workspace) addNames(names []byte) (err error) {
+	w.extract.Extract(names, func(superblock uint32, ids []ngram.ID, masks []uint8) {
+		if err == nil {
+			err = w.text.Add(superblock, ids, masks)
+		}
+	})
+	return err
 }
 
 // idle has the workspaces that no builder has. The collector may take them. A

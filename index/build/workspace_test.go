@@ -1,9 +1,14 @@
 package build
 
 import (
+	"bytes"
+	"io"
+	"math/rand/v2"
 	"runtime"
 	"runtime/debug"
 	"testing"
+
+	"github.com/trawl-search/trawl/index/docstore"
 )
 
 // TestWorkspaceIsFoundFromAnyThread leaves a workspace on one thread and takes it
@@ -37,4 +42,41 @@ func TestIdleWorkspaceIsCollected(t *testing.T) {
 	}()
 	runtime.GC()
 	<-collected
+}
+
+// TestFullOfMemory: text of which every superblock is different costs memory, not
+// only bytes, and its shard is full sooner.
+func TestFullOfMemory(t *testing.T) {
+	b, err := NewBuilder(io.Discard, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.maxMemory != leastMemory {
+		t.Errorf("by default a shard is full with %d bytes, want %d", b.maxMemory, leastMemory)
+	}
+	if err := b.AddRepo(docstore.Repo{Name: "r", Branches: []docstore.Branch{{Name: "main"}}}); err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for i, want := range []bool{false, false, true} {
+		content := make([]byte, 1_000) // nearly as many different n-grams
+		for i := range content {
+			content[i] = ' ' + byte(random.IntN(95))
+		}
+		if i == 0 {
+			content = bytes.Repeat([]byte("a"), 100_000) // a posting for each superblock
+		}
+		if err := b.Add(Document{Path: []byte{'a' + byte(i)}, Content: content, Branches: []uint32{0}}); err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			b.maxMemory = b.memory() + 6_000
+		}
+		if b.Full() != want {
+			t.Errorf("with %d bytes of %d Full = %v", b.memory(), b.maxMemory, b.Full())
+		}
+	}
+	if _, err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
 }

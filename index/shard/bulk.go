@@ -25,7 +25,7 @@ type namedBlob struct {
 // bulk is how a search passes blobs whose documents are only counted.
 type bulk struct {
 	atoms []*wordAtom
-	all   bool     // all atoms must match; else one
+	all   bool        // all atoms must match; else one
 	named []namedBlob // with a match in the path of a document, ascending
 	// scores are the highest score of a document without a match in its path, by the quality
 	// of its matches, their number up to rank.Enough, and the number of atoms that match.

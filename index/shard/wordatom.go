@@ -91,7 +91,7 @@ type superblocks struct{ first, end uint32 }
 // Words are looked up in up to mostAmong blobs rather than read as a whole, where a seek
 // takes as long as to read seekPostings postings.
 const (
-	mostAmong   = 1 << 14
+	mostAmong    = 1 << 14
 	seekPostings = 24
 )
 
