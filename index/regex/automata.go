@@ -54,17 +54,27 @@ func newAutomata(tree *syntax.Regexp, caseSensitive bool, fallback *library) (a 
 
 // Find implements Matcher.
 func (a *automata) Find(text []byte, from int) (start, end int, ok bool) {
-	p := a.take()
+	return a.findWhile(text, from, nil)
+}
+
+func (a *automata) findWhile(text []byte, from int, goOn func() bool) (start, end int, ok bool) {
+	p := a.take(goOn)
 	start, end, ok = a.findOr(p, text, from)
-	a.pool.Put(p)
+	a.release(p)
 	return start, end, ok
 }
 
 // ranges finds all matches with the same states in hand.
-func (a *automata) ranges(text []byte, from int, yield func(start, end int) bool) {
-	p := a.take()
-	defer a.pool.Put(p)
-	for from <= len(text) {
+func (a *automata) ranges(text []byte, from int, goOn func() bool, yield func(start, end int) bool) {
+	p := a.take(goOn)
+	defer a.release(p)
+	for pause := p.forward.pause(text, from); from <= len(text); {
+		if from > pause {
+			if !p.forward.mayGoOn() {
+				return
+			}
+			pause = p.forward.pause(text, from)
+		}
 		start, end, ok := a.findOr(p, text, from)
 		if !ok || start < end && !yield(start, end) {
 			return
@@ -73,8 +83,17 @@ func (a *automata) ranges(text []byte, from int, yield func(start, end int) bool
 	}
 }
 
-func (a *automata) take() *pair {
-	return a.pool.Get().(*pair) //nolint:forcetypeassert // nothing else is in there
+func (a *automata) take(goOn func() bool) *pair {
+	p := a.pool.Get().(*pair) //nolint:forcetypeassert // nothing else is in there
+	p.forward.goOn, p.backward.goOn = goOn, goOn
+	return p
+}
+
+func (a *automata) release(p *pair) {
+	for _, d := range []*dfa{p.forward, p.backward} {
+		d.goOn, d.stopped = nil, false
+	}
+	a.pool.Put(p)
 }
 
 // findOr finds with automata, or else with the standard library.
@@ -90,7 +109,7 @@ func (a *automata) findOr(p *pair, text []byte, from int) (start, end int, ok bo
 		}
 		a.bails.Add(1)
 	}
-	return a.library.Find(text, from)
+	return a.library.findWhile(text, from, p.forward.goOn)
 }
 
 // find gives an end of -1 if there is no match; paid is false if automata do not
@@ -104,5 +123,8 @@ func (a *automata) find(p *pair, text []byte, from int) (start, end int, paid bo
 		return end - a.length, end, true
 	}
 	start, paid = a.starting(p.backward, text, from, end)
+	if p.backward.stopped {
+		end = -1
+	}
 	return start, end, paid
 }

@@ -36,6 +36,9 @@ type dfa struct {
 
 	gained  int // bytes read with these states, before this search
 	entered int // where this search began
+
+	goOn    func() bool // is asked every lookEvery bytes, unless it is nil
+	stopped bool        // it said no
 }
 
 func newDFA(p *program, rests bool) *dfa {
@@ -114,6 +117,31 @@ func (d *dfa) next(row uint32, class uint8, at int) (to uint32, ok bool) {
 		d.rows[int(row)+int(class)] = to
 	}
 	return to, true
+}
+
+// lookEvery is how many bytes are read between two calls of goOn.
+const lookEvery = 16 << 10
+
+// pause is where a search that is at a place, or before it, asks next whether it
+// may go on.
+func (d *dfa) pause(text []byte, at int) int {
+	if d.goOn == nil {
+		return len(text)
+	}
+	return min(len(text), at+lookEvery)
+}
+
+// pauseBefore is pause for a search that goes back, at the farthest to from.
+func (d *dfa) pauseBefore(from, at int) int {
+	if d.goOn == nil {
+		return from
+	}
+	return max(from, at-lookEvery)
+}
+
+func (d *dfa) mayGoOn() bool {
+	d.stopped = d.stopped || !d.goOn()
+	return !d.stopped
 }
 
 // enter and leave say where a search begins and ends.

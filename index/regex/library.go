@@ -1,6 +1,7 @@
 package regex
 
 import (
+	"io"
 	"regexp"
 	"regexp/syntax"
 	"slices"
@@ -32,23 +33,69 @@ func seesBefore(tree *syntax.Regexp) bool {
 	return slices.ContainsFunc(tree.Sub, seesBefore)
 }
 
+// Find implements Matcher.
 func (m *library) Find(text []byte, from int) (start, end int, ok bool) {
+	return m.findWhile(text, from, nil)
+}
+
+func (m *library) findWhile(text []byte, from int, goOn func() bool) (start, end int, ok bool) {
 	if from > len(text) {
 		return 0, 0, false
 	}
 	if from <= 0 || m.next == nil {
 		from = max(from, 0)
-		loc := m.first.FindIndex(text[from:])
+		loc := findIndex(m.first, text[from:], goOn)
 		if loc == nil {
 			return 0, 0, false
 		}
 		return from + loc[0], from + loc[1], true
 	}
 	base := from - 1 // one byte of the rune is enough: ^ and \b ask for ASCII only
-	loc := m.next.FindIndex(text[base:])
+	loc := findIndex(m.next, text[base:], goOn)
 	if loc == nil {
 		return 0, 0, false
 	}
 	_, skipped := utf8.DecodeRune(text[base+loc[0]:])
 	return base + loc[0] + skipped, base + loc[1], true
+}
+
+// findIndex is re.FindIndex, which asks goOn in a long text, and finds nothing once
+// that is false.
+func findIndex(re *regexp.Regexp, text []byte, goOn func() bool) []int {
+	if goOn == nil || len(text) <= lookEvery {
+		return re.FindIndex(text)
+	}
+	r := runes{text: text, goOn: goOn}
+	loc := re.FindReaderIndex(&r)
+	if r.stopped {
+		return nil
+	}
+	return loc
+}
+
+// runes gives the runes of a text to a regexp.Regexp, which cannot be stopped but
+// by the end of what it reads.
+type runes struct {
+	text      []byte
+	at, pause int
+	goOn      func() bool
+	stopped   bool
+}
+
+// ReadRune implements io.RuneReader.
+func (r *runes) ReadRune() (c rune, size int, err error) {
+	if r.at >= r.pause {
+		r.stopped = r.stopped || r.at > 0 && !r.goOn()
+		r.pause = r.at + lookEvery
+	}
+	if r.stopped || r.at >= len(r.text) {
+		return 0, 0, io.EOF
+	}
+	if c = rune(r.text[r.at]); c < utf8.RuneSelf {
+		size = 1
+	} else {
+		c, size = utf8.DecodeRune(r.text[r.at:])
+	}
+	r.at += size
+	return c, size, nil
 }

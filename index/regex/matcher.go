@@ -61,18 +61,43 @@ func Ranges(m Matcher, text []byte) iter.Seq2[int, int] { return RangesFrom(m, t
 
 // RangesFrom gives those that Find gives from a place on.
 func RangesFrom(m Matcher, text []byte, from int) iter.Seq2[int, int] {
+	return RangesWhile(m, text, from, nil)
+}
+
+// RangesWhile is RangesFrom in a text that takes long. It asks goOn every 16 KiB or
+// so, even where nothing matches, and ends when that is false. Only searches for
+// literals, which read a MiB in less than some milliseconds, do not ask between two matches.
+func RangesWhile(m Matcher, text []byte, from int, goOn func() bool) iter.Seq2[int, int] {
 	return func(yield func(start, end int) bool) { // small enough to be inlined into the caller's loop
-		ranges(m, text, from, yield)
+		ranges(m, text, from, goOn, yield)
 	}
 }
 
-func ranges(m Matcher, text []byte, from int, yield func(start, end int) bool) {
+// FindWhile is m.Find in a text that takes long; see RangesWhile. It is not ok once
+// goOn was false.
+func FindWhile(m Matcher, text []byte, from int, goOn func() bool) (start, end int, ok bool) {
+	switch m := m.(type) {
+	case *automata:
+		return m.findWhile(text, from, goOn)
+	case *library:
+		return m.findWhile(text, from, goOn)
+	}
+	return m.Find(text, from)
+}
+
+func ranges(m Matcher, text []byte, from int, goOn func() bool, yield func(start, end int) bool) {
 	if a, ok := m.(*automata); ok {
-		a.ranges(text, from, yield)
+		a.ranges(text, from, goOn, yield)
 		return
 	}
-	for from <= len(text) {
-		start, end, ok := m.Find(text, from)
+	for pause := from + lookEvery; from <= len(text); {
+		if goOn != nil && from > pause {
+			if !goOn() {
+				return
+			}
+			pause = from + lookEvery
+		}
+		start, end, ok := FindWhile(m, text, from, goOn)
 		if !ok || start < end && !yield(start, end) {
 			return
 		}

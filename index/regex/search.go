@@ -8,6 +8,7 @@ func (a *automata) ending(d *dfa, text []byte, from int) (end int, ok bool) {
 	c := a.forward.classes
 	skip := a.skip.at(text)
 	end, at := -1, from
+	pause := d.pause(text, from)
 	s := d.start(a.forward.sight.before(text, at), !a.anchored)
 	d.enter(at)
 	for {
@@ -23,13 +24,20 @@ func (a *automata) ending(d *dfa, text []byte, from int) (end int, ok bool) {
 			}
 		}
 		rows, row := d.rows, s&rowMask
-		for at < len(text) {
+		for at < pause {
 			to := rows[row+uint32(c.ascii[text[at]])]
 			if to >= special {
 				break
 			}
 			row = to
 			at++
+		}
+		if at >= pause && at < len(text) {
+			if !d.mayGoOn() {
+				d.leave(at)
+				return -1, true
+			}
+			pause = d.pause(text, at)
 		}
 		class, size := c.end, 1
 		if at < len(text) {
@@ -76,17 +84,25 @@ func (c *classes) readLast(text []byte) (class uint8, size int) {
 func (a *automata) starting(d *dfa, text []byte, from, end int) (start int, ok bool) {
 	c := a.backward.classes
 	start, at := -1, end
+	pause := d.pauseBefore(from, end)
 	s := d.start(a.backward.sight.after(text, end), false)
 	d.enter(end)
 	for {
 		rows, row := d.rows, s&rowMask
-		for at > from {
+		for at > pause {
 			to := rows[row+uint32(c.ascii[text[at-1]])]
 			if to >= special {
 				break
 			}
 			row = to
 			at--
+		}
+		if at <= pause && at > from {
+			if !d.mayGoOn() {
+				d.leave(at)
+				return -1, true
+			}
+			pause = d.pauseBefore(from, at)
 		}
 		class, size := c.end, 0
 		if at > 0 {
