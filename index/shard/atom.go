@@ -1,8 +1,6 @@
 package shard
 
 import (
-	"slices"
-
 	"github.com/trawl-search/trawl/index/rank"
 )
 
@@ -92,8 +90,11 @@ func (n *atomNode) cost() uint64 {
 
 // gathered are the ranges of one document.
 type gathered struct {
-	content, name []span
-	// more counts ranges of the content that are not in it, and best is the
+	content []*spanList // of each atom that has some
+	name    []span
+	shown   []span // the first of all that are in the content
+	merge   spanMerge
+	// more counts ranges of the content that are in no list, and best is the
 	// quality of the best of all.
 	more int
 	best rank.Quality
@@ -107,26 +108,12 @@ type gathered struct {
 	atoms, atomsMatched int
 }
 
-func (g *gathered) reset() {
-	*g = gathered{content: g.content[:0], name: g.name[:0]}
+// release lets go of the atoms' lists.
+func (g *gathered) release() {
+	clear(g.content[:cap(g.content)])
+	clear(g.merge[:cap(g.merge)])
 }
 
-// settle puts spans in order and returns those that overlap none before them:
-// earlier ones win, then longer ones. The others are left behind them, since they
-// count for the score.
-func settle(spans []span) []span {
-	slices.SortFunc(spans, func(a, b span) int {
-		if a.start != b.start {
-			return int(a.start) - int(b.start)
-		}
-		return int(b.end) - int(a.end)
-	})
-	kept, end := 0, uint32(0)
-	for i, s := range spans {
-		if s.start >= end {
-			spans[kept], spans[i] = s, spans[kept]
-			kept, end = kept+1, s.end
-		}
-	}
-	return spans[:kept]
+func (g *gathered) reset() {
+	*g = gathered{content: g.content[:0], name: g.name[:0], shown: g.shown[:0], merge: g.merge[:0]}
 }

@@ -29,7 +29,7 @@ type contentAtom struct {
 	blob  uint32
 	valid bool
 	found bool
-	spans []span
+	spans spanList
 	best  rank.Quality // of all matches
 	// keep is how many spans are kept, 0 for all; more counts the others.
 	keep, more int
@@ -71,7 +71,8 @@ func (a *contentAtom) matches(d *document) (bool, error) {
 	if a.valid && a.blob == d.blob {
 		return a.found, nil
 	}
-	a.valid, a.found, a.spans, a.best, a.more = false, false, a.spans[:0], rank.None, 0
+	a.valid, a.found, a.best, a.more = false, false, rank.None, 0
+	a.spans.reset()
 	if err := a.search(d); err != nil {
 		return false, err
 	}
@@ -90,7 +91,7 @@ func (a *contentAtom) search(d *document) error {
 	if !a.planned.narrow() {
 		a.s.stats.ShardsScanned = 1
 	}
-	text, err := a.s.text.load(a.s.content, d.blob)
+	text, err := a.s.text.load(a.s, d.blob)
 	if err != nil {
 		return err
 	}
@@ -102,26 +103,28 @@ func (a *contentAtom) gather(d *document, g *gathered) error {
 	if _, err := a.matches(d); err != nil {
 		return err
 	}
-	g.content = append(g.content, a.spans...)
+	if a.spans.n > 0 {
+		g.content = append(g.content, &a.spans)
+	}
 	g.more += a.more
 	g.best = max(g.best, a.best)
 	return nil
 }
 
 // add takes a match; they come in ascending order.
-func (a *contentAtom) add(m span) {
+func (a *contentAtom) add(m span, quality rank.Quality) {
 	a.found = true
-	a.best = max(a.best, m.quality)
-	if a.keep > 0 && len(a.spans) == a.keep {
+	a.best = max(a.best, quality)
+	if a.keep > 0 && a.spans.n == a.keep {
 		a.more++
 	} else {
-		a.spans = append(a.spans, m)
+		a.spans.add(m)
 	}
 }
 
 // rates reports whether the quality of the next match can be of any consequence.
 func (a *contentAtom) rates() bool {
-	return a.best < rank.Word || a.keep == 0 || len(a.spans) < a.keep
+	return a.best < rank.Word || a.keep == 0 || a.spans.n < a.keep
 }
 
 // pieceBytes is about how much content is searched between two looks at the clock:
@@ -134,7 +137,7 @@ func (a *contentAtom) searchText(text []byte) error {
 	for from := 0; from < len(text); {
 		limit, cut := a.piece(text, from)
 		next := limit
-		for start, end := range regex.RangesFrom(a.matcher, text[:cut], from) {
+		for start, end := range regex.RangesWhile(a.matcher, text[:cut], from, a.s.goOn) {
 			if start >= limit {
 				break
 			}
@@ -142,19 +145,17 @@ func (a *contentAtom) searchText(text []byte) error {
 			if a.rates() {
 				quality = rank.Of(text, start, end)
 			}
-			a.add(span{uint32(start), uint32(end), quality})
+			a.add(span{uint32(start), uint32(end)}, quality)
 			next = max(next, end)
 		}
-		if from = next; from < len(text) {
-			if err := a.s.look(); err != nil {
-				return err
-			}
+		if from = next; from < len(text) && !a.s.goOn() {
+			break
 		}
 	}
-	if !a.found && a.maybeEmpty {
-		_, _, a.found = a.matcher.Find(text, 0)
+	if !a.found && a.maybeEmpty && a.s.ended == nil {
+		_, _, a.found = regex.FindWhile(a.matcher, text, 0, a.s.goOn)
 	}
-	return nil
+	return a.s.ended
 }
 
 // piece is the next part of the text to search: matches that begin before limit
@@ -194,7 +195,7 @@ func (a *contentAtom) searchWindows(blob uint32) error {
 			return err
 		}
 		from := int(max(0, next-here.lo))
-		for start, end := range regex.RangesFrom(a.matcher, w.text[here.lo-w.base:here.hi-w.base], from) {
+		for start, end := range regex.RangesWhile(a.matcher, w.text[here.lo-w.base:here.hi-w.base], from, a.s.goOn) {
 			if here.lo+int64(start) >= limit {
 				break
 			}
@@ -205,7 +206,10 @@ func (a *contentAtom) searchWindows(blob uint32) error {
 				}
 			}
 			next = here.lo + int64(end)
-			a.add(span{uint32(here.lo) + uint32(start), uint32(next), quality})
+			a.add(span{uint32(here.lo) + uint32(start), uint32(next)}, quality)
+		}
+		if a.s.ended != nil {
+			return a.s.ended
 		}
 	}
 }

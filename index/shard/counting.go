@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/trawl-search/trawl/index/query"
-	"github.com/trawl-search/trawl/index/rank"
 	"github.com/trawl-search/trawl/index/regex"
 )
 
@@ -103,7 +102,7 @@ func (s *search) countTwice(w *wordMatch) error {
 	s.overlap = s.overlap[:0]
 	for _, a := range s.wordAtoms {
 		for start, end := range regex.Ranges(a.matcher, word) {
-			s.overlap = append(s.overlap, span{uint32(start), uint32(end), rank.None})
+			s.overlap = append(s.overlap, span{uint32(start), uint32(end)})
 		}
 	}
 	all := len(s.overlap)

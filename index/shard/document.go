@@ -1,15 +1,7 @@
 package shard
 
-import (
-	"github.com/trawl-search/trawl/index/docstore"
-	"github.com/trawl-search/trawl/index/rank"
-)
-
-// span is a match in a text, [start, end), with how well it sits there.
-type span struct {
-	start, end uint32
-	quality    rank.Quality
-}
+// span is a match in a text, [start, end).
+type span struct{ start, end uint32 }
 
 // document is what is known of the document that is being decided. One is
 // reused for all documents of a search.
@@ -60,22 +52,21 @@ func (d *document) loadBranches() (branches []uint32, err error) {
 
 // blobText is the whole content of one blob, kept while it is decided.
 type blobText struct {
-	reader *docstore.Reader
-	blob   uint32
-	text   []byte
-	valid  bool
+	blob  uint32
+	text  []byte
+	valid bool
 }
 
-func (t *blobText) load(c *docstore.Content, blob uint32) ([]byte, error) {
+func (t *blobText) load(s *search, blob uint32) ([]byte, error) {
 	if t.valid && t.blob == blob {
 		return t.text, nil
 	}
-	n, err := c.Len(blob)
+	n, err := s.content.Len(blob)
 	if err != nil {
 		return nil, err
 	}
 	t.valid = false
-	if t.text, err = t.reader.Append(t.text[:0], blob, 0, n); err != nil {
+	if t.text, err = s.read(t.text[:0], blob, 0, n); err != nil {
 		return nil, err
 	}
 	t.blob, t.valid = blob, true

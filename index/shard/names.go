@@ -174,7 +174,7 @@ func (a *nameAtom) spans(d *document) ([]span, error) {
 		return nil, err
 	}
 	for start, end := range regex.Ranges(a.matcher, path) {
-		a.ranges = append(a.ranges, span{uint32(start), uint32(end), rank.Of(path, start, end)})
+		a.ranges = append(a.ranges, span{uint32(start), uint32(end)})
 	}
 	return a.ranges, nil
 }

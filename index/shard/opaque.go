@@ -195,7 +195,7 @@ func (s *search) wordRanges(m *matching, p wordPart, found func(start, end uint3
 		ahead = max(ahead, m.most)
 	}
 	base := max(0, begin-contextBytes)
-	text, err := s.reader.Append(s.buf[:0], p.blob, uint32(base), uint32(end-base)+uint32(ahead+contextBytes))
+	text, err := s.read(s.buf[:0], p.blob, uint32(base), uint32(end-base)+uint32(ahead+contextBytes))
 	if err != nil {
 		return err
 	}
@@ -210,16 +210,13 @@ func (s *search) wordRanges(m *matching, p wordPart, found func(start, end uint3
 	if !p.cut && limit < len(text) && ngram.ExtendedStart(text, limit) < limit {
 		limit = ngram.ExtendedEnd(text, limit)
 	}
-	for start, end := range regex.RangesFrom(m.matcher, text, at) {
+	for start, end := range regex.RangesWhile(m.matcher, text, at, s.goOn) {
 		if start >= limit {
 			break
-		}
-		if err := s.tick(); err != nil {
-			return err
 		}
 		if !found(uint32(base)+uint32(start), uint32(base)+uint32(end), rank.Of(text, start, end)) {
 			break
 		}
 	}
-	return nil
+	return s.ended
 }

@@ -106,6 +106,14 @@ func TestClockIsLookedAtWithinAFile(t *testing.T) {
 	t.Run("across lines", func(t *testing.T) { checkLooks(t, text, across) })
 	line := bytes.ReplaceAll(text, []byte("\n"), []byte("x"))
 	t.Run("one line", func(t *testing.T) { checkLooks(t, line, within) })
+	t.Run("anywhere", func(t *testing.T) { checkLooks(t, text, `content:"(?s)a.*q"`) })
+	t.Run("from the start", func(t *testing.T) { checkLooks(t, text, `content:"(?s)\\A.*q"`) })
+	t.Run("two letters", func(t *testing.T) { checkLooks(t, text, `a b`) })
+	copy(text[len(text)/2:], "needle")
+	copy(line[len(line)/2:], "needle")
+	t.Run("on from a literal", func(t *testing.T) { checkLooks(t, text, `content:"(?s)needle.*q"`) })
+	t.Run("on to a literal", func(t *testing.T) { checkLooks(t, text, `content:"(?s)q.*needle"`) })
+	t.Run("from a literal in one line", func(t *testing.T) { checkLooks(t, line, `content:"needle.*q"`) })
 }
 
 func checkLooks(t *testing.T, text []byte, q string) {

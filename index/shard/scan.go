@@ -123,13 +123,16 @@ func (s *search) hit() error {
 	} else if g.more > 0 && g.counting {
 		g.more -= s.counting.twiceIn(s.doc.blob)
 	}
-	shown := settle(g.content)
-	onPath := len(shown) == 0 && g.more == 0
+	shown, matches := g.settleContent(s.opts.MaxMatchesPerFile, s.goOn)
+	if s.ended != nil {
+		return s.ended
+	}
+	onPath := matches == 0
 	if onPath {
 		shown = settle(g.name)
+		matches = len(shown)
 	}
 	s.stats.FilesMatched++
-	matches := len(shown) + g.more
 	s.stats.Matches += uint64(matches)
 	if s.opts.MaxFiles == 0 {
 		return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,6 +23,8 @@ type search struct {
 	hasDeadline bool
 	ticks       uint32
 	lookAt      uint64 // bytes decoded at which the clock is looked at
+	goOn        func() bool
+	ended       error // which goOn saw
 	turnBegan   time.Time
 
 	docs      *docstore.Docs
@@ -105,6 +108,9 @@ func isContextError(err error) bool {
 
 var scratches sync.Pool
 
+// keptText is the most content that each part of a scratch keeps room for.
+const keptText = 4 << 20
+
 // with runs f on a fresh search, and turns a fault of the mapping into an error.
 func (s *Shard) with(ctx context.Context, opts Options, f func(*search) error) error {
 	run := s.begin(ctx, opts)
@@ -128,10 +134,11 @@ func (s *Shard) begin(ctx context.Context, opts Options) *search {
 		found: map[*matching]matchedWords{}, hits: map[*matching]*wordHits{},
 		opts: opts, best: best{limit: opts.MaxFiles}, repos: &mem.view, scratch: mem,
 	}
+	run.goOn = run.mayGoOn
 	run.deadline, run.hasDeadline = ctx.Deadline()
 	run.turnBegan = time.Now()
 	mem.reader.Reset(s.content)
-	mem.text.reader, mem.text.valid = &mem.reader, false
+	mem.text.valid = false
 	mem.doc.s = run
 	return run
 }
@@ -144,6 +151,12 @@ func (s *search) release() {
 	s.doc.s = nil
 	s.reader.Reset(nil)
 	s.view.docs, s.view.allowed = nil, nil
+	s.gathered.release()
+	for _, memory := range []*[]byte{&s.text.text, &s.buf, &s.edge} {
+		if cap(*memory) > keptText {
+			*memory = nil
+		}
+	}
 	scratches.Put(s.scratch)
 }
 
@@ -179,6 +192,33 @@ func (s *search) look() error {
 		s.turnBegan = now
 	}
 	return s.ctx.Err()
+}
+
+// mayGoOn is look for a search within a text, which asks goOn.
+func (s *search) mayGoOn() bool {
+	if s.ended == nil {
+		s.ended = s.look()
+	}
+	return s.ended == nil
+}
+
+// readStep is how much content is decoded between two looks at the clock.
+const readStep = 64 << 10
+
+// read appends bytes of a blob to dst, as Reader.Append does; it ends when the
+// context does.
+func (s *search) read(dst []byte, blob, off, n uint32) (_ []byte, err error) {
+	for dst = slices.Grow(dst, int(n)); n > 0; {
+		step := min(n, readStep)
+		if dst, err = s.reader.Append(dst, blob, off, step); err != nil {
+			return dst, err
+		}
+		off, n = off+step, n-step
+		if err := s.tick(); err != nil {
+			return dst, err
+		}
+	}
+	return dst, nil
 }
 
 // countReads takes over what the reader counted.

@@ -111,9 +111,9 @@ func (s *search) readSpans(h *hit) error {
 	if err := s.root.collect(&s.doc, g); err != nil {
 		return err
 	}
-	shown := settle(g.content)
-	h.spans = shown[:min(len(shown), s.opts.MaxMatchesPerFile)]
-	return nil
+	shown, _ := g.settleContent(s.opts.MaxMatchesPerFile, s.goOn)
+	h.spans = shown
+	return s.ended
 }
 
 func (s *search) chunks(h hit) ([]Chunk, error) {

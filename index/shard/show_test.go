@@ -3,6 +3,7 @@ package shard
 import (
 	"bytes"
 	"runtime"
+	"slices"
 	"testing"
 	"unicode/utf8"
 	"unsafe"
@@ -130,6 +131,35 @@ func TestSettleKeepsEarlierThenLonger(t *testing.T) {
 			if !covered {
 				t.Fatalf("%v was dropped from %v although nothing better overlaps it: %v", s, all, kept)
 			}
+		}
+	})
+}
+
+// TestSettleContent: what several lists have together is settled as if it were one,
+// and what is not shown is counted.
+func TestSettleContent(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var g gathered
+		var all []span
+		for range rapid.IntRange(0, 5).Draw(t, "lists") {
+			var l spanList
+			for range rapid.IntRange(1, 12).Draw(t, "n") {
+				start := l.end + rapid.OneOf(rapid.Uint32Range(0, 4), rapid.Uint32Range(0, 300)).Draw(t, "gap")
+				s := span{start, start + rapid.OneOf(rapid.Uint32Range(1, 6), rapid.Uint32Range(1, 300)).Draw(t, "length")}
+				l.add(s)
+				all = append(all, s)
+			}
+			g.content = append(g.content, &l)
+		}
+		want := settle(all)
+		total := len(want)
+		limit := rapid.IntRange(0, 40).Draw(t, "limit")
+		shown, count := g.settleContent(limit, func() bool { return true })
+		if want = want[:min(len(want), limit)]; !slices.Equal(shown, want) {
+			t.Fatalf("%v are shown, want %v", shown, want)
+		}
+		if count != total {
+			t.Fatalf("%d are counted, want %d", count, total)
 		}
 	})
 }

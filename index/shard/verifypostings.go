@@ -53,7 +53,7 @@ func (s *search) contentSum(extract *ngram.Extractor) (sum uint64, err error) {
 		if err != nil {
 			return 0, err
 		}
-		text, err := s.text.load(s.content, blob)
+		text, err := s.text.load(s, blob)
 		if err != nil {
 			return 0, err
 		}

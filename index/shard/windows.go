@@ -3,6 +3,7 @@ package shard
 import (
 	"bytes"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/rank"
@@ -42,6 +43,9 @@ func (w *windows) collect(blob uint32, literals []*literalBlobs) error {
 	for _, l := range literals {
 		for ok := l.seekSuperblock(first); ok && l.at < last; ok = l.seekSuperblock(l.at + 1) {
 			w.add(l, int64(l.at-first)*docstore.SuperblockSize)
+			if err := w.s.tick(); err != nil {
+				return err
+			}
 		}
 		if err := l.cand.Err(); err != nil {
 			return err
@@ -102,16 +106,44 @@ func (w *windows) follow(here stretch) (_ stretch, err error) {
 		if here.lo, err = w.lineStart(end - 1); err != nil {
 			return here, err
 		}
-		alive = w.extent.Before(w.text[here.lo-w.base : end-w.base])
+		if alive, err = w.before(w.text[here.lo-w.base : end-w.base]); err != nil {
+			return here, err
+		}
 	}
 	for alive := true; alive && here.hi < w.size; {
 		begin := here.hi
 		if here.hi, err = w.lineEnd(begin + 1); err != nil {
 			return here, err
 		}
-		alive = w.extent.After(w.text[begin-w.base : here.hi-w.base])
+		if alive, err = w.after(w.text[begin-w.base : here.hi-w.base]); err != nil {
+			return here, err
+		}
 	}
 	return here, nil
+}
+
+// before is extent.Before, a piece of a long line at a time.
+func (w *windows) before(line []byte) (alive bool, err error) {
+	for alive = true; alive && len(line) > 0 && err == nil; err = w.s.tick() {
+		at := max(0, len(line)-pieceBytes)
+		for at > 0 && !utf8.RuneStart(line[at]) {
+			at--
+		}
+		alive, line = w.extent.Before(line[at:]), line[:at]
+	}
+	return alive, err
+}
+
+// after is extent.After, a piece of a long line at a time.
+func (w *windows) after(line []byte) (alive bool, err error) {
+	for alive = true; alive && len(line) > 0 && err == nil; err = w.s.tick() {
+		at := min(len(line), pieceBytes)
+		for at < len(line) && !utf8.RuneStart(line[at]) {
+			at++
+		}
+		alive, line = w.extent.After(line[:at]), line[at:]
+	}
+	return alive, err
 }
 
 // take joins to a stretch all that begin up to limit, and up to where it then ends.
@@ -125,7 +157,7 @@ func (w *windows) take(here stretch, limit int64) stretch {
 
 func (w *windows) decode(here stretch) (err error) {
 	w.base = here.lo
-	w.text, err = w.s.reader.Append(w.text[:0], w.blob, uint32(here.lo), uint32(here.hi-here.lo))
+	w.text, err = w.s.read(w.text[:0], w.blob, uint32(here.lo), uint32(here.hi-here.lo))
 	return err
 }
 
@@ -159,7 +191,8 @@ func (w *windows) roundUp(at int64) int64 {
 	return min(w.size, (at+docstore.SuperblockSize-1)&^(docstore.SuperblockSize-1))
 }
 
-// lineStart finds where the line of a decoded place starts, decoding what is before.
+// lineStart finds where the line of a decoded place starts, decoding what is
+// before: in a long line as much again as there is, since all of it has to move.
 func (w *windows) lineStart(at int64) (int64, error) {
 	for from := at; ; from = w.base {
 		if i := bytes.LastIndexByte(w.text[:from-w.base], '\n'); i >= 0 {
@@ -168,8 +201,9 @@ func (w *windows) lineStart(at int64) (int64, error) {
 		if w.base == 0 {
 			return 0, nil
 		}
-		at := w.base - docstore.SuperblockSize // base is where a superblock begins
-		edge, err := w.s.reader.Append(w.s.edge[:0], w.blob, uint32(at), docstore.SuperblockSize)
+		more := max(int64(len(w.text)), docstore.SuperblockSize)
+		at := max(0, w.base-more) &^ (docstore.SuperblockSize - 1) // base is where a superblock begins, too
+		edge, err := w.s.read(w.s.edge[:0], w.blob, uint32(at), uint32(w.base-at))
 		if err != nil {
 			return 0, err
 		}
@@ -193,7 +227,7 @@ func (w *windows) lineEnd(at int64) (int64, error) {
 			return end, nil
 		}
 		n := w.roundUp(max(at, end+1)) - end
-		text, err := w.s.reader.Append(w.text, w.blob, uint32(end), uint32(n))
+		text, err := w.s.read(w.text, w.blob, uint32(end), uint32(n))
 		if err != nil {
 			return 0, err
 		}

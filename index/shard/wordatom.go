@@ -143,7 +143,9 @@ type wordAtom struct {
 	next int // index in blobs of the first that was not passed
 	// keep is how many spans are wanted of a document, 0 for all.
 	keep   int
-	ranges []span
+	// spans are the ranges of the document read last, and best the best quality of one.
+	spans spanList
+	best  rank.Quality
 }
 
 func (a *wordAtom) plan() (plan, error) {
@@ -200,12 +202,14 @@ func (a *wordAtom) matches(d *document) (bool, error) { return a.tally(d) != nil
 // gather counts the matches of a document, or adds their ranges.
 func (a *wordAtom) gather(d *document, g *gathered) error {
 	if !g.counting {
-		spans, err := a.spans(d)
-		for _, s := range spans {
-			g.best = max(g.best, s.quality)
+		if err := a.read(d); err != nil {
+			return err
 		}
-		g.content = append(g.content, spans...)
-		return err
+		if a.spans.n > 0 {
+			g.content = append(g.content, &a.spans)
+		}
+		g.best = max(g.best, a.best)
+		return nil
 	}
 	if b := a.tally(d); b != nil {
 		g.more += int(b.matches)
@@ -217,26 +221,27 @@ func (a *wordAtom) gather(d *document, g *gathered) error {
 	return nil
 }
 
-// spans reads where the matches are in a document that has some: all, or the first ones
+// read reads where the matches are in a document that has some: all, or the first ones
 // that are wanted.
-func (a *wordAtom) spans(d *document) ([]span, error) {
-	a.ranges = a.ranges[:0]
+func (a *wordAtom) read(d *document) error {
+	a.spans.reset()
+	a.best = rank.None
 	b := a.tally(d)
 	if b == nil {
-		return nil, nil
+		return nil
 	}
 	first, length, err := a.s.content.Span(d.blob)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	end := first + (length+docstore.SuperblockSize-1)/docstore.SuperblockSize
 	add := func(start, end uint32, quality rank.Quality) bool {
-		a.ranges = append(a.ranges, span{start, end, quality})
-		return a.keep == 0 || len(a.ranges) < a.keep
+		a.spans.add(span{start, end})
+		a.best = max(a.best, quality)
+		return a.keep == 0 || a.spans.n < a.keep
 	}
 	if b.opaque {
-		err := a.s.wordRanges(a.matching, wordPart{blob: d.blob, to: end - first}, add)
-		return a.ranges, err
+		return a.s.wordRanges(a.matching, wordPart{blob: d.blob, to: end - first}, add)
 	}
 	for tallies := a.hits.tallies[b.first:]; len(tallies) > 0 && tallies[0].superblock < end; {
 		n, matches := 1, int(tallies[0].matches)
@@ -246,14 +251,14 @@ func (a *wordAtom) spans(d *document) ([]span, error) {
 		}
 		r := wordReader{s: a.s, m: a.matching, blob: d.blob, wanted: matches, found: add}
 		if err := r.read(tallies[0].superblock-first, tallies[n-1].superblock+1-first); err != nil {
-			return nil, err
+			return err
 		}
-		if a.keep > 0 && len(a.ranges) == a.keep {
+		if a.keep > 0 && a.spans.n == a.keep {
 			break
 		}
 		tallies = tallies[n:]
 	}
-	return a.ranges, nil
+	return nil
 }
 
 // wordReader finds the matches in the words that start in some superblocks of a blob, none
@@ -269,8 +274,8 @@ type wordReader struct {
 	head  int    // length of a word that may have started before
 }
 
-// readStep is how much of a blob is read at once. It divides a superblock.
-const readStep = 1 << 10
+// wordStep is how much of a blob is read at once. It divides a superblock.
+const wordStep = 1 << 10
 
 // read reads superblocks [from, to), counted from the blob's first one. Matches in a word
 // that started before them are none of theirs.
@@ -281,13 +286,13 @@ func (r *wordReader) read(from, to uint32) error {
 	for at := 0; r.wanted > 0 && at < end; {
 		had := len(text)
 		var err error
-		text, err = r.s.reader.Append(text, r.blob, r.begin+uint32(had), readStep)
+		text, err = r.s.reader.Append(text, r.blob, r.begin+uint32(had), wordStep)
 		r.s.buf = text
 		if err != nil {
 			return err
 		}
 		limit := len(text)
-		if len(text)-had == readStep { // else the blob ends here
+		if len(text)-had == wordStep { // else the blob ends here
 			limit = ngram.ExtendedStart(text, len(text))
 		}
 		if at == 0 && r.begin > 0 {
