@@ -92,6 +92,6 @@ func (s *search) readFile(doc uint32, branches []string, commit string) (f *File
 		return nil, err
 	}
 	f.Blob, f.Skip, f.Language = bytes.Clone(oid), skip, language
-	f.Content, err = s.reader.Append(nil, blob, 0, size)
+	f.Content, err = s.read(nil, blob, 0, size)
 	return f, err
 }

@@ -2,6 +2,7 @@ package shard
 
 import (
 	"bytes"
+	"errors"
 
 	"github.com/trawl-search/trawl/index/docstore"
 )
@@ -14,8 +15,9 @@ const regionGap = docstore.SuperblockSize
 const lineStep = docstore.BlockSize
 
 // contentChunks cuts the chunks of spans out of a blob, decoding only what is
-// near them: a shown file is often much larger than what is shown of it. It
-// uses the spans up.
+// near them: a shown file is often much larger than what is shown of it. A line that
+// is longer than the room there is ends it: its chunk is left out, and so is all that
+// follows. It uses the spans up.
 func (s *search) contentChunks(blob uint32, spans []span) ([]Chunk, error) {
 	size, err := s.content.Len(blob)
 	if err != nil {
@@ -23,18 +25,28 @@ func (s *search) contentChunks(blob uint32, spans []span) ([]Chunk, error) {
 	}
 	b := blobLines{s: s, blob: blob, size: size}
 	var chunks []Chunk
-	for len(spans) > 0 {
-		lo, hi, n, err := b.region(spans)
+	for len(spans) > 0 && !s.noRoom {
+		r, err := b.region(spans)
+		if errors.Is(err, errNoRoom) {
+			s.noRoom = true
+			return chunks, nil
+		}
 		if err != nil {
 			return nil, err
 		}
-		if chunks, err = b.appendChunks(chunks, lo, hi, spans[:n]); err != nil {
+		if chunks, err = b.appendChunks(chunks, r.lo, r.hi, spans[:r.n]); err != nil {
 			return nil, err
 		}
-		spans = spans[n:]
+		if r.lastIsLonger {
+			chunks = chunks[:len(chunks)-1]
+		}
+		spans = spans[r.n:]
 	}
 	return chunks, nil
 }
+
+// errNoRoom means that there is no line's start or end as near as is wanted.
+var errNoRoom = errors.New("a line is too long to be shown")
 
 // blobLines finds lines of a blob without decoding all of it.
 type blobLines struct {
@@ -43,43 +55,63 @@ type blobLines struct {
 	size uint32
 }
 
-// region returns the bounds of whole lines that hold the first n spans with
-// their context; the context of the next span does not touch them.
-func (b *blobLines) region(spans []span) (lo, hi uint32, n int, err error) {
-	context := b.s.opts.ContextLines
-	if lo, err = b.lineStart(spans[0].start, context); err != nil {
-		return 0, 0, 0, err
-	}
-	covered := uint32(0) // end of the last line that holds a span
-	for n = range spans {
-		sp := spans[n]
-		if n > 0 && sp.start > hi {
-			next, err := b.lineStart(sp.start, context)
-			if err != nil {
-				return 0, 0, 0, err
-			}
-			if next > hi+regionGap {
-				return lo, hi, n, nil
-			}
-		}
-		if n > 0 && sp.end <= covered {
-			continue
-		}
-		if covered, err = b.lineEnd(sp.end-1, 0); err != nil {
-			return 0, 0, 0, err
-		}
-		end, err := b.lineEnd(covered, context)
-		if err != nil {
-			return 0, 0, 0, err
-		}
-		hi = max(hi, end, sp.end)
-	}
-	return lo, hi, len(spans), nil
+// region is [lo, hi) of a blob: whole lines that hold the first n of some spans
+// with their context.
+type region struct {
+	lo, hi uint32
+	n      int
+	// lastIsLonger says that the last chunk goes on with the next span, in a line
+	// that there is no room for.
+	lastIsLonger bool
 }
 
-// lineStart returns the start of the line that is n lines before that of off.
-func (b *blobLines) lineStart(off uint32, n int) (uint32, error) {
+// region finds the region of the first spans; the context of the next span does not
+// touch it, or there is no room for that one. The error is errNoRoom if there is none
+// for the first.
+func (b *blobLines) region(spans []span) (r region, err error) {
+	context := b.s.opts.ContextLines
+	if r.lo, err = b.lineStart(spans[0].start, context, b.s.room); err != nil {
+		return r, err
+	}
+	covered := uint32(0) // end of the last line that holds a span
+	for r.n = range spans {
+		sp, next := spans[r.n], r.lo
+		if r.n > 0 && sp.start > r.hi {
+			next, err = b.lineStart(sp.start, context, int64(sp.start-r.hi))
+			if errors.Is(err, errNoRoom) {
+				next, err = r.hi, nil // or before
+			}
+			if err != nil || next > r.hi+regionGap {
+				return r, err
+			}
+		}
+		if r.n > 0 && sp.end <= covered {
+			continue
+		}
+		end := uint32(0)
+		if covered, err = b.lineEnd(sp.end-1, 0); err == nil {
+			end, err = b.lineEnd(covered, context)
+		}
+		if r.n > 0 && errors.Is(err, errNoRoom) {
+			b.s.noRoom, r.lastIsLonger = true, next <= r.hi
+			return r, nil
+		}
+		if err != nil {
+			return r, err
+		}
+		r.hi = max(r.hi, end, sp.end)
+	}
+	r.n = len(spans)
+	return r, nil
+}
+
+// lineStart returns the start of the line that is n lines before that of off, or
+// errNoRoom if that is farther away than limit.
+func (b *blobLines) lineStart(off uint32, n int, limit int64) (uint32, error) {
 	for hi := off; hi > 0; {
+		if int64(off-hi) > limit {
+			return 0, errNoRoom
+		}
 		lo := (hi - 1) / lineStep * lineStep
 		text, err := b.read(lo, hi)
 		if err != nil {
@@ -97,9 +129,13 @@ func (b *blobLines) lineStart(off uint32, n int) (uint32, error) {
 }
 
 // lineEnd returns where the line ends that is n lines after that of off: the
-// place of its newline, or the end of the blob.
+// place of its newline, or the end of the blob. It is errNoRoom if there is no room
+// for so much.
 func (b *blobLines) lineEnd(off uint32, n int) (uint32, error) {
 	for lo := off; lo < b.size; {
+		if int64(lo-off) > b.s.room {
+			return 0, errNoRoom
+		}
 		hi := min(b.size, lo/lineStep*lineStep+lineStep)
 		text, err := b.read(lo, hi)
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"sync"
@@ -60,6 +61,8 @@ type search struct {
 	namedOf  int
 	stats    Stats
 	best     best
+	room     int64 // bytes for chunks of the files that are still to be shown
+	noRoom   bool  // a chunk was left out
 	shelf    shelf
 	shown    namedBranches
 	walks    []*postings.Candidates // to be released
@@ -135,6 +138,9 @@ func (s *Shard) begin(ctx context.Context, opts Options) *search {
 		opts: opts, best: best{limit: opts.MaxFiles}, repos: &mem.view, scratch: mem,
 	}
 	run.goOn = run.mayGoOn
+	if run.room = opts.MaxBytes; run.room <= 0 {
+		run.room = math.MaxInt64
+	}
 	run.deadline, run.hasDeadline = ctx.Deadline()
 	run.turnBegan = time.Now()
 	mem.reader.Reset(s.content)

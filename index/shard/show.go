@@ -9,14 +9,13 @@ import (
 func (s *search) files() ([]FileMatch, error) {
 	hits := s.best.sorted()
 	files := make([]FileMatch, 0, len(hits))
-	budget := s.opts.MaxBytes
 	for _, h := range hits {
 		f, err := s.file(h)
 		if err != nil {
 			return nil, err
 		}
-		if s.opts.MaxBytes > 0 {
-			f.Chunks, budget = within(f.Chunks, budget)
+		if f.Chunks, s.room = within(f.Chunks, s.room); s.noRoom {
+			s.room = 0
 		}
 		files = append(files, f)
 	}
@@ -117,12 +116,12 @@ func (s *search) readSpans(h *hit) error {
 }
 
 func (s *search) chunks(h hit) ([]Chunk, error) {
-	if h.counted && s.opts.MaxMatchesPerFile > 0 {
+	if h.counted && s.room != 0 && s.opts.MaxMatchesPerFile > 0 {
 		if err := s.readSpans(&h); err != nil {
 			return nil, err
 		}
 	}
-	if len(h.spans) == 0 {
+	if len(h.spans) == 0 || s.room == 0 {
 		return nil, nil
 	}
 	if h.onPath {

@@ -1,0 +1,136 @@
+package shard_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/trawl-search/trawl/index/build"
+	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/index/indextest"
+	"github.com/trawl-search/trawl/index/shard"
+)
+
+// textOf is size bytes of lines with one needle in every 100,000 bytes and "rare" once.
+func textOf(size int) []byte {
+	random := rand.New(rand.NewPCG(8, 9))
+	var text bytes.Buffer
+	for next := 0; text.Len() < size-100; {
+		fmt.Fprintf(&text, "line %d of some table: %s\n", random.IntN(1_000), strings.Repeat("0x", random.IntN(20)))
+		if text.Len() > next {
+			text.WriteString("here is a NEEDLE\n")
+			next += 100_000
+		}
+	}
+	text.WriteString("and this is Rare")
+	return append(text.Bytes(), bytes.Repeat([]byte("\n"), size-text.Len())...)
+}
+
+// noiseOf is text of nearly as many different n-grams as it has bytes.
+func noiseOf(size int) []byte {
+	random := rand.New(rand.NewPCG(1, 2))
+	noise := make([]byte, size)
+	for i := range noise {
+		noise[i] = ' ' + byte(random.IntN(95))
+	}
+	return noise
+}
+
+// TestLargeText: text of 20 MiB is found by content, and its matches are counted; so is
+// what has very many different n-grams. What is over the limit is found by its name,
+// which says why.
+func TestLargeText(t *testing.T) {
+	text, noise := textOf(20<<20), noiseOf(1<<20)
+	copy(noise[500_000:], "a NEEDLE in noise")
+	over := textOf(33 << 20)
+	s := openShard(t, buildShard(t, &indextest.Corpus{Repos: []indextest.Repo{{
+		Name: "r", Branches: []string{"main"}, Documents: []indextest.Document{
+			{Path: "noise", Content: noise, Branches: []string{"main"}},
+			{Path: "over", Content: over, Branches: []string{"main"}},
+			{Path: "text", Content: text, Branches: []string{"main"}},
+		},
+	}}}))
+	folded := bytes.ToLower(text)
+	count := func(literal string) uint64 { return uint64(bytes.Count(folded, []byte(literal))) }
+	for _, try := range []struct {
+		query          string
+		files, matches uint64
+	}{
+		{`needle`, 2, count("needle") + 1},
+		{`f:text needle`, 1, count("needle")},
+		{`rare`, 1, 1},
+		{`f:text x`, 1, count("x")},
+		{`f:text c:b c:0`, 1, count("b") + count("0")},
+		{`c:"(?s)needle.*rare"`, 1, 1},
+		{`f:over`, 1, 1},
+		{`f:over c:line`, 0, 0},
+	} {
+		got := mustSearch(t, s, parse(t, try.query), shard.Options{MaxFiles: 3, MaxMatchesPerFile: 2, MaxBytes: 1 << 20})
+		if got.Stats.FilesMatched != try.files {
+			t.Errorf("%s: %d files, want %d", try.query, got.Stats.FilesMatched, try.files)
+		}
+		if got.Stats.Matches != try.matches {
+			t.Errorf("%s: %d matches, want %d", try.query, got.Stats.Matches, try.matches)
+		}
+		for _, f := range got.Files {
+			if want := string(f.Path) == "over"; (f.Skip == docstore.TooLarge) != want {
+				t.Errorf("%s: %s is found by name only because it is %v", try.query, f.Path, f.Skip)
+			}
+		}
+	}
+	f, err := s.File(t.Context(), "r", []byte("text"), "", shard.Overlay{})
+	if err != nil || !bytes.Equal(f.Content, text) {
+		t.Errorf("the file is not what was indexed: %v", err)
+	}
+}
+
+// TestLinesWithoutRoom: showing files whose lines are longer than what may be shown
+// does not read them all.
+func TestLinesWithoutRoom(t *testing.T) {
+	const files, length = 20, 512 << 10
+	repo := indextest.Repo{Name: "r", Branches: []string{"main"}}
+	for i := range files {
+		line := bytes.Repeat([]byte{'a' + byte(i)}, length)
+		copy(line[length/2:], " needle ")
+		repo.Documents = append(repo.Documents, indextest.Document{Path: fmt.Sprintf("%02d", i), Content: line, Branches: []string{"main"}})
+	}
+	s := openShard(t, buildShard(t, &indextest.Corpus{Repos: []indextest.Repo{repo}}))
+	got := mustSearch(t, s, parse(t, "needle"), shard.Options{MaxFiles: files, MaxMatchesPerFile: 1, MaxBytes: 100_000})
+	if len(got.Files) != files || got.Stats.Matches != files {
+		t.Errorf("%d files, %d matches", len(got.Files), got.Stats.Matches)
+	}
+	for _, f := range got.Files {
+		if len(f.Chunks) > 0 {
+			t.Errorf("%s has %d chunks", f.Path, len(f.Chunks))
+		}
+	}
+	if got.Stats.BytesDecoded > 2*length {
+		t.Errorf("%d bytes were decoded to show nothing of %d files", got.Stats.BytesDecoded, files)
+	}
+}
+
+// TestFileEndsInTime: reading a large file looks at the clock.
+func TestFileEndsInTime(t *testing.T) {
+	s := oneFile(t, textOf(2<<20))
+	clock := &looks{Context: context.Background(), end: 5}
+	if _, err := s.File(clock, "r", []byte("large"), "", shard.Overlay{}); !errors.Is(err, context.Canceled) || clock.n > 5 {
+		t.Errorf("%v after %d looks, want that it was canceled after 5", err, clock.n)
+	}
+}
+
+// TestLimitIsOfTheOptions: a limit on the size of files is the builder's.
+func TestLimitIsOfTheOptions(t *testing.T) {
+	c := &indextest.Corpus{Repos: []indextest.Repo{{
+		Name: "r", Branches: []string{"main"}, Documents: []indextest.Document{
+			{Path: "a", Content: []byte("needle"), Branches: []string{"main"}}, {Path: "b", Content: []byte("needle!"), Branches: []string{"main"}},
+		},
+	}}}
+	s := openShard(t, buildShardWith(t, c, build.Options{MaxFileSize: 6}))
+	if got := mustSearch(t, s, parse(t, "needle"), shard.Options{MaxFiles: 3}); got.Stats.FilesMatched != 1 {
+		t.Errorf("%d files", got.Stats.FilesMatched)
+	}
+}
