@@ -23,6 +23,7 @@ import (
 	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/config"
 	"github.com/trawl-search/trawl/internal/embedded"
 	"github.com/trawl-search/trawl/internal/queue"
 	"github.com/trawl-search/trawl/internal/searchwire"
@@ -51,6 +52,7 @@ type cluster struct {
 
 	replication int
 	diskBudget  string         // of searchers that are started; empty: the default
+	maxResponse config.Bytes   // of searchers that are started; 0: the default
 	advertise   map[int]string // addresses of searchers, where others than their own
 	access      access.Config  // zero: off
 	// oneProcess: the router calls the searchers as in a process of all roles.
@@ -161,6 +163,9 @@ func (c *cluster) startSearcher(i int) (stop func()) {
 	}
 	if c.diskBudget != "" {
 		cfg.DiskBudget = c.diskBudget
+	}
+	if c.maxResponse > 0 {
+		cfg.MaxResponseBytes = c.maxResponse
 	}
 	// Each run is a process of its own to its metrics.
 	tel := c.telemetry("searcher", func() *telemetry.Telemetry {

@@ -207,7 +207,7 @@ func (s *Searcher) followKey(ctx context.Context, working *sync.WaitGroup) {
 }
 
 func (s *Searcher) serve(follower *placement.Follower) {
-	cfg := serve.Config{Parallel: runtime.GOMAXPROCS(0), LoadWait: s.cfg.LoadWait}
+	cfg := serve.Config{Parallel: runtime.GOMAXPROCS(0), LoadWait: s.cfg.LoadWait, MaxAnswer: int(s.cfg.MaxResponseBytes)}
 	tracer := s.tel.Tracer("github.com/trawl-search/trawl/services/searcher")
 	searchv1.RegisterSearchServiceServer(s.server, serve.New(cfg, s.store, follower, tracer, s.metrics, s.tel.Logger()))
 }

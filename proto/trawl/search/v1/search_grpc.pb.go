@@ -44,7 +44,8 @@ type SearchServiceClient interface {
 	StreamSearch(ctx context.Context, in *StreamSearchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[StreamSearchResponse], error)
 	// List names the repos that hold at least one document the query matches.
 	List(ctx context.Context, in *ListRequest, opts ...grpc.CallOption) (*ListResponse, error)
-	// GetFile returns the content of one document.
+	// GetFile returns the content of one document: up to 32 MiB as indexers are by
+	// default, and 64 MiB at most. A client of gRPC takes 4 MiB unless it asks for more.
 	GetFile(ctx context.Context, in *GetFileRequest, opts ...grpc.CallOption) (*GetFileResponse, error)
 }
 
@@ -119,7 +120,8 @@ type SearchServiceServer interface {
 	StreamSearch(*StreamSearchRequest, grpc.ServerStreamingServer[StreamSearchResponse]) error
 	// List names the repos that hold at least one document the query matches.
 	List(context.Context, *ListRequest) (*ListResponse, error)
-	// GetFile returns the content of one document.
+	// GetFile returns the content of one document: up to 32 MiB as indexers are by
+	// default, and 64 MiB at most. A client of gRPC takes 4 MiB unless it asks for more.
 	GetFile(context.Context, *GetFileRequest) (*GetFileResponse, error)
 	mustEmbedUnimplementedSearchServiceServer()
 }

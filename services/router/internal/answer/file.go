@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -94,8 +95,12 @@ func (s *Service) fileIn(ctx context.Context, turn *turn, req *searchv1.GetFileR
 			Shards:   []*searchv1.PlannedShard{shard.Planned()},
 		},
 	}
+	var tooLarge atomic.Pointer[error] // a searcher has the file and may not send it
 	call := func(ctx context.Context, c searchv1.SearchServiceClient, _ []searchwire.Shard, h *hearing) (fanout.Reply[*searchv1.GetFileResponse], error) {
 		resp, err := c.GetFile(ctx, asked, h.options()...)
+		if status.Code(err) == codes.FailedPrecondition {
+			tooLarge.Store(&err)
+		}
 		coverage, err := fileCoverage(shard, err, h)
 		return fanout.Reply[*searchv1.GetFileResponse]{Value: resp, Coverage: coverage}, err
 	}
@@ -103,6 +108,9 @@ func (s *Service) fileIn(ctx context.Context, turn *turn, req *searchv1.GetFileR
 	account := searchwire.NewAccount(shards)
 	query := fingerprintOf("file", req.Repo+"\x00"+string(req.Path), 0)
 	fanout.Scatter(ctx, s.fanout, shards, account, calling(s, turn, query, call), func(resp *searchv1.GetFileResponse) { found = resp })
+	if err := tooLarge.Load(); err != nil && found == nil {
+		return nil, *err
+	}
 	coverage := account.Coverage()
 	if err := turn.judge(coverage); err != nil {
 		return nil, err

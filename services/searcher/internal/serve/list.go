@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/trawl-search/trawl/index/shard"
 	"github.com/trawl-search/trawl/internal/searchwire"
@@ -67,7 +68,8 @@ func (s *Service) List(ctx context.Context, req *searchv1.ListRequest) (*searchv
 
 // GetFile implements searchv1.SearchServiceServer. NOT_FOUND means that none of
 // the planned shards holds the file; when one could not be read the answer is
-// UNAVAILABLE, for another searcher may know.
+// UNAVAILABLE, for another searcher may know. A file that is too large for an answer
+// is FAILED_PRECONDITION.
 func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error) {
 	defer s.metrics.begin("get_file")()
 	shards, err := planned(req.Plan)
@@ -100,7 +102,12 @@ func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*s
 		return nil, err
 	}
 	if found != nil {
-		return file(found), nil
+		resp := file(found)
+		if size := proto.Size(resp); s.cfg.MaxAnswer > 0 && size > s.cfg.MaxAnswer {
+			return nil, searchwire.FieldError(codes.FailedPrecondition, "path", fmt.Sprintf(
+				"file %q in %s takes an answer of %d bytes; searchers send at most %d (max-response-bytes)", req.Path, req.Repo, size, s.cfg.MaxAnswer))
+		}
+		return resp, nil
 	}
 	if c := account.Coverage(); !c.Complete {
 		return nil, status.Errorf(codes.Unavailable, "%s: %s", c.Uncovered[0].Reason, c.Uncovered[0].Message)

@@ -35,6 +35,8 @@ type Config struct {
 	Parallel int
 	// LoadWait is how long a query waits for shards that are being loaded.
 	LoadWait time.Duration
+	// MaxAnswer is the most bytes of an answer of GetFile; 0 means any number.
+	MaxAnswer int
 }
 
 // Service is the search service of a searcher. It is safe for concurrent use.
