@@ -10,9 +10,15 @@ import (
 // regionGap is how much content without a match is decoded rather than skipped.
 const regionGap = docstore.SuperblockSize
 
-// lineStep is how much content is read at once to find where a line starts or
-// ends. It divides the size of a superblock, of which what follows need not be decoded.
-const lineStep = docstore.BlockSize
+// stepAfter is how much content is read at once to find where a line starts or ends
+// which was not found in so many bytes: first a part of a superblock, of which what
+// follows need not be decoded, and in long lines many superblocks.
+func stepAfter(bytes uint32) uint32 {
+	if bytes < docstore.SuperblockSize {
+		return docstore.BlockSize
+	}
+	return readStep
+}
 
 // contentChunks cuts the chunks of spans out of a blob, decoding only what is
 // near them: a shown file is often much larger than what is shown of it. A line that
@@ -99,7 +105,9 @@ func (b *blobLines) region(spans []span) (r region, err error) {
 		if err != nil {
 			return r, err
 		}
-		r.hi = max(r.hi, end, sp.end)
+		if r.hi = max(r.hi, end, sp.end); r.n == 0 && int64(r.hi-r.lo) > b.s.room {
+			return r, errNoRoom
+		}
 	}
 	r.n = len(spans)
 	return r, nil
@@ -112,7 +120,8 @@ func (b *blobLines) lineStart(off uint32, n int, limit int64) (uint32, error) {
 		if int64(off-hi) > limit {
 			return 0, errNoRoom
 		}
-		lo := (hi - 1) / lineStep * lineStep
+		step := stepAfter(off - hi)
+		lo := (hi - 1) / step * step
 		text, err := b.read(lo, hi)
 		if err != nil {
 			return 0, err
@@ -136,7 +145,8 @@ func (b *blobLines) lineEnd(off uint32, n int) (uint32, error) {
 		if int64(lo-off) > b.s.room {
 			return 0, errNoRoom
 		}
-		hi := min(b.size, lo/lineStep*lineStep+lineStep)
+		step := stepAfter(lo - off)
+		hi := min(b.size, lo/step*step+step)
 		text, err := b.read(lo, hi)
 		if err != nil {
 			return 0, err
