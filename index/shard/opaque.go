@@ -119,7 +119,7 @@ func opaqueRuns(opaque *eliasfano.List, candidates []uint32, all bool, most int)
 	}
 	reach := opaque.Len()
 	if most > 0 {
-		reach = 2 + (most+ngram.MaxSpan)/docstore.SuperblockSize
+		reach = 1 + (most+ngram.MaxSpan)/docstore.SuperblockSize
 	}
 	for _, c := range candidates {
 		if n := len(runs); n > 0 && reach == opaque.Len() && c < runs[n-1].to {
