@@ -23,9 +23,9 @@ func (a *automata) ending(d *dfa, text []byte, from int) (end int, ok bool) {
 				s = d.start(a.forward.sight.before(text, at), true)
 			}
 		}
-		rows, row := d.rows, s&rowMask
-		for at < pause {
-			to := rows[row+uint32(c.ascii[text[at]])]
+		rows, row, part := d.rows, s&rowMask, text[:pause] // which spares looks at its bounds
+		for at < len(part) {
+			to := rows[row+uint32(c.ascii[part[at]])]
 			if to >= special {
 				break
 			}
