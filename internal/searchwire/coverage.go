@@ -34,6 +34,9 @@ type accounted struct {
 	message string
 }
 
+// NoTurn is the message of a shard that nobody was asked for in time.
+const NoTurn = "its turn did not come before the deadline"
+
 // Account is the account of coverage of one query: requested = searched +
 // pruned + failed + not reached, whatever is told to it and in whatever order.
 // It must not be used concurrently.
@@ -126,7 +129,7 @@ func (s *accounted) addTo(c *searchv1.Coverage) {
 	case unmarked:
 		c.NotReached++
 		s.reason = searchv1.UncoveredReason_UNCOVERED_REASON_DEADLINE
-		s.message = "its turn did not come before the deadline"
+		s.message = NoTurn
 	}
 	c.Uncovered = append(c.Uncovered, &searchv1.UncoveredShard{
 		Digest: s.shard.Digest[:], Repos: s.shard.Repos, Reason: s.reason, Message: s.message,

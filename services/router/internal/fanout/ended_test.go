@@ -60,3 +60,17 @@ func TestNobodyElseToAsk(t *testing.T) {
 		}
 	}
 }
+
+// TestNoTurnInALaterRound: a shard that an earlier round of the query has searched, and
+// that nobody is asked for in a later one since its time is over, is not reached.
+func TestNoTurnInALaterRound(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	account := searchwire.NewAccount(someShards(2))
+	account.Searched(someShards(2)[0].Digest)
+	w := &world{tb: t, searchers: 1}
+	fanout.Scatter(ctx, w.fanout(fanout.Policy{}), someShards(2), account, w.call, func([]searchwire.Digest) {})
+	if c := account.Coverage(); c.Complete || c.NotReached != 2 {
+		t.Errorf("%v", c)
+	}
+}

@@ -151,9 +151,11 @@ func (s *scatter[R]) begin(tasks []*task) {
 func (s *scatter[R]) dispatch(tasks []*task) {
 	if s.ctx.Err() != nil {
 		for _, t := range tasks {
-			if t.reason != noSearcher { // or else its turn did not come
-				s.account.Uncovered(t.shard.Digest, t.reason, t.message)
+			if t.reason == noSearcher { // none was asked
+				t.reason, t.message = deadline, searchwire.NoTurn
 			}
+			// Even where an earlier round of the query has searched it.
+			s.account.Uncovered(t.shard.Digest, t.reason, t.message)
 		}
 		return
 	}
