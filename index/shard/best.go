@@ -17,6 +17,7 @@ type hit struct {
 	spans     []span // the first of them
 	onPath    bool   // spans are in the path
 	counted   bool   // there are no spans yet, though there are matches
+	ranges    int    // how many spans will be shown
 }
 
 // compareHits is the total order within one shard: documents are numbered in
@@ -27,14 +28,27 @@ func compareScored(scoreA float64, docA uint32, scoreB float64, docB uint32) int
 	return cmp.Or(cmp.Compare(scoreB, scoreA), cmp.Compare(docA, docB))
 }
 
-// best keeps the first limit hits in the total order. The last of them is at
-// hand, since it decides what is still worth looking at: a heap, the last first.
+// leastSize is the least that FileMatch.Size will be.
+func (h *hit) leastSize() int64 { return fileSize + rangeSize*int64(h.ranges) }
+
+// best keeps the first limit hits in the total order, or fewer when these are of
+// as many bytes as may be returned. The last of them is at hand, since it decides
+// what is still worth looking at: a heap, the last first.
 type best struct {
 	limit int
 	hits  []hit
+	// size is the sum of the hits' least sizes. Once it is maxBytes or more, what
+	// comes after the last hit has no room; 0: there is no such limit.
+	size, maxBytes int64
+	// cut is set when a hit was left out for want of bytes.
+	cut bool
 }
 
-func (b *best) full() bool { return len(b.hits) == b.limit }
+// full reports whether nothing has room that comes after the last hit.
+func (b *best) full() bool { return len(b.hits) == b.limit || b.stuffed() }
+
+// stuffed reports whether the hits are of as many bytes as may be returned.
+func (b *best) stuffed() bool { return b.maxBytes > 0 && b.size >= b.maxBytes }
 
 // admits reports whether a document with that score is among the best so far.
 func (b *best) admits(score float64, doc uint32) bool {
@@ -42,16 +56,32 @@ func (b *best) admits(score float64, doc uint32) bool {
 }
 
 // add keeps h, which is admitted, with a copy of its spans. What it pushes out
-// leaves its memory to it, so that memory is bounded by the limit.
+// leaves its memory to it, so that memory is bounded by the limits.
 func (b *best) add(h hit) {
-	if !b.full() {
+	b.size += h.leastSize()
+	if len(b.hits) < b.limit {
 		h.spans = slices.Clone(h.spans)
 		b.hits = append(b.hits, h)
 		b.rise(len(b.hits) - 1)
-		return
+	} else {
+		b.size -= b.hits[0].leastSize()
+		h.spans = append(b.hits[0].spans[:0], h.spans...)
+		b.hits[0] = h
+		b.sink(0)
 	}
-	h.spans = append(b.hits[0].spans[:0], h.spans...)
-	b.hits[0] = h
+	for len(b.hits) > 1 && b.maxBytes > 0 && b.size-b.hits[0].leastSize() >= b.maxBytes {
+		b.dropLast()
+	}
+}
+
+// dropLast drops the last hit, for want of bytes.
+func (b *best) dropLast() {
+	b.cut = true
+	b.size -= b.hits[0].leastSize()
+	end := len(b.hits) - 1
+	b.hits[0] = b.hits[end]
+	b.hits[end] = hit{}
+	b.hits = b.hits[:end]
 	b.sink(0)
 }
 

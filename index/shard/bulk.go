@@ -179,6 +179,7 @@ func (s *search) bulkScan(from, to uint32, enough func() bool, found func() erro
 		if matches == 0 {
 			matches = int(name.ranges)
 		}
+		s.leaveOut()
 		s.stats.FilesMatched += uint64(documents)
 		s.stats.Matches += uint64(documents * matches)
 	}

@@ -100,16 +100,11 @@ func TestLinesWithoutRoom(t *testing.T) {
 	}
 	s := openShard(t, buildShard(t, &indextest.Corpus{Repos: []indextest.Repo{repo}}))
 	got := mustSearch(t, s, parse(t, "needle"), shard.Options{MaxFiles: files, MaxMatchesPerFile: 1, MaxBytes: 100_000})
-	if len(got.Files) != files || got.Stats.Matches != files {
-		t.Errorf("%d files, %d matches", len(got.Files), got.Stats.Matches)
+	if len(got.Files) != 1 || !got.Cut || got.Stats.Matches != files {
+		t.Errorf("%d files, cut %v, %d matches: want the best one, and all counted", len(got.Files), got.Cut, got.Stats.Matches)
 	}
-	for _, f := range got.Files {
-		if len(f.Chunks) > 0 {
-			t.Errorf("%s has %d chunks", f.Path, len(f.Chunks))
-		}
-	}
-	if got.Stats.BytesDecoded > 2*length {
-		t.Errorf("%d bytes were decoded to show nothing of %d files", got.Stats.BytesDecoded, files)
+	if got.Stats.BytesDecoded > 5*length {
+		t.Errorf("%d bytes were decoded to show one of %d files", got.Stats.BytesDecoded, files)
 	}
 }
 

@@ -32,8 +32,10 @@ type Options struct {
 	MaxMatchesPerFile int
 	// ContextLines are shown before and after each match.
 	ContextLines int
-	// MaxBytes bounds the content in all chunks together; 0 means no bound.
-	// Chunks that would pass it are left out.
+	// MaxBytes bounds the sizes of all files together, as FileMatch.Size measures
+	// them, and the memory that finding them takes; 0 means no bound. The first
+	// file that would pass it and those after are left out, which Result.Cut
+	// reports. The best file is returned whatever its size.
 	MaxBytes int64
 	// Repos says which repos may be read; nil means all. What it refuses is
 	// neither read nor counted.
@@ -57,6 +59,9 @@ type Options struct {
 type Result struct {
 	// Files in the total order of Compare.
 	Files []FileMatch
+	// Cut is set when files that match, and that MaxFiles has room for, are left
+	// out because of MaxBytes. They come after the last of Files.
+	Cut   bool
 	Stats Stats
 	// Incomplete is nil when the whole shard was searched; otherwise it is why
 	// not (a context's error), and what was found before stands.
@@ -89,6 +94,23 @@ type FileMatch struct {
 // Key is the document's place in the total order.
 func (f *FileMatch) Key() Key {
 	return Key{Score: f.Score, Repo: f.Repo, Path: f.Path, Blob: f.Blob}
+}
+
+// What FileMatch.Size counts beside bytes of text: about what the structures take
+// in memory, and in messages.
+const (
+	fileSize  = 128
+	chunkSize = 48
+	rangeSize = 24
+)
+
+// Size is how much room the file takes in an answer, in bytes: a measure for limits.
+func (f *FileMatch) Size() int64 {
+	size := fileSize + len(f.Path) + len(f.Explanation)
+	for i := range f.Chunks {
+		size += chunkSize + len(f.Chunks[i].Content) + rangeSize*len(f.Chunks[i].Ranges)
+	}
+	return int64(size)
 }
 
 // Chunk is a run of whole lines, or the path, with the matches in it.

@@ -141,14 +141,20 @@ func (s *search) hit() error {
 	h.features = g.features(matches)
 	// Its place on the path only makes a document without a match there worse.
 	if len(g.name) == 0 && !s.admits(h.features.Score(), h.doc) {
+		s.leaveOut()
 		return nil
 	}
 	if err := s.rate(&h); err != nil {
 		return err
 	}
-	if skip, err := s.beforePage(&h); err != nil || skip || !s.admits(h.score, h.doc) {
+	if skip, err := s.beforePage(&h); err != nil || skip {
 		return err
 	}
+	if !s.admits(h.score, h.doc) {
+		s.leaveOut()
+		return nil
+	}
+	h.ranges = min(matches, s.opts.MaxMatchesPerFile)
 	h.spans, h.counted = shown[:min(len(shown), s.opts.MaxMatchesPerFile)], len(g.content) == 0 && g.more > 0
 	s.best.add(h)
 	return nil

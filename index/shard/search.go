@@ -61,8 +61,8 @@ type search struct {
 	namedOf  int
 	stats    Stats
 	best     best
-	room     int64 // bytes for chunks of the files that are still to be shown
-	noRoom   bool  // a chunk was left out
+	room     int64 // bytes for chunks of the file that is made ready to be shown
+	noRoom   bool  // a chunk was left out, and the file with it
 	shelf    shelf
 	shown    namedBranches
 	walks    []*postings.Candidates // to be released
@@ -95,6 +95,7 @@ func (s *Shard) Search(ctx context.Context, q *Query, opts Options) (*Result, er
 		if res.Files, err = run.files(); err != nil {
 			return err
 		}
+		res.Cut = run.best.cut && len(res.Files) < opts.MaxFiles
 		run.countReads()
 		res.Stats = run.stats
 		return nil
@@ -135,12 +136,9 @@ func (s *Shard) begin(ctx context.Context, opts Options) *search {
 	run := &search{
 		shard: s, fileName: s.Name(), ctx: ctx, docs: s.docs, content: s.content, shardText: s.text, names: s.names, words: s.words,
 		found: map[*matching]matchedWords{}, hits: map[*matching]*wordHits{},
-		opts: opts, best: best{limit: opts.MaxFiles}, repos: &mem.view, scratch: mem,
+		opts: opts, best: best{limit: opts.MaxFiles, maxBytes: opts.MaxBytes}, repos: &mem.view, scratch: mem,
 	}
-	run.goOn = run.mayGoOn
-	if run.room = opts.MaxBytes; run.room <= 0 {
-		run.room = math.MaxInt64
-	}
+	run.goOn, run.room = run.mayGoOn, math.MaxInt64
 	run.deadline, run.hasDeadline = ctx.Deadline()
 	run.turnBegan = time.Now()
 	mem.reader.Reset(s.content)

@@ -2,34 +2,32 @@ package shard
 
 import (
 	"bytes"
+	"math"
 	"unicode/utf8"
 )
 
-// files makes the best hits ready to be shown.
+// files makes the best hits ready to be shown, as far as there is room for them: the best
+// one whatever its size, others until one has none.
 func (s *search) files() ([]FileMatch, error) {
 	hits := s.best.sorted()
 	files := make([]FileMatch, 0, len(hits))
+	room := s.opts.MaxBytes
 	for _, h := range hits {
+		bounded := s.opts.MaxBytes > 0 && len(files) > 0
+		if s.room, s.noRoom = math.MaxInt64, false; bounded {
+			s.room = max(room, 0)
+		}
 		f, err := s.file(h)
 		if err != nil {
 			return nil, err
 		}
-		if f.Chunks, s.room = within(f.Chunks, s.room); s.noRoom {
-			s.room = 0
+		if room -= f.Size(); bounded && (s.noRoom || room < 0) {
+			s.best.cut = true
+			break
 		}
 		files = append(files, f)
 	}
 	return files, nil
-}
-
-// within returns the first chunks that fit into budget bytes, and what is left of it.
-func within(chunks []Chunk, budget int64) ([]Chunk, int64) {
-	for i, c := range chunks {
-		if budget -= int64(len(c.Content)); budget < 0 {
-			return chunks[:i], 0
-		}
-	}
-	return chunks, budget
 }
 
 func (s *search) file(h hit) (f FileMatch, err error) {

@@ -98,6 +98,8 @@ type crew struct {
 	taken  atomic.Int64
 	failed atomic.Bool
 	floor  atomic.Pointer[floor]
+	// stuffed is set when the floor may be that of as many bytes as are wanted.
+	stuffed atomic.Bool
 }
 
 // floor is the last of as many documents as are wanted: what comes after is not
@@ -201,9 +203,12 @@ func (s *search) join(part *search) {
 	s.stats.Add(part.stats)
 	s.stats.ShardsScanned = scanned
 	s.deferred = s.deferred || part.deferred
+	s.best.cut = s.best.cut || part.best.cut
 	for _, h := range part.best.hits {
 		if s.best.admits(h.score, h.doc) {
 			s.best.add(h)
+		} else {
+			s.leaveOut()
 		}
 	}
 }
@@ -215,6 +220,9 @@ func (c *crew) tell(b *best) error {
 	}
 	if b.limit == 0 || !b.full() {
 		return nil
+	}
+	if b.stuffed() {
+		c.stuffed.Store(true)
 	}
 	last := &b.hits[0]
 	for {

@@ -42,6 +42,7 @@ func (s *search) needsSecondPass() bool {
 		return s.deferred
 	}
 	s.stats.CountsInexact = true
+	s.leaveOut()
 	return false
 }
 
@@ -65,6 +66,11 @@ func (s *search) admits(score float64, doc uint32) bool {
 		return false
 	}
 	return s.best.admits(score, doc) && (s.crew == nil || s.crew.admits(score, doc))
+}
+
+// leaveOut notes that a document is not among the best, which may be for want of bytes.
+func (s *search) leaveOut() {
+	s.best.cut = s.best.cut || s.best.stuffed() || s.crew != nil && s.crew.stuffed.Load()
 }
 
 // mayReach is admits for a document whose score is not known, but at most ceiling.
@@ -98,6 +104,7 @@ func (s *search) worthwhile(blob uint32) (uint32, bool, error) {
 		named = append(named, it)
 	}
 	s.onlyNamed, s.stats.CountsInexact = true, true
+	s.leaveOut()
 	s.candidates = allOf{named, s.candidates}
 	return s.candidates.seek(blob)
 }
@@ -131,5 +138,6 @@ func (s *search) hopeless() (bool, error) {
 		return false, nil
 	}
 	s.stats.CountsInexact = true
+	s.leaveOut()
 	return true, nil
 }
