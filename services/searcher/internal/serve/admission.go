@@ -34,32 +34,49 @@ type admission struct {
 
 // admitted is a call that is being answered.
 type admitted struct {
-	to *admission
+	to  *admission
+	ctx context.Context //nolint:containedctx // it ends with the call
 	// shards that are not done.
 	shards int
+}
+
+// ahead is how long the call holds up one for so many shards: a shard of its own
+// for each of those, but not beyond its deadline. A call whose time is over, or
+// whose caller has gone, only takes until its searches notice.
+func (c *admitted) ahead(shards int) time.Duration {
+	if c.ctx.Err() != nil {
+		return 0
+	}
+	work := time.Duration(float64(min(c.shards, shards)) * c.to.mean / c.to.parallel * float64(time.Second))
+	if deadline, ok := c.ctx.Deadline(); ok {
+		return max(min(work, time.Until(deadline)), 0)
+	}
+	return work
 }
 
 func newAdmission(parallel int) *admission {
 	return &admission{parallel: float64(parallel), calls: make(map[*admitted]struct{})}
 }
 
-// admit lets a call for so many shards begin; end must follow. The error is a
-// status that says when to try again.
+// admit lets a call for so many shards begin, whose time is that of ctx; end must
+// follow. The error is a status that says when to try again.
 func (a *admission) admit(ctx context.Context, shards int) (*admitted, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	ahead := 0
+	before, wait := 0, time.Duration(0)
 	for c := range a.calls {
-		ahead += min(c.shards, shards)
-	}
-	wait := time.Duration(float64(ahead) * a.mean / a.parallel * float64(time.Second))
-	if deadline, ok := ctx.Deadline(); ok && ahead > 0 {
-		if spare := time.Duration(admissionShare * float64(time.Until(deadline))); wait > spare {
-			return nil, searchwire.Overloaded(fmt.Sprintf(
-				"%d calls are before this one, and its turn would come in %v, too late for its deadline", len(a.calls), wait.Round(time.Millisecond)), wait-spare)
+		if ahead := c.ahead(shards); ahead > 0 {
+			before++
+			wait += ahead
 		}
 	}
-	c := &admitted{to: a, shards: shards}
+	if deadline, ok := ctx.Deadline(); ok && before > 0 {
+		if spare := time.Duration(admissionShare * float64(time.Until(deadline))); wait > spare {
+			return nil, searchwire.Overloaded(fmt.Sprintf(
+				"%d calls are before this one, and its turn would come in %v, too late for its deadline", before, wait.Round(time.Millisecond)), wait-spare)
+		}
+	}
+	c := &admitted{to: a, ctx: ctx, shards: shards}
 	a.calls[c] = struct{}{}
 	return c, nil
 }

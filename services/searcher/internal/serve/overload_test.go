@@ -98,3 +98,87 @@ func TestGoodputUnderOverload(t *testing.T) {
 		}
 	})
 }
+
+// dearTime is how long a search of the shard "dear" takes, and dearLag how long it
+// goes on after its context has ended.
+const (
+	dearTime = 100 * time.Millisecond
+	dearLag  = 5 * time.Millisecond
+)
+
+func dear(ctx context.Context) error {
+	select {
+	case <-time.After(dearTime):
+		return nil
+	case <-ctx.Done():
+		time.Sleep(dearLag)
+		return ctx.Err()
+	}
+}
+
+// TestSingleCallerIsNotRefused: who asks one query after another, none of which
+// can be answered in full in its time, has a part of the answer each time. What the
+// query before left running is not in the way: it is about to end.
+func TestSingleCallerIsNotRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shards := []string{"dear-1", "dear-2", "dear-3", "dear-4", "dear-5"}
+		s := start(t, shards...)
+		var calling sync.WaitGroup
+		defer calling.Wait()
+		for i := range 100 {
+			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+			calling.Go(func() {
+				resp, err := s.Search(ctx, &searchv1.SearchRequest{Query: "q", Plan: planOf("r", shards...)})
+				if err != nil {
+					t.Errorf("query %d was refused: %v", i, err)
+				} else if resp.Coverage.Complete {
+					t.Errorf("query %d was answered in full", i)
+				}
+			})
+			// The caller waits no longer than it said, or gives up, and asks again.
+			if i%2 == 0 {
+				time.Sleep(20 * time.Millisecond)
+				cancel()
+			}
+			<-ctx.Done()
+			cancel()
+		}
+	})
+}
+
+// TestEndOfWaiting: calls before this one are waited for until their own deadlines,
+// and no longer.
+func TestEndOfWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shards := []string{"dear-1", "dear-2", "dear-3", "dear-4", "dear-5", "dear-6"}
+		s := start(t, shards...)
+		ask := func(within time.Duration) error {
+			ctx, cancel := context.WithTimeout(t.Context(), within)
+			defer cancel()
+			_, err := s.Search(ctx, &searchv1.SearchRequest{Query: "q", Plan: planOf("r", shards...)})
+			return err
+		}
+		for range 20 { // it learns how long a shard takes
+			if err := ask(time.Second); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var calling sync.WaitGroup
+		defer calling.Wait()
+		calling.Go(func() {
+			if err := ask(50 * time.Millisecond); err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		if err := ask(200 * time.Millisecond); err != nil {
+			t.Errorf("with time to wait for the one before: %v", err)
+		}
+		calling.Wait()
+		calling.Go(func() { _ = ask(time.Second) })
+		synctest.Wait()
+		if err := ask(200 * time.Millisecond); !searchwire.IsOverloaded(err) {
+			t.Errorf("behind a long one: %v, want a refusal", err)
+		}
+	})
+}

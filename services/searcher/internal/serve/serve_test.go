@@ -41,6 +41,9 @@ func (a act) Search(ctx context.Context, q *shard.Query, opts shard.Options) (*s
 	if strings.HasPrefix(string(a), "work-") {
 		r.Incomplete = work(ctx)
 	}
+	if strings.HasPrefix(string(a), "dear-") {
+		r.Incomplete = dear(ctx)
+	}
 	switch a {
 	case "panic":
 		panic("a bug")
