@@ -40,6 +40,14 @@ var troubles = map[string]trouble{
 		trawl_router_query_seconds_bucket{namespace="n",method="search",le="+Inf"} 0+100x240
 		trawl_router_query_seconds_bucket{namespace="n",method="stream_search",le="+Inf"} 0+100x240`,
 	},
+	"TrawlDeadlinesMissed": {
+		`trawl_router_query_deadline_ratio_bucket{namespace="n",method="search",le="1.02"} 0+98x240
+		trawl_router_query_deadline_ratio_count{namespace="n",method="search"} 0+100x240`,
+		`trawl_router_query_deadline_ratio_bucket{namespace="n",method="search",le="1.02"} 0+995x240
+		trawl_router_query_deadline_ratio_count{namespace="n",method="search"} 0+1000x240
+		trawl_router_query_deadline_ratio_bucket{namespace="n",method="stream_search",le="1.02"} 0x240
+		trawl_router_query_deadline_ratio_count{namespace="n",method="stream_search"} 0+1000x240`,
+	},
 	"TrawlQueriesRefused": {
 		queries + `trawl_router_shed_total{namespace="n",class="batch"} 0+20x240`,
 		queries + `trawl_router_shed_total{namespace="n",class="batch"} 0+1x240`,

@@ -27,7 +27,7 @@ func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (re
 	}
 	whole, asking, cancel := s.cfg.Budget.split(ctx)
 	defer cancel()
-	turn, err := s.admit(whole, start, admission.Interactive)
+	turn, err := s.admit(whole, "get_file", start, admission.Interactive)
 	if err != nil {
 		return nil, err
 	}

@@ -143,8 +143,11 @@ func within(names []string, set map[string]bool) (kept []string) {
 	return kept
 }
 
-// ask scatters one round of calls over the searchers.
+// ask scatters one round of calls over the searchers, if it needs any.
 func ask[R any](ctx context.Context, q *inquiry, name string, shards []searchwire.Shard, call callSearcher[R], accept func(R)) {
+	if len(shards) == 0 {
+		return
+	}
 	ctx, span := q.service.tracer.Start(ctx, name)
 	defer span.End()
 	span.SetAttributes(attribute.Int("trawl.shards", len(shards)))

@@ -20,7 +20,7 @@ func (s *Service) List(ctx context.Context, req *searchv1.ListRequest) (resp *se
 	}
 	whole, asking, cancel := s.cfg.Budget.split(ctx)
 	defer cancel()
-	turn, err := s.admit(whole, start, admission.Interactive)
+	turn, err := s.admit(whole, "list", start, admission.Interactive)
 	if err != nil {
 		return nil, err
 	}

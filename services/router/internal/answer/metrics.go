@@ -17,8 +17,10 @@ import (
 // Metrics count how searches end. Every way a shard can end has its counter.
 type Metrics struct {
 	latency *prometheus.HistogramVec
-	shards  *prometheus.CounterVec
-	calls   prometheus.Counter
+	// spent is the share of their time that queries took.
+	spent  *prometheus.HistogramVec
+	shards *prometheus.CounterVec
+	calls  prometheus.Counter
 	// inflight counts the calls that are being answered.
 	inflight prometheus.Gauge
 	// quarantined counts queries that were refused because they kill searchers.
@@ -33,6 +35,12 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 			Name: "trawl_router_query_seconds", Help: "Time of searches by method and outcome: complete, incomplete or the error's code.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 2.5, 12),
 		}, []string{"method", "outcome"}),
+		spent: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "trawl_router_query_deadline_ratio",
+			Help: "Time of searches by method, as a share of their deadline; of those that were let in and had 50 ms or more.",
+			// The bound that is promised of 99 in 100 is 1.02.
+			Buckets: []float64{.1, .25, .5, .75, .9, .95, 1, 1.02, 1.05, 1.1, 1.25, 1.5, 2, 5},
+		}, []string{"method"}),
 		shards: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "trawl_router_shards_total", Help: "Shards of queries by what became of them: searched, pruned or the reason they are not covered.",
 		}, []string{"outcome"}),
@@ -46,7 +54,7 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 			Name: "trawl_router_quarantined_total", Help: "Queries that were not run because searchers died of them before.",
 		}),
 	}
-	if err := errors.Join(r.Register(m.latency), r.Register(m.shards), r.Register(m.calls), r.Register(m.inflight), r.Register(m.quarantined)); err != nil {
+	if err := errors.Join(r.Register(m.latency), r.Register(m.spent), r.Register(m.shards), r.Register(m.calls), r.Register(m.inflight), r.Register(m.quarantined)); err != nil {
 		return nil, fmt.Errorf("register the metrics of searches: %w", err)
 	}
 	m.present()
@@ -59,6 +67,7 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 // there before they first happen.
 func (m *Metrics) present() {
 	for _, method := range []string{"search", "stream_search", "list", "get_file"} {
+		m.spent.WithLabelValues(method)
 		for _, outcome := range usualOutcomes {
 			m.latency.WithLabelValues(method, outcome)
 		}

@@ -29,7 +29,7 @@ func (s *Service) Search(ctx context.Context, req *searchv1.SearchRequest) (resp
 	if err != nil {
 		return nil, err
 	}
-	turn, err := s.admit(whole, start, admission.Interactive)
+	turn, err := s.admit(whole, "search", start, admission.Interactive)
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ func (s *Service) StreamSearch(req *searchv1.StreamSearchRequest, stream grpc.Se
 	if err != nil {
 		return err
 	}
-	turn, err := s.admit(whole, start, streamClass(p.options.Mode))
+	turn, err := s.admit(whole, "stream_search", start, streamClass(p.options.Mode))
 	if err != nil {
 		return err
 	}

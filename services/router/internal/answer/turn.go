@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 
@@ -19,7 +20,7 @@ import (
 const classKey = "trawl-class"
 
 // fairDeadline is the time within which any query can be ended: that one with
-// less was late says nothing of the load.
+// less was late says nothing.
 const fairDeadline = 50 * time.Millisecond
 
 // turn is a query that was let in.
@@ -27,13 +28,16 @@ type turn struct {
 	ticket *admission.Ticket
 	whole  context.Context //nolint:containedctx // it ends with the query
 	start  time.Time
+	// spent takes the share of its time that the query took.
+	spent prometheus.Observer
 	// refused is set when some searcher had no room for it.
 	refused atomic.Bool
 }
 
 // admit lets a query in, of the class that its caller says or else of that
-// given; end must follow. Its error is a status. Whole is the query's context.
-func (s *Service) admit(whole context.Context, start time.Time, class admission.Class) (*turn, error) {
+// given; end must follow. Its error is a status. Whole is the query's context,
+// and start when its time began.
+func (s *Service) admit(whole context.Context, method string, start time.Time, class admission.Class) (*turn, error) {
 	if said := metadata.ValueFromIncomingContext(whole, classKey); len(said) > 0 {
 		switch said[0] {
 		case admission.Interactive.String():
@@ -48,15 +52,18 @@ func (s *Service) admit(whole context.Context, start time.Time, class admission.
 	if err != nil {
 		return nil, err
 	}
-	return &turn{ticket: ticket, whole: whole, start: start}, nil
+	return &turn{ticket: ticket, whole: whole, start: start, spent: s.metrics.spent.WithLabelValues(method)}, nil
 }
 
 // end makes room for the next query. One that this router itself could not end
 // in time was one too many.
 func (t *turn) end() {
 	deadline, _ := t.whole.Deadline()
-	if errors.Is(t.whole.Err(), context.DeadlineExceeded) && deadline.Sub(t.start) >= fairDeadline {
-		t.ticket.Late()
+	if given := deadline.Sub(t.start); given >= fairDeadline {
+		t.spent.Observe(time.Since(t.start).Seconds() / given.Seconds())
+		if errors.Is(t.whole.Err(), context.DeadlineExceeded) {
+			t.ticket.Late()
+		}
 	}
 	t.ticket.End()
 }
