@@ -57,8 +57,11 @@ type blobText struct {
 	valid bool
 }
 
+// holds reports whether it has the content of a blob.
+func (t *blobText) holds(blob uint32) bool { return t.valid && t.blob == blob }
+
 func (t *blobText) load(s *search, blob uint32) ([]byte, error) {
-	if t.valid && t.blob == blob {
+	if t.holds(blob) {
 		return t.text, nil
 	}
 	n, err := s.content.Len(blob)

@@ -166,14 +166,29 @@ func (b *blobLines) lineEnd(off uint32, n int) (uint32, error) {
 	return b.size, nil
 }
 
+// read returns the content [lo, hi), good until the next call.
 func (b *blobLines) read(lo, hi uint32) (text []byte, err error) {
+	if t := &b.s.text; t.holds(b.blob) {
+		return t.text[lo:hi], nil
+	}
 	b.s.buf, err = b.s.reader.Append(b.s.buf[:0], b.blob, lo, hi-lo)
 	return b.s.buf, err
 }
 
+// linesBefore counts the newlines before a place.
+func (b *blobLines) linesBefore(at uint32) (uint32, error) {
+	t := &b.s.text
+	if !t.holds(b.blob) {
+		return b.s.reader.LinesBefore(b.blob, at)
+	}
+	start := at - at%docstore.SuperblockSize
+	lines, err := b.s.reader.LinesBefore(b.blob, start)
+	return lines + uint32(bytes.Count(t.text[start:at], []byte{'\n'})), err
+}
+
 // appendChunks cuts the chunks of spans out of [lo, hi), and makes the spans relative to lo.
 func (b *blobLines) appendChunks(chunks []Chunk, lo, hi uint32, spans []span) ([]Chunk, error) {
-	line, err := b.s.reader.LinesBefore(b.blob, lo)
+	line, err := b.linesBefore(lo)
 	if err != nil {
 		return nil, err
 	}

@@ -240,8 +240,8 @@ func (a *wordAtom) read(d *document) error {
 		a.best = max(a.best, quality)
 		return a.keep == 0 || a.spans.n < a.keep
 	}
-	if b.opaque {
-		return a.s.wordRanges(a.matching, wordPart{blob: d.blob, to: end - first}, add)
+	if b.opaque || a.s.text.holds(d.blob) || end-first <= mostWhole && a.touched(b, end)*wholeShare >= int(end-first) {
+		return a.readWhole(d.blob, add)
 	}
 	for tallies := a.hits.tallies[b.first:]; len(tallies) > 0 && tallies[0].superblock < end; {
 		n, matches := 1, int(tallies[0].matches)
@@ -259,6 +259,38 @@ func (a *wordAtom) read(d *document) error {
 		tallies = tallies[n:]
 	}
 	return nil
+}
+
+// A content of up to mostWhole superblocks is read as a whole, once for its matches and for
+// the lines around them, where these are in one of wholeShare superblocks.
+const (
+	mostWhole  = 1 << 10
+	wholeShare = 2
+)
+
+// touched is how many superblocks of a blob that ends before one have matches.
+func (a *wordAtom) touched(b *blobTally, end uint32) (n int) {
+	for _, t := range a.hits.tallies[b.first:] {
+		if t.superblock >= end {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// readWhole finds the matches in the whole content.
+func (a *wordAtom) readWhole(blob uint32, add func(start, end uint32, quality rank.Quality) bool) error {
+	text, err := a.s.text.load(a.s, blob)
+	if err != nil {
+		return err
+	}
+	for start, end := range regex.RangesWhile(a.matcher, text, 0, a.s.goOn) {
+		if !add(uint32(start), uint32(end), rank.Of(text, start, end)) {
+			break
+		}
+	}
+	return a.s.ended
 }
 
 // wordReader finds the matches in the words that start in some superblocks of a blob, none
