@@ -76,7 +76,7 @@ func (s *search) and(p *Query, qs []query.Q) (node, error) {
 }
 
 // order puts conditions without texts first, then texts that are answered from words, those
-// in the fewest superblocks first, then the others.
+// in the fewest blocks of the lexicon first, then the others.
 func (s *search) order(p *Query, qs []query.Q) ([]query.Q, error) {
 	type cost struct {
 		q    query.Q
@@ -91,11 +91,11 @@ func (s *search) order(p *Query, qs []query.Q) ([]query.Q, error) {
 		case m == nil || m.scope == query.FileName || s.words == nil || !m.withinWords:
 			costs[i].rank = math.MaxUint64
 		default:
-			found, err := s.wordsOf(m)
+			found, err := s.candidateWords(m)
 			if err != nil {
 				return nil, err
 			}
-			costs[i].rank = 1 + found.df
+			costs[i].rank = 1 + uint64(found.n)
 		}
 	}
 	slices.SortStableFunc(costs, func(a, b cost) int { return cmp.Compare(a.rank, b.rank) })
@@ -165,7 +165,14 @@ func (s *search) nodes(p *Query, qs []query.Q) ([]node, error) {
 // contentAtom makes what finds a text in the content ready: by the index of words where
 // that knows all matches.
 func (s *search) contentAtom(n *atomNode, m *matching, keep int) error {
+	read := false
 	if s.words != nil && m.withinWords {
+		var err error
+		if read, err = s.readRather(m); err != nil {
+			return err
+		}
+	}
+	if s.words != nil && m.withinWords && !read {
 		hits, err := s.wordHits(m)
 		if err != nil {
 			return err
@@ -178,6 +185,9 @@ func (s *search) contentAtom(n *atomNode, m *matching, keep int) error {
 	a := &contentAtom{s: s, matcher: m.matcher, needs: m.needs, reach: m.reach, maybeEmpty: m.maybeEmpty, most: m.most, keep: keep}
 	n.content = a
 	s.textAtoms++
+	if a.verifies = read; read {
+		return nil
+	}
 	return a.prepare()
 }
 

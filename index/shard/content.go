@@ -25,6 +25,8 @@ type contentAtom struct {
 	// blocks are known: then only what is around those is decoded.
 	anchors []*literalBlobs
 	windows windows
+	// verifies says that candidates are found by others.
+	verifies bool
 
 	blob  uint32
 	valid bool
@@ -88,7 +90,7 @@ func (a *contentAtom) search(d *document) error {
 	if a.anchors != nil {
 		return a.searchWindows(d.blob)
 	}
-	if !a.planned.narrow() {
+	if !a.planned.narrow() && !a.verifies {
 		a.s.stats.ShardsScanned = 1
 	}
 	text, err := a.s.text.load(a.s, d.blob)

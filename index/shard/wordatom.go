@@ -54,6 +54,56 @@ type matchedWords struct {
 	df    uint64
 }
 
+// candidateWords are the blocks of the lexicon in which an expression may match.
+type candidateWords struct {
+	blocks []uint32
+	all    bool
+	n      int // of the blocks
+}
+
+// candidateWords finds them, once for all parts of the search.
+func (s *search) candidateWords(m *matching) (c candidateWords, err error) {
+	if c, ok := s.candidatesOf[m]; ok {
+		return c, nil
+	}
+	if c.blocks, c.all, err = s.lexiconBlocks(m.needs); err != nil {
+		return c, err
+	}
+	if c.n = len(c.blocks); c.all {
+		c.n = int(s.words.Blocks())
+	}
+	s.candidatesOf[m] = c
+	return c, nil
+}
+
+// readRather reports whether reading the blobs outside of which nothing matches is sooner
+// done than finding the words in which an expression matches.
+func (s *search) readRather(m *matching) (bool, error) {
+	if s.among == nil || len(s.among.blobs) > mostRead {
+		return false, nil
+	}
+	candidates, err := s.candidateWords(m)
+	if err != nil {
+		return false, err
+	}
+	bytes := 0
+	for _, blob := range s.among.blobs {
+		n, err := s.content.Len(blob)
+		if err != nil {
+			return false, err
+		}
+		bytes += int(n)
+	}
+	return bytes < readPays*candidates.n, nil
+}
+
+// At most mostRead blobs are read rather than words looked up, where finding those of a
+// block of the lexicon, and reading their postings, takes as long as reading readPays bytes.
+const (
+	mostRead = 64
+	readPays = 512
+)
+
 // countedWords is of how many words the postings are counted.
 const countedWords = 1 << 12
 
@@ -62,7 +112,11 @@ func (s *search) wordsOf(m *matching) (found matchedWords, err error) {
 	if found, ok := s.found[m]; ok {
 		return found, nil
 	}
-	if found.words, err = s.matchWords(nil, m.inWords, m.needs); err != nil {
+	candidates, err := s.candidateWords(m)
+	if err != nil {
+		return found, err
+	}
+	if found.words, err = s.matchBlocks(nil, m.inWords, candidates.blocks, candidates.all); err != nil {
 		return found, err
 	}
 	for i := range found.words[:min(len(found.words), countedWords)] {

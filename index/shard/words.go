@@ -45,6 +45,11 @@ func (s *search) matchWords(dst []wordMatch, m wordMatcher, needs regex.Needs) (
 	if err != nil {
 		return dst, err
 	}
+	return s.matchBlocks(dst, m, blocks, all)
+}
+
+// matchBlocks is matchWords for some blocks, or for all.
+func (s *search) matchBlocks(dst []wordMatch, m wordMatcher, blocks []uint32, all bool) (_ []wordMatch, err error) {
 	if all {
 		for number := range s.words.Blocks() {
 			if dst, err = s.matchBlock(dst, m, number); err != nil {
