@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"strconv"
 
 	"github.com/trawl-search/trawl/index/docstore"
@@ -30,6 +31,8 @@ type Options struct {
 	MaxSourceBytes int64
 	// Effort to make the content small. Default docstore.Fresh.
 	Effort docstore.Effort
+	// Processors that may work at once, the caller's one of them. Default: all.
+	Processors int
 }
 
 // Defaults of Options. Posting lists are of superblocks, so that a large file costs
@@ -46,6 +49,9 @@ const (
 )
 
 func (o *Options) setDefaults() {
+	if o.Processors <= 0 {
+		o.Processors = runtime.GOMAXPROCS(0)
+	}
 	if o.MaxFileSize <= 0 {
 		o.MaxFileSize = DefaultMaxFileSize
 	}
@@ -128,7 +134,7 @@ func NewBuilder(w io.Writer, opts Options) (*Builder, error) {
 		maxMemory: min(max(opts.MaxSourceBytes, leastMemory), mostMemory),
 	}
 	var err error
-	if b.content, err = docstore.NewContentWriter(b.w, opts.Effort, 1); err != nil {
+	if b.content, err = docstore.NewContentWriter(b.w, opts.Effort, opts.Processors); err != nil {
 		return nil, fmt.Errorf("begin shard: %w", err)
 	}
 	b.workspace = takeWorkspace()

@@ -23,6 +23,7 @@ func (b *Builder) Close() (Result, error) {
 	if err == nil {
 		err = b.finish()
 	}
+	b.content.Abandon() // after an error something may still be being encoded
 	b.release()
 	b.workspace, b.err = nil, errClosed
 	if err != nil {
@@ -34,13 +35,14 @@ func (b *Builder) Close() (Result, error) {
 }
 
 func (b *Builder) finish() error {
-	if err := b.content.Close(); err != nil {
-		return err
-	}
-	if err := b.docs.Close(b.w); err != nil {
-		return err
-	}
-	if err := b.text.Write(b.w, postings.ContentTags, b.content.Superblocks()); err != nil {
+	sorted := make(chan struct{})
+	go func() {
+		defer close(sorted)
+		b.words.Sort()
+	}()
+	err := b.writeSections()
+	<-sorted
+	if err != nil {
 		return err
 	}
 	if err := b.words.Write(b.w, b.content.Superblocks(), b.text); err != nil {
@@ -50,6 +52,17 @@ func (b *Builder) finish() error {
 		return err
 	}
 	return b.w.Close()
+}
+
+// writeSections writes what comes before the words.
+func (b *Builder) writeSections() error {
+	if err := b.content.Close(); err != nil {
+		return err
+	}
+	if err := b.docs.Close(b.w); err != nil {
+		return err
+	}
+	return b.text.Write(b.w, postings.ContentTags, b.content.Superblocks())
 }
 
 // writeNames indexes the concatenated paths as if they were one blob. The

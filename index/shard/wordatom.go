@@ -196,7 +196,7 @@ type wordAtom struct {
 	hits *wordHits
 	next int // index in blobs of the first that was not passed
 	// keep is how many spans are wanted of a document, 0 for all.
-	keep   int
+	keep int
 	// spans are the ranges of the document read last, and best the best quality of one.
 	spans spanList
 	best  rank.Quality

@@ -18,6 +18,7 @@ type Builder struct {
 	opaque []uint64
 	blocks []uint8 // of each superblock up to the last one in which a word starts
 	words  uint64
+	sorted bool
 	bits   [ngram.SuperblockSize / 64]uint64
 
 	scratch scratch
@@ -36,7 +37,7 @@ func (b *Builder) Memory() int64 { return b.table.memory() + b.runs.memory() }
 func (b *Builder) Reset() {
 	b.table.reset()
 	b.runs.reset()
-	b.starts, b.opaque, b.blocks, b.words = b.starts[:0], b.opaque[:0], b.blocks[:0], 0
+	b.starts, b.opaque, b.blocks, b.words, b.sorted = b.starts[:0], b.opaque[:0], b.blocks[:0], 0, false
 }
 
 // Add adds the next blob, whose first superblock is first, and whose opaque superblocks,

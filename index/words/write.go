@@ -24,6 +24,17 @@ type scratch struct {
 	run  run
 }
 
+// Sort sorts all words and their postings: the part of Write that needs no file, and that may
+// be done by another goroutine before. Nothing can be added after it.
+func (b *Builder) Sort() {
+	if b.sorted {
+		return
+	}
+	b.runs.sort(b.table.len())
+	b.scratch.keys = b.table.order(b.scratch.keys)
+	b.sorted = true
+}
+
 // Write writes the index of all blobs added, of a content of that many superblocks. The
 // Builder of postings, which is empty, lends its memory. Afterwards both are as after Reset.
 func (b *Builder) Write(w *format.Writer, superblocks uint32, ngrams *postings.Builder) error {
@@ -32,8 +43,7 @@ func (b *Builder) Write(w *format.Writer, superblocks uint32, ngrams *postings.B
 		b.blocks = append(b.blocks, 0)
 	}
 	s := &b.scratch
-	b.runs.sort(b.table.len())
-	s.keys = b.table.order(s.keys)
+	b.Sort()
 	lexicon := NewLexiconWriter(w, ngrams)
 	for _, key := range s.keys {
 		if err := lexicon.Add(b.table.word(key.number)); err != nil {
