@@ -2,12 +2,14 @@ package postings
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/index/inorder"
 	"github.com/trawl-search/trawl/index/ngram"
+	"github.com/trawl-search/trawl/index/spill"
 )
 
 // Gone is the place of a superblock that is left out.
@@ -28,16 +30,20 @@ type MergeOptions struct {
 	// Pace is called with how many bytes are read next. It may wait; an error of
 	// it ends the merge. Nil: nothing is called.
 	Pace func(bytes int) error
+	// Spill says where what must wait for its section is held.
+	Spill spill.Config
 }
 
 // Merge writes the index of a text of that many superblocks whose parts are in the
 // sources: what a Builder would write. It looks at a range of n-grams at a time, in each of
 // the sources, and holds their postings, five bytes for each, for every processor; a range
 // is so chosen that its encoding takes rangeBytes in the sources, or has one group. The
-// masks are held, encoded, until all lists are written. The errors are those of w, Pace and the
-// context, and *format.CorruptError of a source.
-func Merge(ctx context.Context, w *format.Writer, tags Tags, superblocks uint32, sources []Source, opts MergeOptions) error {
-	m := &merging{superblocks: superblocks, sources: make([]mergeSource, len(sources)), opts: opts}
+// masks are held, encoded, until all lists are written, in memory as far as opts.Spill
+// allows. The errors are those of w, Pace, the context and temporary files, and
+// *format.CorruptError of a source.
+func Merge(ctx context.Context, w *format.Writer, tags Tags, superblocks uint32, sources []Source, opts MergeOptions) (err error) {
+	m := &merging{superblocks: superblocks, sources: make([]mergeSource, len(sources)), opts: opts, masks: spill.New(opts.Spill)}
+	defer func() { err = errors.Join(err, m.masks.Close()) }()
 	for i := range sources {
 		if err := m.open(&m.sources[i], &sources[i]); err != nil {
 			return err
@@ -47,8 +53,8 @@ func Merge(ctx context.Context, w *format.Writer, tags Tags, superblocks uint32,
 		return fmt.Errorf("merge posting lists: %w", err)
 	}
 	_ = w.Begin(tags.Masks, format.Required) // the writer's errors stay until End
-	for _, data := range m.masks {
-		_, _ = w.Write(data)
+	if _, err := m.masks.WriteTo(w); err != nil {
+		return fmt.Errorf("merge masks of postings: %w", err)
 	}
 	if err := w.End(); err != nil {
 		return fmt.Errorf("merge masks of postings: %w", err)
@@ -69,8 +75,7 @@ type merging struct {
 	weights  [groupCount]uint64 // bytes that the groups take in the sources
 	postings uint64
 	listsEnd uint64
-	masksEnd uint64
-	masks    [][]byte
+	masks    *spill.Buffer
 	table    tableWriter
 }
 
@@ -188,11 +193,13 @@ func (m *merging) take(w *format.Writer, queue *inorder.Queue[*mergedRange]) err
 		return r.err
 	}
 	for i, id := range r.table.ids {
-		m.table.add(id, m.listsEnd+r.table.listEnds[i], m.masksEnd+r.table.maskEnds[i])
+		m.table.add(id, m.listsEnd+r.table.listEnds[i], uint64(m.masks.Len())+r.table.maskEnds[i])
 	}
-	m.masks = append(m.masks, r.masks)
-	m.listsEnd, m.masksEnd = m.listsEnd+uint64(len(r.lists)), m.masksEnd+uint64(len(r.masks))
+	m.listsEnd += uint64(len(r.lists))
 	m.postings += r.postings
+	if _, err := m.masks.Write(r.masks); err != nil {
+		return err
+	}
 	_, err := w.Write(r.lists)
 	return err
 }

@@ -1,0 +1,139 @@
+// Package spill holds bytes that are written later: a section of a shard that grows
+// while another one is being written. What passes a bound goes to a temporary file.
+package spill
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+const (
+	// DefaultMemory bounds what a Buffer holds in memory by default, in bytes.
+	DefaultMemory = 32 << 20
+
+	chunkSize = 256 << 10
+)
+
+// Config sets up a Buffer. The zero value has the defaults.
+type Config struct {
+	// Dir is the folder for the temporary file. Default: os.TempDir.
+	Dir string
+	// Memory bounds what is held in memory, in bytes. Default: DefaultMemory.
+	Memory int64
+}
+
+// Buffer holds bytes in the order in which they are written. Close must be called, also
+// after errors. One goroutine at a time.
+type Buffer struct {
+	cfg    Config
+	chunks [][]byte // all but the last one are full
+	size   int64
+	file   *os.File      // nil while all is in memory
+	writer *bufio.Writer // of the file
+}
+
+// New makes an empty Buffer.
+func New(cfg Config) *Buffer {
+	if cfg.Memory <= 0 {
+		cfg.Memory = DefaultMemory
+	}
+	return &Buffer{cfg: cfg}
+}
+
+// Len is the number of bytes written.
+func (b *Buffer) Len() int64 { return b.size }
+
+// Write implements io.Writer. The errors are those of the file.
+func (b *Buffer) Write(p []byte) (int, error) {
+	if b.file == nil && b.size+int64(len(p)) > b.cfg.Memory {
+		if err := b.spill(); err != nil {
+			return 0, err
+		}
+	}
+	if b.file != nil {
+		n, err := b.writer.Write(p)
+		b.size += int64(n)
+		if err != nil {
+			return n, fmt.Errorf("write to a temporary file: %w", err)
+		}
+		return n, nil
+	}
+	b.size += int64(len(p))
+	for left := p; len(left) > 0; {
+		last := len(b.chunks) - 1
+		if last < 0 || len(b.chunks[last]) == chunkSize {
+			b.chunks = append(b.chunks, nil)
+			last++
+			if last > 0 { // the first one grows as it must
+				b.chunks[last] = make([]byte, 0, chunkSize)
+			}
+		}
+		n := min(len(left), chunkSize-len(b.chunks[last]))
+		b.chunks[last] = append(b.chunks[last], left[:n]...)
+		left = left[n:]
+	}
+	return len(p), nil
+}
+
+// spill moves all to a file. It has no name any more, so that nothing of it stays
+// behind, even if the process is killed.
+func (b *Buffer) spill() (err error) {
+	if b.file, err = os.CreateTemp(b.cfg.Dir, "spill-"); err != nil {
+		return fmt.Errorf("make a temporary file: %w", err)
+	}
+	if err := os.Remove(b.file.Name()); err != nil {
+		return fmt.Errorf("unlink a temporary file: %w", err)
+	}
+	b.writer = bufio.NewWriterSize(b.file, chunkSize)
+	for _, chunk := range b.chunks {
+		if _, err := b.writer.Write(chunk); err != nil {
+			return fmt.Errorf("write to a temporary file: %w", err)
+		}
+	}
+	b.chunks = nil
+	return nil
+}
+
+// WriteTo implements io.WriterTo: it writes all bytes to w, and keeps them.
+func (b *Buffer) WriteTo(w io.Writer) (written int64, err error) {
+	for _, chunk := range b.chunks {
+		n, err := w.Write(chunk)
+		if written += int64(n); err != nil {
+			return written, err //nolint:wrapcheck // it is the caller's own writer
+		}
+	}
+	if b.file == nil {
+		return written, nil
+	}
+	if err := b.writer.Flush(); err != nil {
+		return 0, fmt.Errorf("write to a temporary file: %w", err)
+	}
+	piece := make([]byte, chunkSize)
+	for written < b.size {
+		piece := piece[:min(chunkSize, b.size-written)]
+		if _, err := b.file.ReadAt(piece, written); err != nil {
+			return written, fmt.Errorf("read %d bytes at %d of a temporary file: %w", len(piece), written, err)
+		}
+		n, err := w.Write(piece)
+		if written += int64(n); err != nil {
+			return written, err //nolint:wrapcheck // it is the caller's own writer
+		}
+	}
+	return written, nil
+}
+
+// Close forgets all bytes and gives the file's room back. A second call does nothing.
+func (b *Buffer) Close() error {
+	file := b.file
+	*b = Buffer{cfg: b.cfg}
+	if file == nil {
+		return nil
+	}
+	if err := file.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
+		return fmt.Errorf("close a temporary file: %w", err)
+	}
+	return nil
+}
