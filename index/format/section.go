@@ -61,6 +61,9 @@ func (s Section) Bytes(off, n int64) ([]byte, error) {
 // All returns the whole section; meant for small ones.
 func (s Section) All() ([]byte, error) { return s.Bytes(0, s.Len()) }
 
+// File is the shard that the section is of; nil for the zero value.
+func (s Section) File() *File { return s.file }
+
 // Checked is the whole section as All returns it, without looking whether it
 // is sound: for who had it from All before.
 func (s Section) Checked() []byte {

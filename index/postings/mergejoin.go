@@ -1,46 +1,61 @@
 package postings
 
-// joiner sorts the postings of one n-gram, which come in few ascending stretches: those
-// of each source, cut where a blob has changed its place among the others. Its memory
-// is reused.
+// joiner sorts the postings of one n-gram. Its memory is reused.
 type joiner struct {
-	keys, other []uint64 // superblocks, above their masks
-	ends        []int    // of the stretches in keys
+	stretches   stretches // of superblocks, above their masks
 	superblocks []uint32
 	masks       []uint8
 }
 
-func (j *joiner) reset() { j.keys, j.ends = j.keys[:0], j.ends[:0] }
+func (j *joiner) reset() { j.stretches.reset() }
 
 // add adds postings, of which no superblock has come before.
 func (j *joiner) add(superblocks []uint32, masks []uint8) {
 	for i, superblock := range superblocks {
-		key := uint64(superblock)<<maskBlocks | uint64(masks[i])
-		if n := len(j.keys); n > 0 && key < j.keys[n-1] {
-			j.ends = append(j.ends, n)
-		}
-		j.keys = append(j.keys, key)
+		j.stretches.add(uint64(superblock)<<maskBlocks | uint64(masks[i]))
 	}
+}
+
+// sorted returns all postings, ascending: good until the next reset.
+func (j *joiner) sorted() ([]uint32, []uint8) {
+	j.superblocks, j.masks = j.superblocks[:0], j.masks[:0]
+	for _, key := range j.stretches.sorted() {
+		j.superblocks, j.masks = append(j.superblocks, uint32(key>>maskBlocks)), append(j.masks, uint8(key))
+	}
+	return j.superblocks, j.masks
+}
+
+// stretches sorts the postings of one list, which come in few ascending stretches: those
+// of each source, cut where a blob has changed its place among the others. A posting is a
+// number whose highest bits are its superblock. The memory is reused.
+type stretches struct {
+	keys, other []uint64
+	ends        []int // of the stretches in keys
+}
+
+func (s *stretches) reset() { s.keys, s.ends = s.keys[:0], s.ends[:0] }
+
+func (s *stretches) add(key uint64) {
+	if n := len(s.keys); n > 0 && key < s.keys[n-1] {
+		s.ends = append(s.ends, n)
+	}
+	s.keys = append(s.keys, key)
 }
 
 // sorted returns all postings, ascending: good until the next reset. It merges
 // neighbouring stretches until one is left.
-func (j *joiner) sorted() ([]uint32, []uint8) {
-	for j.ends = append(j.ends, len(j.keys)); len(j.ends) > 1; {
-		j.other = j.other[:0]
-		ends, start := j.ends[:0], 0
-		for i := 0; i < len(j.ends); i += 2 {
-			middle, end := j.ends[i], j.ends[min(i+1, len(j.ends)-1)]
-			j.other = mergeSorted(j.other, j.keys[start:middle], j.keys[middle:end])
+func (s *stretches) sorted() []uint64 {
+	for s.ends = append(s.ends, len(s.keys)); len(s.ends) > 1; {
+		s.other = s.other[:0]
+		ends, start := s.ends[:0], 0
+		for i := 0; i < len(s.ends); i += 2 {
+			middle, end := s.ends[i], s.ends[min(i+1, len(s.ends)-1)]
+			s.other = mergeSorted(s.other, s.keys[start:middle], s.keys[middle:end])
 			ends, start = append(ends, end), end
 		}
-		j.keys, j.other, j.ends = j.other, j.keys, ends
+		s.keys, s.other, s.ends = s.other, s.keys, ends
 	}
-	j.superblocks, j.masks = j.superblocks[:0], j.masks[:0]
-	for _, key := range j.keys {
-		j.superblocks, j.masks = append(j.superblocks, uint32(key>>maskBlocks)), append(j.masks, uint8(key))
-	}
-	return j.superblocks, j.masks
+	return s.keys
 }
 
 // mergeSorted appends two ascending sequences as one.

@@ -1,7 +1,6 @@
 package postings
 
 import (
-	"encoding/binary"
 	"fmt"
 	"sync/atomic"
 
@@ -110,11 +109,16 @@ func (x *WordIndex) List(word uint32) (WordList, error) {
 	}
 	from, to := bounds(&t.listEnds, int(word))
 	tailFrom, tailTo := bounds(&t.tailEnds, int(word))
-	if from > to || tailFrom > tailTo {
+	return x.list(t, word, span{from, to, tailFrom, tailTo})
+}
+
+// list opens the list of a word; what a span says of masks is where its tail lies.
+func (x *WordIndex) list(t *wordTable, word uint32, at span) (WordList, error) {
+	if at.from > at.to || at.maskFrom > at.maskTo {
 		return WordList{}, x.table.Corruptf(wordHeadSize, "the list of word %d ends before it starts", word)
 	}
-	l := WordList{index: x, blocks: t.blocks, at: int64(from), tailFrom: int64(tailFrom), tailTo: int64(tailTo)}
-	data, err := x.lists.Bytes(l.at, int64(to-from))
+	l := WordList{index: x, blocks: t.blocks, at: int64(at.from), tailFrom: int64(at.maskFrom), tailTo: int64(at.maskTo)}
+	data, err := x.lists.Bytes(l.at, int64(at.to-at.from))
 	if err != nil {
 		return WordList{}, err
 	}
@@ -140,68 +144,3 @@ func (l *WordList) DF() uint32 { return l.raw.df }
 func (l *WordList) Last() uint32 { return l.raw.last }
 
 func (l *WordList) corrupt(err error) error { return l.index.lists.Corruptf(l.at, "%v", err) }
-
-// WordWriter writes the posting lists of words, in the order of their numbers. One
-// goroutine at a time.
-type WordWriter struct {
-	w                  *format.Writer
-	list               listEncoder
-	tail               tailEncoder
-	lists, tails       bitWriter
-	written            uint64 // bytes of lists
-	listEnds, tailEnds []uint64
-	blocks             []uint8
-	postings           uint64
-}
-
-// NewWordWriter starts to write; blocks has for each superblock of the text the number
-// of blocks up to the last one in which a word starts, 0 where none does.
-func NewWordWriter(w *format.Writer, blocks []uint8) *WordWriter {
-	_ = w.Begin(format.TagWordPostings, format.Required) // the writer's errors stay until Close
-	return &WordWriter{w: w, blocks: blocks}
-}
-
-// Append appends the list of the next word: superblocks, which ascend, and for each of
-// them the mask of the blocks in which the word starts and how often it does.
-func (w *WordWriter) Append(superblocks []uint32, masks []uint8, counts []uint16) {
-	w.list.append(&w.lists, superblocks, superblockBits(uint32(len(w.blocks))))
-	w.tail.append(&w.tails, w.blocks, superblocks, masks, counts)
-	w.listEnds = append(w.listEnds, w.written+uint64(w.lists.len()))
-	w.tailEnds = append(w.tailEnds, uint64(w.tails.len()))
-	w.postings += uint64(len(superblocks))
-	if w.lists.len() >= pieceSize {
-		w.flush()
-	}
-}
-
-func (w *WordWriter) flush() {
-	_, _ = w.w.Write(w.lists.bytes())
-	w.written += uint64(w.lists.len())
-	w.lists.reset()
-}
-
-// Close writes what is left: the tails, and where all ends.
-func (w *WordWriter) Close() error {
-	w.flush()
-	if err := w.w.End(); err != nil {
-		return fmt.Errorf("write the posting lists of words: %w", err)
-	}
-	if err := w.w.WriteSection(format.TagWordTails, format.Required, w.tails.bytes()); err != nil {
-		return fmt.Errorf("write the counts of words: %w", err)
-	}
-	data := []byte{wordLayout}
-	data = binary.LittleEndian.AppendUint32(data, uint32(len(w.listEnds)))
-	data = binary.LittleEndian.AppendUint32(data, uint32(len(w.blocks)))
-	data = binary.LittleEndian.AppendUint64(data, w.postings)
-	var err error
-	for _, ends := range [][]uint64{w.listEnds, w.tailEnds} {
-		if data, err = eliasfano.Append(data, ends, universe(ends)); err != nil {
-			return fmt.Errorf("encode %d ends: %w", len(ends), err)
-		}
-	}
-	data = appendBlockCounts(data, w.blocks)
-	if err := w.w.WriteSection(format.TagWordTable, format.Required, data); err != nil {
-		return fmt.Errorf("write the table of words: %w", err)
-	}
-	return nil
-}

@@ -133,5 +133,15 @@ func (it *WordIterator) Mask() uint8 {
 	return mask
 }
 
+// blockMasks returns the masks of the postings that Block returned last.
+func (it *WordIterator) blockMasks() ([]uint8, error) {
+	it.tail.masks(&it.block)
+	n := len(it.superblocks)
+	if _, err := it.block.at(n-1, it.list.blocks); err != nil {
+		return nil, it.list.index.tails.Corruptf(it.list.tailFrom, "%v", err)
+	}
+	return it.block.masks[:n], nil
+}
+
 // Err is the error that ended the iteration, nil at the end of the list.
 func (it *WordIterator) Err() error { return it.err }

@@ -18,7 +18,20 @@ var lower = func() (table [256]uint8) {
 }()
 
 // compare is the order of the lexicon: without case, then by bytes.
-func compare(a, b []byte) int { return cmp.Or(compareFolded(a, b), bytes.Compare(a, b)) }
+func compare(a, b []byte) int {
+	if c := compareFolded(a, b); c != 0 {
+		return c
+	}
+	return bytes.Compare(a, b)
+}
+
+// compareRest is compare for words of the same prefix.
+func compareRest(a, b []byte) int {
+	if c := compareFolded(a[min(len(a), prefixBytes):], b[min(len(b), prefixBytes):]); c != 0 {
+		return c
+	}
+	return bytes.Compare(a, b)
+}
 
 // sortKey is a word's number with its first eight bytes in small letters, the first
 // one highest: most comparisons look no further, as in prompp's index writer.
@@ -29,22 +42,26 @@ type sortKey struct {
 
 const prefixBytes = 8
 
+// prefixOf returns the prefix of a word's key.
+func prefixOf(word []byte) (prefix uint64) {
+	for i := range min(len(word), prefixBytes) {
+		prefix |= uint64(lower[word[i]]) << (56 - 8*i)
+	}
+	return prefix
+}
+
 // order returns the numbers of all words in the order of the lexicon.
 func (t *table) order(keys []sortKey) []sortKey {
 	keys = keys[:0]
 	for number := range t.offsets {
 		word := t.word(uint32(number))
-		key := sortKey{number: uint32(number)}
-		for i := range min(len(word), prefixBytes) {
-			key.prefix |= uint64(lower[word[i]]) << (56 - 8*i)
-		}
-		keys = append(keys, key)
+		keys = append(keys, sortKey{prefixOf(word), uint32(number)})
 	}
 	slices.SortFunc(keys, func(a, b sortKey) int {
 		if a.prefix != b.prefix {
 			return cmp.Compare(a.prefix, b.prefix)
 		}
-		return compare(t.word(a.number), t.word(b.number))
+		return compareRest(t.word(a.number), t.word(b.number))
 	})
 	return keys
 }

@@ -3,6 +3,7 @@ package words
 import (
 	"encoding/binary"
 	"fmt"
+	"sync"
 
 	"github.com/trawl-search/trawl/index/eliasfano"
 	"github.com/trawl-search/trawl/index/format"
@@ -94,7 +95,7 @@ func writeInfo(w *format.Writer, distinct, superblocks uint32, words uint64, sta
 type LexiconWriter struct {
 	w       *format.Writer
 	ngrams  *postings.Builder
-	windows windows
+	windows *windows
 	block   blockWriter
 	piece   []byte
 	written uint64
@@ -106,7 +107,8 @@ type LexiconWriter struct {
 // which must be empty.
 func NewLexiconWriter(w *format.Writer, ngrams *postings.Builder) *LexiconWriter {
 	_ = w.Begin(format.TagLexicon, format.Required) // the writer's errors stay until Close
-	return &LexiconWriter{w: w, ngrams: ngrams}
+	found, _ := idleWindows.Get().(*windows)
+	return &LexiconWriter{w: w, ngrams: ngrams, windows: found}
 }
 
 // Add adds the next word in the order of the lexicon.
@@ -148,6 +150,8 @@ func (l *LexiconWriter) Close() error {
 			return err
 		}
 	}
+	idleWindows.Put(l.windows)
+	l.windows = nil
 	l.flush()
 	if err := l.w.End(); err != nil {
 		return fmt.Errorf("write the lexicon: %w", err)
@@ -168,6 +172,9 @@ type windows struct {
 	ids    []ngram.ID
 	masks  []uint8
 }
+
+// idleWindows have no n-grams: what is large is not cleared for each lexicon.
+var idleWindows = sync.Pool{New: func() any { return new(windows) }}
 
 func (s *windows) add(word []byte, block uint32) {
 	for i := 0; i+3 <= len(word); i++ {

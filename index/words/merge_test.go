@@ -1,0 +1,299 @@
+package words_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/index/ngram"
+	"github.com/trawl-search/trawl/index/postings"
+	"github.com/trawl-search/trawl/index/spill"
+	"github.com/trawl-search/trawl/index/words"
+)
+
+// split is the blobs of a text in sources, among others that are gone.
+type split struct {
+	files       []*format.File
+	places      [][]uint32
+	blobs       []words.Blob
+	superblocks uint32
+}
+
+func superblocksOf(blob []byte) uint32 {
+	return uint32((len(blob) + ngram.SuperblockSize - 1) / ngram.SuperblockSize)
+}
+
+// deal deals blobs out to sources, in another order in each, with blobs that are gone.
+func deal(t testing.TB, r *rand.Rand, b *words.Builder, blobs [][]byte) (s split) {
+	t.Helper()
+	var place []uint32 // of each blob
+	for _, blob := range blobs {
+		place = append(place, s.superblocks)
+		s.superblocks += superblocksOf(blob)
+	}
+	s.blobs = make([]words.Blob, len(blobs))
+	n := 1 + r.IntN(5)
+	numbers := make([][]int, n) // of the blobs in each source, negative if gone
+	for i, blob := range blobs {
+		if s.blobs[i].Source = int32(r.IntN(n+1)) - 1; s.blobs[i].Source < 0 && len(blob) > 0 {
+			s.blobs[i].Source = 0
+		}
+		if source := s.blobs[i].Source; source >= 0 {
+			numbers[source] = append(numbers[source], i)
+		}
+	}
+	for _, mine := range numbers {
+		for range r.IntN(4) {
+			mine = append(mine, -1)
+		}
+		if r.IntN(2) == 0 {
+			r.Shuffle(len(mine), func(i, j int) { mine[i], mine[j] = mine[j], mine[i] })
+		}
+		var texts [][]byte
+		var places []uint32
+		for number, i := range mine {
+			text, to := randomBlob(r, r.IntN(9000)), uint32(postings.Gone)
+			if i >= 0 {
+				text, to = blobs[i], place[i]
+				s.blobs[i].Number = uint32(number)
+			}
+			texts = append(texts, text)
+			for j := range superblocksOf(text) {
+				if to != postings.Gone {
+					places = append(places, to+j)
+				} else {
+					places = append(places, to)
+				}
+			}
+		}
+		s.files, s.places = append(s.files, build(t, b, texts)), append(s.places, places)
+	}
+	return s
+}
+
+// merge merges the sources into a file with sections of words only.
+func (s *split) merge(ctx context.Context, opts postings.MergeOptions) ([]byte, error) {
+	var sources []words.Source
+	for i, f := range s.files {
+		x, err := words.Open(f)
+		if err != nil {
+			return nil, err
+		}
+		sources = append(sources, words.Source{Index: x, Places: s.places[i]})
+	}
+	var data bytes.Buffer
+	w := format.NewWriter(&data)
+	if err := words.Merge(ctx, w, s.superblocks, sources, s.blobs, postings.NewBuilder(postings.Config{}), opts); err != nil {
+		return nil, err
+	}
+	if err := w.Close(); err != nil {
+		return nil, err
+	}
+	return data.Bytes(), nil
+}
+
+// TestMerge: what is merged is what is built, whatever is held in memory, and on however
+// many processors.
+func TestMerge(t *testing.T) {
+	b := words.NewBuilder()
+	for seed := range uint64(40) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		blobs := randomBlobs(r)
+		if seed == 0 {
+			blobs = nil
+		}
+		want := build(t, b, blobs)
+		s := deal(t, r, b, blobs)
+		for _, opts := range []postings.MergeOptions{{Processors: 1}, {Processors: 3, Spill: spill.Config{Dir: t.TempDir(), Memory: 1}}} {
+			data, err := s.merge(t.Context(), opts)
+			if err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			got, err := format.NewFile("merged", data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, info := range want.Sections() {
+				a, _ := want.Section(info.Tag)
+				if got.Sections()[i].Tag != info.Tag {
+					t.Fatalf("seed %d: section %s is missing", seed, info.Tag)
+				}
+				o, _ := got.Section(info.Tag)
+				if x, y := a.Checked(), o.Checked(); !bytes.Equal(x, y) {
+					t.Fatalf("seed %d: section %s is %d bytes %.60x, want %d bytes %.60x", seed, info.Tag, len(y), y, len(x), x)
+				}
+			}
+		}
+	}
+}
+
+// largeBlobs have words with lists of several blocks, and several batches of words.
+func largeBlobs(r *rand.Rand) (blobs [][]byte) {
+	for i := range 300 {
+		blob := randomBlob(r, 3000+r.IntN(3000))
+		for range 20 {
+			blob = append(blob, 'w')
+			for n := i*1000 + r.IntN(2000); n > 0; n /= 7 {
+				blob = append(blob, "abcdefg"[n%7])
+			}
+			blob = append(blob, '\n')
+		}
+		blobs = append(blobs, blob)
+	}
+	return blobs
+}
+
+// TestMergeStops: an error of Pace, of the context and of temporary files ends merging,
+// whenever it comes, and leaves nothing running.
+func TestMergeStops(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 3))
+	s := deal(t, r, words.NewBuilder(), largeBlobs(r))
+	paced := 0
+	opts := postings.MergeOptions{Processors: 3, Pace: func(int) error { paced++; return nil }}
+	if _, err := s.merge(t.Context(), opts); err != nil || paced < 2 {
+		t.Fatalf("paced %d times: %v", paced, err)
+	}
+	enough := errors.New("enough")
+	for n := range paced {
+		ctx, cancel := context.WithCancel(t.Context())
+		left := n
+		opts.Pace = func(int) error {
+			if left--; left < 0 {
+				return enough
+			}
+			return nil
+		}
+		if _, err := s.merge(ctx, opts); !errors.Is(err, enough) {
+			t.Errorf("stopped at %d of %d: %v", n, paced, err)
+		}
+		left = n
+		opts.Pace = func(int) error {
+			if left--; left < 0 {
+				cancel()
+			}
+			return nil
+		}
+		if _, err := s.merge(ctx, opts); !errors.Is(err, context.Canceled) {
+			t.Errorf("canceled at %d of %d: %v", n, paced, err)
+		}
+		cancel()
+	}
+	opts = postings.MergeOptions{Processors: 1, Spill: spill.Config{Dir: "/nonexistent", Memory: 1}}
+	if _, err := s.merge(t.Context(), opts); err == nil {
+		t.Error("merged without a folder for what is held")
+	}
+}
+
+// sealed writes a file of the sections of another one, one of them changed, with sound
+// checksums.
+func sealed(t testing.TB, f *format.File, tag format.Tag, data []byte) *format.File {
+	t.Helper()
+	var file bytes.Buffer
+	w := format.NewWriter(&file)
+	for _, info := range f.Sections() {
+		section, _ := f.Section(info.Tag)
+		content := section.Checked()
+		if info.Tag == tag {
+			content = data
+		}
+		if err := w.WriteSection(info.Tag, format.Required, content); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := format.NewFile("hostile", file.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// mergeHostile merges with one source whose section is changed and its checksums sound:
+// that is an error which names file and section, or comes out as a shard that is read
+// without a panic.
+func mergeHostile(t testing.TB, s split, source int, tag format.Tag, data []byte) (failed bool) {
+	t.Helper()
+	s.files = slices.Clone(s.files)
+	s.files[source] = sealed(t, s.files[source], tag, data)
+	merged, err := s.merge(t.Context(), postings.MergeOptions{Processors: 2})
+	if err != nil {
+		var corrupt *format.CorruptError
+		if !errors.As(err, &corrupt) && !errors.Is(err, format.ErrVersion) || corrupt != nil && (corrupt.File != "hostile" || corrupt.Section == "") {
+			t.Fatalf("section %s: %v", tag, err)
+		}
+		return true
+	}
+	f, err := format.NewFile("merged", merged)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := words.Open(f)
+	if err != nil {
+		t.Fatalf("section %s: what was merged does not open: %v", tag, err)
+	}
+	var block words.Block
+	var it postings.WordIterator
+	for n := range x.Blocks() {
+		if err := x.Block(n, &block); err != nil {
+			t.Fatalf("section %s: block %d: %v", tag, n, err)
+		}
+		for i := range block.Len() {
+			list, err := x.List(block.First + uint32(i))
+			if err != nil {
+				t.Fatalf("section %s: a list of what was merged: %v", tag, err)
+			}
+			for it.Reset(list); it.Next(); {
+				it.Mask()
+			}
+			if it.Err() != nil {
+				t.Fatalf("section %s: a list of what was merged: %v", tag, it.Err())
+			}
+		}
+	}
+	return false
+}
+
+// TestMergeHostile changes bytes of each section of a source, and cuts it.
+func TestMergeHostile(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	blobs := append(randomBlobs(r), randomBlob(r, 60_000), []byte("a \u212Aelvin b"), nil)
+	s := deal(t, r, words.NewBuilder(), blobs)
+	rounds := 120
+	if testing.Short() {
+		rounds = 30
+	}
+	failed := map[format.Tag]int{}
+	for i, info := range s.files[0].Sections() {
+		for round := range rounds {
+			source := r.IntN(len(s.files))
+			section, _ := s.files[source].Section(info.Tag)
+			data := bytes.Clone(section.Checked())
+			if len(data) == 0 {
+				continue
+			}
+			switch (round + i) % 3 {
+			case 0:
+				data[r.IntN(len(data))] ^= 1 << r.IntN(8)
+			case 1:
+				data[r.IntN(len(data))] = byte(r.Uint32())
+				data[r.IntN(len(data))] = 0xff
+			case 2:
+				data = data[:r.IntN(len(data))]
+			}
+			if mergeHostile(t, s, source, info.Tag, data) {
+				failed[info.Tag]++
+			}
+		}
+	}
+	for _, tag := range []format.Tag{format.TagLexicon, format.TagLexiconOffsets, format.TagWordPostings, format.TagWordTails, format.TagWordTable, format.TagWordStarts, format.TagOpaque, format.TagWordInfo} {
+		if failed[tag] == 0 {
+			t.Errorf("no change of section %s was noticed", tag)
+		}
+	}
+}
