@@ -1,6 +1,7 @@
 package merge_test
 
 import (
+	"fmt"
 	"io"
 	"os/exec"
 	"path"
@@ -86,7 +87,22 @@ func scenarios(b *testing.B) []scenario {
 		data, _ := shardOf(b, []repository{r}, build.Options{})
 		pack.inputs = append(pack.inputs, merge.Input{File: open(b, r.record.Name, data), Repos: []merge.Repo{{Record: r.record}}})
 	}
-	return append(all, pack)
+	eight := scenario{name: "eight", built: pieces(tree, 8), bytes: res.ContentBytes}
+	for _, r := range eight.built {
+		data, _ := shardOf(b, []repository{r}, build.Options{})
+		eight.inputs = append(eight.inputs, merge.Input{File: open(b, r.record.Name, data), Repos: []merge.Repo{{Record: r.record}}})
+	}
+	return append(all, pack, eight)
+}
+
+// pieces makes that many repos of a repo, each with about as many documents.
+func pieces(r repository, n int) (repos []repository) {
+	for i := range n {
+		piece := repository{record: r.record, documents: r.documents[i*len(r.documents)/n : (i+1)*len(r.documents)/n]}
+		piece.record.Name = fmt.Sprint("go/", i)
+		repos = append(repos, piece)
+	}
+	return repos
 }
 
 // perCore reports the bytes of each operation by processor time, which other work on
@@ -108,7 +124,8 @@ func processorTime(b *testing.B) time.Duration {
 }
 
 // BenchmarkMerge merges on one processor, and builds the same shard of documents that are
-// in memory: a base of the Go tree with a delta, and the folders of the tree as repos.
+// in memory: a base of the Go tree with a delta, the folders of the tree as repos, and the
+// tree in eight repos.
 func BenchmarkMerge(b *testing.B) {
 	for _, s := range scenarios(b) {
 		for effort, name := range []string{"fresh", "compact"} {

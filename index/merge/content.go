@@ -5,12 +5,12 @@ import (
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/format"
-	"github.com/trawl-search/trawl/index/ngram"
-	"github.com/trawl-search/trawl/index/postings"
+	"github.com/trawl-search/trawl/index/words"
 )
 
 // writeContent writes the blobs.
 func (m *merger) writeContent(w *format.Writer) error {
+	m.takeIndexes()
 	content, err := docstore.NewContentWriter(w, m.opts.Effort, m.opts.Processors)
 	if err != nil {
 		return err
@@ -20,6 +20,20 @@ func (m *merger) writeContent(w *format.Writer) error {
 		return err
 	}
 	return content.Close()
+}
+
+// takeIndexes takes the indexes of the inputs of which something stays.
+func (m *merger) takeIndexes() {
+	for _, in := range m.inputs {
+		switch {
+		case in.places == nil:
+		case in.File.Versions().Writer >= format.Version2:
+			in.index = int32(len(m.indexes))
+			m.indexes = append(m.indexes, index{in.File, in.places})
+		case m.upgrade == nil:
+			m.upgrade = newIndexer(m.opts.TempDir, m.opts.Memory, m.ngrams)
+		}
+	}
 }
 
 // copyBlobs decodes the blobs and has them encoded anew.
@@ -41,45 +55,31 @@ func (m *merger) copyBlobs(to *docstore.ContentWriter) (err error) {
 				return err
 			}
 		}
-		if _, err := to.Add(data); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// writePostings writes the n-gram index of the content.
-func (m *merger) writePostings(w *format.Writer) error {
-	var sources []postings.Source
-	for _, in := range m.inputs {
-		if in.places == nil { // nothing of it stays
-			continue
-		}
-		index, err := postings.Open(in.File, postings.ContentTags)
+		first, err := to.Add(data)
 		if err != nil {
 			return err
 		}
-		sources = append(sources, postings.Source{Index: index, Places: in.places})
+		if err := m.origin(blob, data, first); err != nil {
+			return err
+		}
 	}
-	return postings.Merge(m.ctx, w, postings.ContentTags, m.superblocks, sources, postings.MergeOptions{
-		Processors: m.opts.Processors,
-		Pace:       m.pace,
-	})
+	if m.upgrade == nil {
+		return nil
+	}
+	return m.upgrade.finish(&m.indexes)
 }
 
-// writeNames writes the n-gram index of the names. They are one text, in which windows reach
-// from path to path, and where all that comes after a document left out stands in other
-// places: their n-grams are found again.
-func (m *merger) writeNames(w *format.Writer) (err error) {
-	index := postings.NewBuilder(postings.Config{})
-	ngram.NewExtractor().Extract(m.names, func(superblock uint32, ids []ngram.ID, masks []uint8) {
-		if err == nil {
-			err = index.Add(superblock, ids, masks)
-		}
-	})
-	if err != nil {
-		return err
+// origin notes where the postings of the next blob are. It has that content, and its first
+// superblock is first.
+func (m *merger) origin(blob source, content []byte, first uint32) (err error) {
+	origin := words.Blob{Source: -1}
+	switch {
+	case blob.input == nil:
+	case blob.index >= 0:
+		origin = words.Blob{Source: blob.index, Number: blob.blob}
+	default:
+		origin, err = m.upgrade.add(&m.indexes, content, first)
 	}
-	superblocks := (len(m.names) + docstore.SuperblockSize - 1) / docstore.SuperblockSize
-	return index.Write(w, postings.NameTags, uint32(superblocks))
+	m.origins = append(m.origins, origin)
+	return err
 }

@@ -15,6 +15,7 @@ type input struct {
 	docs    *docstore.Docs
 	content *docstore.Content
 	places  []uint32 // of its superblocks in the new shard; nil while none has one
+	index   int32    // among those of the merger; negative if its own is not taken
 }
 
 func openInput(in Input) (*input, error) {
@@ -26,7 +27,7 @@ func openInput(in Input) (*input, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &input{Input: in, docs: docs, content: content}, nil
+	return &input{Input: in, docs: docs, content: content, index: -1}, nil
 }
 
 // part is what one input has of a repo: a cursor over its documents that stay.

@@ -4,7 +4,8 @@
 // Several shards may hold documents of one repo, as a base and its deltas do;
 // they come out in the order of path and object id. Equal contents, by object
 // id, are stored once. What the caller hides is left out, and so is all that
-// only hidden documents had. The shard is the same, byte for byte, as a
+// only hidden documents had. What shards of older formats lack is indexed again, from
+// the contents that they hold. The shard is the same, byte for byte, as a
 // [build.Builder] writes of the documents that are left.
 package merge
 
@@ -20,6 +21,8 @@ import (
 	"github.com/trawl-search/trawl/index/build"
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/index/postings"
+	"github.com/trawl-search/trawl/index/words"
 )
 
 // ErrInputs means that the inputs do not fit together, or that what is to be
@@ -58,7 +61,16 @@ type Options struct {
 	// are taken next. It may wait, to leave processor and disk to others; an
 	// error of it ends the merge. Nil: all is done at once.
 	Pace func(ctx context.Context, bytes int) error
+	// TempDir is the folder for temporary files, which have no name once they are
+	// made. Default: os.TempDir.
+	TempDir string
+	// Memory bounds the postings that are held in memory, in bytes: those that wait for
+	// their section, and those of contents that have to be indexed again. More of
+	// them are in temporary files. Default: 128 MiB.
+	Memory int64
 }
+
+const defaultMemory = 128 << 20
 
 // Shards writes the shard of what stays of the inputs to w, which is not closed.
 // Nothing of it is good if there is an error: that of the context, of Pace or of w,
@@ -67,12 +79,16 @@ func Shards(ctx context.Context, w io.Writer, inputs []Input, opts Options) (bui
 	if opts.Processors <= 0 {
 		opts.Processors = runtime.GOMAXPROCS(0)
 	}
-	m := &merger{ctx: ctx, opts: opts, docs: docstore.NewDocsWriter(), oids: map[string]uint32{}, langs: map[string]bool{}}
+	if opts.Memory <= 0 {
+		opts.Memory = defaultMemory
+	}
+	m := &merger{ctx: ctx, opts: opts, docs: docstore.NewDocsWriter(), oids: map[string]uint32{}, langs: map[string]bool{}, ngrams: postings.NewBuilder(postings.Config{})}
 	files := make([]*format.File, len(inputs))
 	for i := range inputs {
 		files[i] = inputs[i].File
 	}
-	if err := format.GuardFiles(files, func() error { return m.run(w, inputs) }); err != nil {
+	err := format.GuardFiles(files, func() error { return m.run(w, inputs) })
+	if err = errors.Join(err, m.close()); err != nil {
 		return build.Result{}, fmt.Errorf("merge %d shards: %w", len(inputs), err)
 	}
 	return m.result, nil
@@ -91,6 +107,17 @@ type merger struct {
 	result build.Result
 
 	superblocks uint32 // of the blobs
+
+	indexes []index      // where postings of the blobs are
+	origins []words.Blob // for each blob, its number in one of them
+	upgrade *indexer     // of contents without words; nil if there are none
+	ngrams  *postings.Builder
+}
+
+// index is a shard, or a part of one, with the n-grams and words of some contents.
+type index struct {
+	file   *format.File
+	places []uint32 // of its superblocks in the new shard
 }
 
 // run does all that reads the inputs.
@@ -106,7 +133,7 @@ func (m *merger) run(w io.Writer, inputs []Input) error {
 		return err
 	}
 	out := format.NewWriter(w)
-	for _, write := range []func(*format.Writer) error{m.writeContent, m.docs.Close, m.writePostings, m.writeNames} {
+	for _, write := range []func(*format.Writer) error{m.writeContent, m.docs.Close, m.writePostings, m.writeWords, m.writeNames} {
 		if err := write(out); err != nil {
 			return err
 		}
@@ -117,6 +144,14 @@ func (m *merger) run(w io.Writer, inputs []Input) error {
 	m.result.Size, m.result.SHA256 = out.Size(), out.Sum()
 	m.result.Languages = slices.Sorted(maps.Keys(m.langs))
 	return nil
+}
+
+// close gives back what is held for the indexes of contents that were indexed again.
+func (m *merger) close() error {
+	if m.upgrade == nil {
+		return nil
+	}
+	return m.upgrade.close()
 }
 
 // pace says that so many bytes are taken next.

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -146,13 +148,14 @@ func rename(t *rapid.T, r *repository, record *docstore.Repo) (places []int) {
 }
 
 // TestMergedIsBuilt: what comes out of merging is, byte for byte, what is built of the
-// documents that stay.
+// documents that stay, however little of it is held in memory.
 func TestMergedIsBuilt(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := draw(t)
 		effort := rapid.SampledFrom([]docstore.Effort{docstore.Fresh, docstore.Compact}).Draw(t, "effort")
 		want, wantResult := shardOf(t, d.want, build.Options{Effort: effort})
-		got, result := merged(t, d.inputs, merge.Options{Effort: effort})
+		memory := rapid.SampledFrom([]int64{0, 1, 5000}).Draw(t, "memory")
+		got, result := merged(t, d.inputs, merge.Options{Effort: effort, Memory: memory})
 		checkSame(t, got, want, result, wantResult)
 	})
 }
@@ -303,6 +306,34 @@ func TestStopped(t *testing.T) {
 		if _, err := merge.Shards(context(), &fullDisk{n}, inputs, merge.Options{Processors: 3}); !errors.Is(err, errDisk) {
 			t.Errorf("with room for %d bytes: %v", n, err)
 		}
+	}
+}
+
+// TestTemporaryFiles: what is not held in memory is in the folder that is named, and nothing
+// of it stays, also after errors; without the folder, merging fails.
+func TestTemporaryFiles(t *testing.T) {
+	shards, takes := baseAndDelta(t)
+	inputs := []merge.Input{{File: open(t, "base", shards[0]), Repos: takes[0]}, {File: open(t, "delta", shards[1]), Repos: takes[1]}}
+	want, _ := merged(t, inputs, merge.Options{})
+	dir := t.TempDir()
+	got, _ := merged(t, inputs, merge.Options{Memory: 1, TempDir: dir})
+	if !bytes.Equal(got, want) {
+		t.Error("another shard with temporary files")
+	}
+	for n := 0; n < len(want); n += 97 {
+		if _, err := merge.Shards(context(), &fullDisk{n}, inputs, merge.Options{Memory: 1, TempDir: dir}); !errors.Is(err, errDisk) {
+			t.Errorf("with room for %d bytes: %v", n, err)
+		}
+	}
+	if names, err := os.ReadDir(dir); err != nil || len(names) > 0 {
+		t.Errorf("left behind: %v (%v)", names, err)
+	}
+	absent := filepath.Join(dir, "absent")
+	if _, err := merge.Shards(context(), io.Discard, inputs, merge.Options{TempDir: absent}); err != nil {
+		t.Errorf("a folder was needed: %v", err)
+	}
+	if _, err := merge.Shards(context(), io.Discard, inputs, merge.Options{Memory: 1, TempDir: absent}); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("without a folder: %v", err)
 	}
 }
 

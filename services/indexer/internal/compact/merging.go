@@ -164,7 +164,7 @@ func (m *merging) merge(ctx context.Context, w io.Writer, parts []*part) (result
 			in.Repos = append(in.Repos, merge.Repo{Record: record, Hidden: hidden.Numbers(), Branches: places(ref)})
 		}
 	}
-	opts := merge.Options{Processors: 1, Pace: m.pace} // jobs and searches come first
+	opts := merge.Options{Processors: 1, Pace: m.pace, TempDir: m.TempDir} // jobs and searches come first
 	if size >= uint64(m.Small) {
 		opts.Effort = docstore.Compact // it stays for long
 	}

@@ -35,7 +35,8 @@ type Worker struct {
 	Config
 	Store  *catalog.Store
 	Bucket bucket.Bucket
-	// TempDir has room for the shards that are merged, and for the new one.
+	// TempDir has room for the shards that are merged, for the new one, and for what
+	// merging does not hold in memory.
 	TempDir string
 	// LeaseTTL is how long a compaction waits for an indexer that died.
 	LeaseTTL time.Duration

@@ -1,0 +1,120 @@
+package merge
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/index/ngram"
+	"github.com/trawl-search/trawl/index/postings"
+	"github.com/trawl-search/trawl/index/words"
+)
+
+// indexer indexes contents again, of shards that have no words: format version 1. When
+// their postings have filled the memory, they become an index in a temporary file, which
+// is merged like those of the inputs.
+type indexer struct {
+	dir     string
+	memory  int64
+	extract *ngram.Extractor
+	ngrams  *postings.Builder
+	words   *words.Builder
+	opaque  []uint32
+
+	places []uint32 // of the superblocks of the index to be
+	blobs  uint32   // in it
+	files  []*format.File
+}
+
+func newIndexer(dir string, memory int64, ngrams *postings.Builder) *indexer {
+	return &indexer{dir: dir, memory: memory, extract: ngram.NewExtractor(), ngrams: ngrams, words: words.NewBuilder()}
+}
+
+// add indexes a blob whose superblocks have the places from place on, and returns where it
+// is among the indexes: the last one, which flush adds.
+func (x *indexer) add(indexes *[]index, content []byte, place uint32) (words.Blob, error) {
+	if x.ngrams.MemoryUsed()+x.words.Memory() > x.memory {
+		if err := x.flush(indexes); err != nil {
+			return words.Blob{}, err
+		}
+	}
+	first := uint32(len(x.places))
+	for i := range superblocksOf(uint32(len(content))) {
+		x.places = append(x.places, place+i)
+	}
+	x.opaque = ngram.AppendOpaque(x.opaque[:0], content)
+	var err error
+	x.extract.ExtractBetween(content, x.opaque, func(superblock uint32, ids []ngram.ID, masks []uint8) {
+		if err == nil {
+			err = x.ngrams.Add(first+superblock, ids, masks)
+		}
+	})
+	if err == nil {
+		err = x.words.Add(first, content, x.opaque)
+	}
+	if err != nil {
+		return words.Blob{}, fmt.Errorf("index a content again: %w", err)
+	}
+	x.blobs++
+	return words.Blob{Source: int32(len(*indexes)), Number: x.blobs - 1}, nil
+}
+
+// finish is flush after the last blob. It gives back the memory of what is not needed any more.
+func (x *indexer) finish(indexes *[]index) error {
+	err := x.flush(indexes)
+	x.extract, x.words = nil, nil
+	return err
+}
+
+// flush adds the index of the contents since the last one, if there are any.
+func (x *indexer) flush(indexes *[]index) error {
+	if x.blobs == 0 {
+		return nil
+	}
+	file, err := x.write()
+	if err != nil {
+		return fmt.Errorf("write a temporary index: %w", err)
+	}
+	x.files = append(x.files, file)
+	*indexes = append(*indexes, index{file, x.places})
+	x.places, x.blobs = nil, 0
+	return nil
+}
+
+// write writes the index and opens it. Its file has no name any more.
+func (x *indexer) write() (f *format.File, err error) {
+	file, err := os.CreateTemp(x.dir, "index-")
+	if err != nil {
+		return nil, fmt.Errorf("make a temporary file: %w", err)
+	}
+	defer func() {
+		err = errors.Join(err, os.Remove(file.Name()), file.Close())
+		if err != nil && f != nil {
+			_ = f.Close() // why is in err
+			f = nil
+		}
+	}()
+	buffer := bufio.NewWriterSize(file, 1<<20)
+	w := format.NewWriter(buffer)
+	superblocks := uint32(len(x.places))
+	if err := x.ngrams.Write(w, postings.ContentTags, superblocks); err != nil {
+		return nil, err
+	}
+	if err := x.words.Write(w, superblocks, x.ngrams); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(w.Close(), buffer.Flush()); err != nil {
+		return nil, err
+	}
+	return format.OpenFile(file.Name())
+}
+
+// close gives back the room of all indexes.
+func (x *indexer) close() (err error) {
+	for _, f := range x.files {
+		err = errors.Join(err, f.Close())
+	}
+	return err
+}
