@@ -12,13 +12,16 @@ import (
 	"github.com/trawl-search/trawl/index/eliasfano"
 )
 
-// counts are what the tables count by: the fields of CINF and DINF, and the
+// counts are what the tables count by: the fields of CINF, DINF and WINF, and the
 // lengths of sections.
 func counts(t *testing.T, s spec, sh *shard) map[string]uint64 {
 	t.Helper()
 	counts, _ := s.fixed(t, "CINF", sh.sections["CINF"])
 	docs, _ := s.fixed(t, "DINF", sh.sections["DINF"])
+	words, _ := s.fixed(t, "WINF", sh.sections["WINF"])
 	maps.Copy(counts, docs)
+	maps.Copy(counts, words)
+	counts["word blocks"] = (words["distinct words"] + 31) / 32
 	counts["name units"] = (docs["names"] + 4095) / 4096
 	for tag, data := range sh.sections {
 		counts["length of "+tag] = uint64(len(data))
@@ -95,7 +98,7 @@ func readList(t *testing.T, data []byte) (values []uint64, universe uint64, rest
 func TestSpecOfLists(t *testing.T) {
 	s, sh := readSpec(t), sample(t)
 	n := counts(t, s, sh)
-	for _, heading := range []string{"Lists of content", "Lists of documents"} {
+	for _, heading := range []string{"Lists of content", "Lists of documents", "Lists of words"} {
 		for _, row := range s.rows(t, heading) {
 			values, universe, rest := readList(t, sh.sections[row[0]])
 			if want := eval(t, row[1], n); uint64(len(values)) != want {

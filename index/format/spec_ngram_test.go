@@ -221,31 +221,45 @@ func (x *indexSpec) gapsOf(t *testing.T, b *bitReader, n int, left uint64) (gaps
 	return gaps
 }
 
+// blockStarts reads the ends at the start of the masks, or of the tail, of so many
+// postings, and returns where the blocks start and the last one ends.
+func (x *indexSpec) blockStarts(b *bitReader, postings int) []int {
+	more := (postings - 1) / 128
+	if more == 0 {
+		return []int{0, len(b.data) * 8}
+	}
+	width := int(b.bits(8))
+	ends := b.packed(more, width)
+	b.pos = (b.pos + 7) / 8 * 8
+	return blockStarts(ends, b.pos, len(b.data)*8)
+}
+
 // masksOf decodes the masks of an n-gram with those superblocks.
 func (x *indexSpec) masksOf(t *testing.T, data []byte, superblocks []uint64, counts []byte) (masks []uint8) {
 	t.Helper()
 	b := &bitReader{data: data}
-	starts := []int{0, len(data) * 8}
-	if more := (len(superblocks) - 1) / 128; more > 0 {
-		width := int(b.bits(8))
-		ends := b.packed(more, width)
-		b.pos = (b.pos + 7) / 8 * 8
-		starts = blockStarts(ends, b.pos, len(data)*8)
-	}
+	starts := x.blockStarts(b, len(superblocks))
 	for block := range slices.Chunk(superblocks, 128) {
 		if b.pos != starts[0] {
 			t.Fatalf("a block starts at bit %d, not at %d", b.pos, starts[0])
 		}
 		starts = starts[1:]
-		class := b.bits(3)
-		for _, superblock := range block {
-			count := counts[superblock/2] >> (superblock % 2 * 4) & 15
-			x.counts[count]++
-			masks = append(masks, uint8(b.value(t, x.masks[class][count])))
-		}
+		masks = append(masks, x.maskBlock(t, b, block, counts)...)
 	}
 	if len(data) != (b.pos+7)/8 {
 		t.Fatalf("%d bits of masks in %d bytes", b.pos, len(data))
+	}
+	return masks
+}
+
+// maskBlock decodes class and masks of a block of postings.
+func (x *indexSpec) maskBlock(t *testing.T, b *bitReader, superblocks []uint64, counts []byte) (masks []uint8) {
+	t.Helper()
+	class := b.bits(3)
+	for _, superblock := range superblocks {
+		count := counts[superblock/2] >> (superblock % 2 * 4) & 15
+		x.counts[count]++
+		masks = append(masks, uint8(b.value(t, x.masks[class][count])))
 	}
 	return masks
 }
@@ -257,7 +271,7 @@ func TestSpecOfNgramIndex(t *testing.T) {
 	for _, index := range []struct {
 		table, lists, masks string
 		want                indexed
-	}{{"NGRM", "POST", "MASK", sh.content}, {"NNGM", "NPST", "NMSK", sh.names}} {
+	}{{"NGRM", "POST", "MASK", sh.content}, {"NNGM", "NPST", "NMSK", sh.names}, {"WNGM", "WNPS", "WNMS", sh.lexicon}} {
 		values := map[string]uint64{}
 		_, lists, counts := s.record(t, "Record of NGRM and NNGM", sh.sections[index.table], values)
 		if values["layout"] != 1 || values["text superblocks"] != uint64(index.want.superblocks) || len(lists["ngrams"]) != len(index.want.masks) {

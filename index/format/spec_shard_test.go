@@ -4,13 +4,17 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/index/ngram"
 	"github.com/trawl-search/trawl/index/postings"
+	"github.com/trawl-search/trawl/index/words"
 )
 
 // shard is a real shard, and what went into it.
@@ -21,6 +25,8 @@ type shard struct {
 	paths    []byte
 	content  indexed
 	names    indexed
+	lexicon  indexed
+	words    wordModel
 }
 
 // indexed is what an n-gram index was built from: the masks of each n-gram's
@@ -73,10 +79,11 @@ func sample(t *testing.T) *shard {
 	must(t, content.Close(), docs.Close(w))
 	s.blobs, s.paths = blobs, names
 
-	s.content = index(t, w, postings.ContentTags, 0, blobs)
+	s.content, s.words = indexContent(t, w, blobs)
+	s.lexicon = s.words.lexicon(ngram.NewExtractor())
 	// The real names are too few for a wide gap between superblocks, which has
 	// a coding of its own: they are spread.
-	s.names = index(t, w, postings.NameTags, 9, slices.Collect(slices.Chunk(names, len(names)/10+1)))
+	s.names = indexNames(t, w, 9, slices.Collect(slices.Chunk(names, len(names)/10+1)))
 	must(t, w.Close())
 	s.data = buf.Bytes()
 	f, err := format.NewFile("test", s.data)
@@ -92,7 +99,7 @@ func sample(t *testing.T) *shard {
 // texts are made of words of very different frequency, the same in every run.
 func texts() [][]byte {
 	rng := rand.New(rand.NewPCG(1, 2))
-	blobs := [][]byte{nil, []byte("short\n")}
+	blobs := [][]byte{nil, []byte("short\n"), unusual()}
 	for len(blobs) < 60 {
 		var text []byte
 		for len(text) < 20_000 {
@@ -110,9 +117,40 @@ func texts() [][]byte {
 	return blobs
 }
 
-// index writes the index of texts, with gap superblocks left out after each, and a
+// unusual is a text of words of all spellings and lengths, and of opaque superblocks.
+func unusual() []byte {
+	var text []byte
+	fill := func(to int) {
+		text = append(text, bytes.Repeat([]byte("Fill "), (to-len(text))/5)...)
+		text = append(text, "....."[:to-len(text)]...)
+	}
+	text = append(text, "small Title CAPITALS mixedCase aB A a A1 1a _ _A Σκ é \xff\u212B "...)
+	for _, n := range []int{13, 14, 15, 16, 17, 28, 29, 30, 31, 32, 62, 63, 64, 65, 126, 127, 128} {
+		long := strings.Repeat("Longest", 20)[:n]
+		text = append(text, long+" "+strings.ToLower(long)+" "+long[:n-1]+"\n"...)
+	}
+	fill(2*4096 - 40)
+	text = append(text, strings.Repeat("Opaque", 22)...) // in two superblocks, since it is too long
+	fill(4*4096 - 3)
+	text = append(text, "Next word goes on from no opaque superblock"...)
+	fill(5*4096 + 100)
+	text = append(text, "is\u212Aelvin "...)
+	fill(6*4096 - 5)
+	text = append(text, "GoesOnFromAnOpaqueSuperblock Then "...)
+	fill(8*4096 - 1)
+	return append(text, "s\u017Fs and a \u017F"...) // its rune is in the second of two
+}
+
+func (in *indexed) add(id uint64, superblock uint32, mask uint8) {
+	if in.masks[id] == nil {
+		in.masks[id] = map[uint32]uint8{}
+	}
+	in.masks[id][superblock] |= mask
+}
+
+// indexNames writes the index of names, with gap superblocks left out after each, and a
 // wide gap before the last but one.
-func index(t *testing.T, w *format.Writer, tags postings.Tags, gap uint32, texts [][]byte) indexed {
+func indexNames(t *testing.T, w *format.Writer, gap uint32, texts [][]byte) indexed {
 	t.Helper()
 	in := indexed{masks: map[uint64]map[uint32]uint8{}}
 	b, e := postings.NewBuilder(postings.Config{}), ngram.NewExtractor()
@@ -124,14 +162,87 @@ func index(t *testing.T, w *format.Writer, tags postings.Tags, gap uint32, texts
 			superblock += in.superblocks
 			must(t, b.Add(superblock, ids, masks))
 			for i, id := range ids {
-				if in.masks[uint64(id)] == nil {
-					in.masks[uint64(id)] = map[uint32]uint8{}
-				}
-				in.masks[uint64(id)][superblock] = masks[i]
+				in.add(uint64(id), superblock, masks[i])
 			}
 		})
 		in.superblocks += uint32((len(text)+docstore.SuperblockSize-1)/docstore.SuperblockSize) + gap
 	}
-	must(t, b.Write(w, tags, in.superblocks))
+	must(t, b.Write(w, postings.NameTags, in.superblocks))
 	return in
 }
+
+// indexContent writes the indexes of n-grams and words of blobs, and returns what must be
+// in them.
+func indexContent(t *testing.T, w *format.Writer, blobs [][]byte) (indexed, wordModel) {
+	t.Helper()
+	in, model := indexed{masks: map[uint64]map[uint32]uint8{}}, wordModel{words: map[string]map[uint32]wordPosting{}}
+	b, e, all := postings.NewBuilder(postings.Config{}), ngram.NewExtractor(), words.NewBuilder()
+	ids := windowIDs{e: ngram.NewExtractor(), known: map[string]uint64{}}
+	for _, blob := range blobs {
+		opaque := ngram.AppendOpaque(nil, blob)
+		e.ExtractBetween(blob, opaque, func(superblock uint32, ids []ngram.ID, masks []uint8) {
+			must(t, b.Add(in.superblocks+superblock, ids, masks))
+		})
+		must(t, all.Add(in.superblocks, blob, opaque))
+		in.addBetween(&ids, blob)
+		model.add(in.superblocks, blob)
+		in.superblocks += uint32((len(blob) + docstore.SuperblockSize - 1) / docstore.SuperblockSize)
+	}
+	must(t, b.Write(w, postings.ContentTags, in.superblocks), all.Write(w, in.superblocks, b))
+	return in, model
+}
+
+// windowIDs remembers the n-grams of windows.
+type windowIDs struct {
+	e     *ngram.Extractor
+	known map[string]uint64
+}
+
+func (ids *windowIDs) of(window string) uint64 {
+	id, ok := ids.known[window]
+	if !ok {
+		id = windowOf(ids.e, window)
+		ids.known[window] = id
+	}
+	return id
+}
+
+// addBetween adds the n-grams that section 7 says the index of a blob has.
+func (in *indexed) addBetween(ids *windowIDs, blob []byte) {
+	opaque := opaqueOf(blob)
+	kept := map[int]bool{} // places in the rest of a word that starts in an opaque superblock
+	for _, at := range wordRun.FindAllIndex(blob, -1) {
+		for i := (at[0]/4096 + 1) * 4096; opaque[at[0]/4096] && i < at[1]; i++ {
+			kept[i] = true
+		}
+	}
+	add := func(id uint64, at int) {
+		in.add(id, in.superblocks+uint32(at/4096), uint8(1)<<(at%4096/512))
+	}
+	var folded []byte
+	var places []int
+	for i := 0; i < len(blob); {
+		r, size := utf8.DecodeRune(blob[i:])
+		one := []byte(string(ngram.FoldRune(r)))
+		if r == utf8.RuneError && size == 1 {
+			one = blob[i : i+1]
+		}
+		for _, c := range one {
+			folded, places = append(folded, c), append(places, i)
+		}
+		i += size
+	}
+	for i := range max(len(folded)-2, 0) {
+		window, at := folded[i:i+3], places[i]
+		if inside := len(wordRun.Find(window)) == 3; !inside || opaque[at/4096] || kept[at] {
+			add(ids.of(string(window)), at)
+		}
+	}
+	for _, at := range title.FindAllIndex(blob, -1) {
+		if c := blob[at[0]:at[1]]; opaque[at[0]/4096] || kept[at[0]] {
+			add(327680+26*26*uint64(c[0]-'A')+26*uint64(c[1]-'a')+uint64(c[2]-'a'), at[0])
+		}
+	}
+}
+
+var title = regexp.MustCompile(`[A-Z][a-z][a-z]`)

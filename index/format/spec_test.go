@@ -15,6 +15,7 @@ import (
 	"github.com/trawl-search/trawl/index/eliasfano"
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/index/ngram"
+	"github.com/trawl-search/trawl/index/postings"
 )
 
 var le = binary.LittleEndian
@@ -194,8 +195,8 @@ func TestSpecOfConstants(t *testing.T) {
 		column  int
 		want    []uint64
 	}{
-		{"Limits", 1, []uint64{format.MaxSections, eliasfano.MaxLen, docstore.MaxPath, docstore.SuperblockSize, docstore.MaxDictionary, docstore.BlockSize}},
-		{"Versions", 0, []uint64{uint64(format.Version1)}},
+		{"Limits", 1, []uint64{format.MaxSections, eliasfano.MaxLen, docstore.MaxPath, docstore.SuperblockSize, docstore.MaxDictionary, docstore.BlockSize, ngram.MaxWord, postings.MaxCount}},
+		{"Versions", 0, []uint64{uint64(format.Version1), uint64(format.Version2)}},
 	} {
 		rows := s.rows(t, c.heading)
 		for i, want := range c.want {

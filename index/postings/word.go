@@ -64,11 +64,14 @@ func OpenWords(f *format.File) (*WordIndex, error) {
 	return x, nil
 }
 
-// Words is the number of words, Superblocks that of the text's superblocks, and
-// Postings the number of pairs of the two.
-func (x *WordIndex) Words() uint32       { return x.words }
+// Words is the number of words.
+func (x *WordIndex) Words() uint32 { return x.words }
+
+// Superblocks is the number of superblocks of the text.
 func (x *WordIndex) Superblocks() uint32 { return x.superblocks }
-func (x *WordIndex) Postings() uint64    { return x.postings }
+
+// Postings is the number of pairs of a word and a superblock in which it starts.
+func (x *WordIndex) Postings() uint64 { return x.postings }
 
 func (x *WordIndex) openedTable() (*wordTable, error) {
 	if t := x.opened.Load(); t != nil {

@@ -1,0 +1,254 @@
+package format_test
+
+import (
+	"cmp"
+	"encoding/binary"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/trawl-search/trawl/index/ngram"
+)
+
+// Words and extended words as section 8 has them.
+var (
+	wordRun     = regexp.MustCompile(`[0-9A-Za-z_]+`)
+	extendedRun = regexp.MustCompile(`[0-9A-Za-z_\x{212A}\x{017F}]+`)
+)
+
+const longestWord = 128
+
+// wordModel is what the index of words must say, by the definitions of FORMAT.md alone.
+type wordModel struct {
+	words  map[string]map[uint32]wordPosting
+	before []uint64
+	total  uint64
+	opaque []uint64
+}
+
+type wordPosting struct {
+	mask  uint8
+	count uint64
+}
+
+// opaqueOf returns the opaque superblocks of a blob.
+func opaqueOf(blob []byte) map[int]bool {
+	opaque := map[int]bool{}
+	for _, at := range extendedRun.FindAllIndex(blob, -1) {
+		if at[1]-at[0] <= longestWord && len(wordRun.Find(blob[at[0]:at[1]])) == at[1]-at[0] {
+			continue
+		}
+		for s := at[0] / 4096; s <= (at[1]-1)/4096; s++ {
+			opaque[s] = true
+		}
+	}
+	return opaque
+}
+
+func (m *wordModel) add(first uint32, blob []byte) {
+	m.before = append(m.before, m.total)
+	opaque := opaqueOf(blob)
+	for _, s := range slices.Sorted(maps.Keys(opaque)) {
+		m.opaque = append(m.opaque, uint64(first)+uint64(s))
+	}
+	for _, at := range wordRun.FindAllIndex(blob, -1) {
+		m.total++
+		if opaque[at[0]/4096] {
+			continue
+		}
+		word, superblock := string(blob[at[0]:at[1]]), first+uint32(at[0]/4096)
+		if m.words[word] == nil {
+			m.words[word] = map[uint32]wordPosting{}
+		}
+		p := m.words[word][superblock]
+		m.words[word][superblock] = wordPosting{p.mask | 1<<(at[0]%4096/512), p.count + 1}
+	}
+}
+
+// sorted are the words in the order of words.
+func (m *wordModel) sorted() []string {
+	return slices.SortedFunc(maps.Keys(m.words), func(a, b string) int {
+		return cmp.Or(strings.Compare(strings.ToLower(a), strings.ToLower(b)), strings.Compare(a, b))
+	})
+}
+
+// lexicon is what the n-grams of the lexicon must be.
+func (m *wordModel) lexicon(e *ngram.Extractor) indexed {
+	sorted := m.sorted()
+	in := indexed{superblocks: uint32(len(sorted)+255) / 256, masks: map[uint64]map[uint32]uint8{}}
+	for i, word := range sorted {
+		word = strings.ToLower(word)
+		for j := range max(len(word)-2, 0) {
+			in.add(windowOf(e, word[j:j+3]), uint32(i/256), uint8(1)<<(i%256/32))
+		}
+	}
+	return in
+}
+
+// windowOf is the n-gram of a window of three bytes that are folded.
+func windowOf(e *ngram.Extractor, window string) (id uint64) {
+	e.Extract([]byte(window), func(_ uint32, ids []ngram.ID, _ []uint8) { id = uint64(slices.Min(ids)) })
+	return id
+}
+
+// decodeWords decodes a block of WLEX, and counts what it shows of the ways to say things.
+func decodeWords(t *testing.T, block []byte, n int, seen map[string]int) (words []string) {
+	t.Helper()
+	spellings := bitReader{data: block}
+	entries := block[(n+3)/4:]
+	next := func() int {
+		c := entries[0]
+		entries = entries[1:]
+		return int(c)
+	}
+	last := ""
+	for range n {
+		head := next()
+		shared, size := head&15, head>>4
+		if shared == 15 {
+			shared += next()
+			seen["more shared"]++
+		}
+		if size == 15 {
+			size += next()
+			seen["more bytes"]++
+		}
+		small := last[:shared] + string(entries[:size])
+		entries = entries[size:]
+		last = small
+		spelling := spellings.bits(2)
+		seen["spelling "+strconv.FormatUint(spelling, 10)]++
+		switch spelling {
+		case 1:
+			small = strings.ToUpper(small[:1]) + small[1:]
+		case 2:
+			small = strings.ToUpper(small)
+		case 3:
+			word := ""
+			for group := range slices.Chunk([]byte(small), 63) {
+				capitals, used := binary.Uvarint(entries)
+				entries = entries[used:]
+				for i := range group {
+					if capitals>>i&1 == 1 {
+						group[i] -= 'a' - 'A'
+					}
+				}
+				word += string(group)
+			}
+			small = word
+		}
+		words = append(words, small)
+	}
+	if len(entries) != 0 {
+		t.Fatalf("%d bytes follow a block of words", len(entries))
+	}
+	return words
+}
+
+// tail decodes counts and masks of a word's postings.
+func (x *indexSpec) tail(t *testing.T, data []byte, superblocks []uint64, counts []byte) (postings []wordPosting) {
+	t.Helper()
+	b := &bitReader{data: data}
+	starts := x.blockStarts(b, len(superblocks))
+	for block := range slices.Chunk(superblocks, 128) {
+		if b.pos != starts[0] {
+			t.Fatalf("a block starts at bit %d, not at %d", b.pos, starts[0])
+		}
+		starts = starts[1:]
+		if b.bits(1) != 0 {
+			t.Fatal("definitions are marked")
+		}
+		var times []uint64
+		for range block {
+			times = append(times, b.gamma())
+		}
+		for i, mask := range x.maskBlock(t, b, block, counts) {
+			postings = append(postings, wordPosting{mask, times[i]})
+		}
+	}
+	if len(data) != (b.pos+7)/8 {
+		t.Fatalf("%d bits of a tail in %d bytes", b.pos, len(data))
+	}
+	return postings
+}
+
+func TestSpecOfLexicon(t *testing.T) {
+	s, sh := readSpec(t), sample(t)
+	n := counts(t, s, sh)
+	sorted := sh.words.sorted()
+	if n["layout"] != 1 || n["distinct words"] != uint64(len(sorted)) || n["words"] != sh.words.total || n["word superblocks"] != n["superblocks"] ||
+		n["word blobs"] != n["blobs"] || n["opaque"] != uint64(len(sh.words.opaque)) {
+		t.Errorf("WINF is %v, of %d words, %d of them different, and %d opaque superblocks", n, sh.words.total, len(sorted), len(sh.words.opaque))
+	}
+	ends, _, _ := readList(t, sh.sections["WOFF"])
+	var words []string
+	seen, from := map[string]int{}, uint64(0)
+	for i, end := range ends {
+		words = append(words, decodeWords(t, sh.sections["WLEX"][from:end], min(len(sorted)-i*32, 32), seen)...)
+		from = end
+	}
+	if from != n["length of WLEX"] || !slices.Equal(words, sorted) {
+		t.Errorf("words are\n%q\nwant\n%q", words, sorted)
+	}
+	for _, row := range s.rows(t, "Blocks of WLEX 3") {
+		if seen["spelling "+row[0]] == 0 {
+			t.Errorf("the sample has no word of spelling %s", row[0])
+		}
+	}
+	if seen["more shared"] == 0 || seen["more bytes"] == 0 || len(words) <= 256 || len(s.rows(t, "Blocks of WLEX 3")) != 4 {
+		t.Errorf("the sample does not show all: %v of %d words", seen, len(words))
+	}
+	before, _, _ := readList(t, sh.sections["WLEN"])
+	opaque, _, _ := readList(t, sh.sections["WOPQ"])
+	if !slices.Equal(before, sh.words.before) || !slices.Equal(opaque, sh.words.opaque) {
+		t.Errorf("words before blobs %v, want %v; opaque %v, want %v", before, sh.words.before, opaque, sh.words.opaque)
+	}
+}
+
+func TestSpecOfWordPostings(t *testing.T) {
+	s, sh := readSpec(t), sample(t)
+	x := readIndexSpec(t, s)
+	n := counts(t, s, sh)
+	values := map[string]uint64{}
+	_, lists, blocks := s.record(t, "Record of WTAB", sh.sections["WTAB"], values)
+	sorted := sh.words.sorted()
+	if values["layout"] != 1 || values["distinct words"] != uint64(len(sorted)) || values["text superblocks"] != n["superblocks"] ||
+		len(lists["list ends"]) != len(sorted) || len(lists["tail ends"]) != len(sorted) || uint64(len(blocks)) != (n["superblocks"]+1)/2 {
+		t.Fatalf("WTAB is %v with %d and %d ends", values, len(lists["list ends"]), len(lists["tail ends"]))
+	}
+	from, fromTail, postings, longest := uint64(0), uint64(0), uint64(0), 0
+	for i, word := range sorted {
+		want := sh.words.words[word]
+		superblocks := x.postings(t, sh.sections["WPST"][from:lists["list ends"][i]], n["superblocks"])
+		tail := x.tail(t, sh.sections["WTAL"][fromTail:lists["tail ends"][i]], superblocks, blocks)
+		from, fromTail = lists["list ends"][i], lists["tail ends"][i]
+		postings += uint64(len(superblocks))
+		longest = max(longest, len(superblocks))
+		if len(superblocks) != len(want) || !slices.IsSorted(superblocks) {
+			t.Fatalf("%q has %d postings, want %d", word, len(superblocks), len(want))
+		}
+		for j, superblock := range superblocks {
+			if tail[j] != want[uint32(superblock)] {
+				t.Fatalf("%q in superblock %d: %v, want %v", word, superblock, tail[j], want[uint32(superblock)])
+			}
+		}
+	}
+	if postings != values["postings"] || from != n["length of WPST"] || fromTail != n["length of WTAL"] || longest <= 128 {
+		t.Errorf("%d postings of %d, at most %d of a word, or bytes that no list has", postings, values["postings"], longest)
+	}
+	last := map[uint32]uint8{}
+	for _, list := range sh.words.words {
+		for superblock, p := range list {
+			last[superblock] |= p.mask
+		}
+	}
+	for superblock := range uint32(n["superblocks"]) {
+		count := blocks[superblock/2] >> (superblock % 2 * 4) & 15
+		if last[superblock]>>count != 0 || count > 0 && last[superblock]>>(count-1) == 0 {
+			t.Errorf("superblock %d has words in %08b and block count %d", superblock, last[superblock], count)
+		}
+	}
+}
