@@ -11,29 +11,30 @@ import (
 	"github.com/trawl-search/trawl/index/format"
 )
 
-// TestGoldenShardsAnnotated holds the committed shards of format version 1 to
+// TestGoldenShardsAnnotated holds the committed shards of all versions of the format to
 // their annotations, which are made by the tables of FORMAT.md. Neither may
-// change: what a released version wrote must be readable for good. The shards
+// change once a version is released: what it wrote must be readable for good. The shards
 // are written, and searched, by the test of the same name in package shard.
 func TestGoldenShardsAnnotated(t *testing.T) {
-	paths, err := filepath.Glob("../testdata/v1/*.trawl")
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no golden shards: %v", err)
-	}
-	for _, path := range paths {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
+	for version := range format.WriterVersion {
+		folder := fmt.Sprintf("../testdata/v%d", version+1)
+		paths, err := filepath.Glob(folder + "/*.trawl")
+		if err != nil || len(paths) == 0 {
+			t.Fatalf("no golden shards in %s: %v", folder, err)
 		}
-		a := annotator{spec: readSpec(t), t: t, data: data}
-		got, text := a.shard(), strings.TrimSuffix(path, "trawl")+"txt"
-		if os.Getenv("TRAWL_UPDATE_GOLDEN") != "" {
-			must(t, os.WriteFile(text, []byte(got), 0o600))
-		}
-		want, err := os.ReadFile(text)
-		must(t, err)
-		if got != string(want) {
-			t.Errorf("%s is not what FORMAT.md says of %s", text, path)
+		for _, path := range paths {
+			data, err := os.ReadFile(path)
+			must(t, err)
+			a := annotator{spec: readSpec(t), t: t, data: data}
+			got, text := a.shard(), strings.TrimSuffix(path, "trawl")+"txt"
+			if os.Getenv("TRAWL_UPDATE_GOLDEN") != "" && version+1 == format.WriterVersion {
+				must(t, os.WriteFile(text, []byte(got), 0o600))
+			}
+			want, err := os.ReadFile(text)
+			must(t, err)
+			if got != string(want) {
+				t.Errorf("%s is not what FORMAT.md says of %s", text, path)
+			}
 		}
 	}
 }
@@ -77,13 +78,36 @@ func (a *annotator) section(info format.SectionInfo) {
 	switch {
 	case tag == "UNIT", tag == "NAME":
 		at = a.fields("Header of UNIT and NAME", at)
-	case tag == "CINF", tag == "DINF":
+	case tag == "CINF", tag == "DINF", tag == "WINF":
 		at = a.fields(tag, at)
-	case a.cell("Lists of content", tag, 0) != "", a.cell("Lists of documents", tag, 0) != "":
+	case tag == "WLEX":
+		at = a.lexicon(at, end)
+	case a.cell("Lists of content", tag, 0) != "", a.cell("Lists of documents", tag, 0) != "", a.cell("Lists of words", tag, 0) != "":
 		values, universe, _ := readList(a.t, a.data[at:end])
 		defer fmt.Fprintf(&a.out, "          %d below %d: %v\n", len(values), universe, values)
 	}
 	a.bytes(at, end)
+}
+
+// lexicon prints the blocks of WLEX, and the words of each after its bytes.
+func (a *annotator) lexicon(at, end int) int {
+	f, err := format.NewFile("golden", a.data)
+	must(a.t, err)
+	bytesOf := func(tag format.Tag) []byte {
+		section, _ := f.Section(tag)
+		data, err := section.All()
+		must(a.t, err)
+		return data
+	}
+	info, _ := a.fixed(a.t, "WINF", bytesOf(format.TagWordInfo))
+	ends, _, _ := readList(a.t, bytesOf(format.TagLexiconOffsets))
+	for i, blockEnd := range ends {
+		from, to, n := at, end-len(bytesOf(format.TagLexicon))+int(blockEnd), min(int(info["distinct words"])-32*i, 32)
+		a.bytes(from, to)
+		fmt.Fprintf(&a.out, "          words from %d on: %s\n", 32*i, strings.Join(decodeWords(a.t, a.data[from:to], n, map[string]int{}), " "))
+		at = to
+	}
+	return at
 }
 
 // cell returns a cell of the row that begins with key, "" without one.

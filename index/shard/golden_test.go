@@ -3,6 +3,7 @@ package shard_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,14 +11,19 @@ import (
 
 	"github.com/trawl-search/trawl/index/build"
 	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/index/indextest"
 )
 
-// golden is the corpus of the committed shards. It must stay as it is: the
-// shards are never written anew within a version of the format.
-func golden() *indextest.Corpus {
+// goldenVersions are the versions of the format, each with committed shards. Those of
+// the last one are written by this code, with TRAWL_UPDATE_GOLDEN set.
+var goldenVersions = []string{"v1", "v2"}
+
+// golden is the corpus of the committed shards of a version. It must stay as it is: the
+// shards are never written anew once a version is released.
+func golden(version string) *indextest.Corpus {
 	both, main, next := []string{"main", "next"}, []string{"main"}, []string{"next"}
-	return &indextest.Corpus{Name: "golden", Repos: []indextest.Repo{
+	c := &indextest.Corpus{Name: "golden", Repos: []indextest.Repo{
 		{
 			Name: "example.com/empty", Branches: main, Archived: true,
 		},
@@ -41,6 +47,35 @@ func golden() *indextest.Corpus {
 			},
 		},
 	}}
+	if version == "v1" {
+		return c
+	}
+	second := &c.Repos[len(c.Repos)-1]
+	second.Documents = append(second.Documents, indextest.Document{Path: "words.txt", Content: goldenWords(), Branches: main, Language: "Text"})
+	return c
+}
+
+// goldenWords has words of all spellings and lengths, and superblocks of which the second
+// and the fourth are opaque: by a word that is too long, and by a rune that folds to k.
+func goldenWords() []byte {
+	var b bytes.Buffer
+	fill := func(to int) { b.WriteString(strings.Repeat("filling ", to/8+1)[:to-b.Len()]) }
+	for i := range 300 {
+		fmt.Fprintf(&b, "name%03d ", i*7%300) // more than one superblock of the lexicon
+	}
+	b.WriteString("readBytes ReadBytes READBYTES rEADbYTES x_Y 0xFF Z\n")
+	for _, size := range []int{14, 15, 16, 29, 30, 31, 63, 64, 127, 128} {
+		b.WriteString(strings.Repeat("LongWords", 15)[:size] + "\n")
+	}
+	fill(5000)
+	b.WriteString(" " + strings.Repeat("TooLong", 19) + " ")
+	fill(2*4096 - 6)
+	b.WriteString("readBytesGoesOn ")
+	fill(3*4096 + 10)
+	b.WriteString(" two_\u212Aelvins ")
+	fill(4*4096 - 3)
+	b.WriteString("Next_is_not_opaque readBytes")
+	return b.Bytes()
 }
 
 // goldenSource is some lines of C, for several superblocks and a dictionary.
@@ -60,45 +95,60 @@ var goldenQueries = []string{
 	"regex:func\\s+\\w+\\(\\)", "/[0-9]{5};/", "file:greet", "file:caf", "lang:go package", "branch:next greet", "r:second want",
 	"archived:yes", "fork:yes static", "public:yes want", "grüsse or grüße", "κόσμε", "мир", "世界", "kelvin", "-lang:c -lang:text",
 	"file:logo", "case:yes LENGTH_", "readBytes_write_all or buffer_status", "zzz",
+	"readbytes", "case:yes readBytes", "/\\breadBytes\\b/", "/name1[0-9]5/", "toolong", "case:yes TooLongTooLong", "two_kelvins", "case:yes kelvins",
+	"goeson", "case:yes GoesOn", "next_is", "longwordslongwordslongwordslongwords", "name007", "/\\b[A-Z]\\b/", "readBytes goes or name29",
 }
 
-// TestGoldenShards opens the committed shards of format version 1, which every
+// TestGoldenShards opens the committed shards of all versions of the format, which every
 // later reader must: they are verified to the last posting, and answer as brute
 // force does.
 func TestGoldenShards(t *testing.T) {
 	if os.Getenv("TRAWL_UPDATE_GOLDEN") != "" {
 		writeGolden(t)
 	}
-	paths, err := filepath.Glob("../testdata/v1/*.trawl")
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no golden shards: %v", err)
+	for i, version := range goldenVersions {
+		paths, err := filepath.Glob("../testdata/" + version + "/*.trawl")
+		if err != nil || len(paths) == 0 {
+			t.Fatalf("no golden shards of %s: %v", version, err)
+		}
+		for _, path := range paths {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if f, err := format.NewFile(path, data); err != nil || f.Versions().Writer != uint32(i+1) {
+				t.Errorf("%s is not of version %d: %v", path, i+1, err)
+			}
+			checkGolden(t, path, data, golden(version))
+		}
 	}
-	for _, path := range paths {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := openShard(t, data)
-		if err := s.Verify(context.Background()); err != nil {
-			t.Errorf("%s: %v", path, err)
-		}
-		c := golden()
-		var queries []indextest.Query
-		for i, text := range goldenQueries {
-			queries = append(queries, indextest.Query{Text: text, Kind: path, Number: i})
-		}
-		indextest.Check(t, c, append(queries, indextest.Queries(c, 1, 300)...), engine(s))
+	if len(goldenVersions) != int(format.WriterVersion) {
+		t.Errorf("versions up to %d are written, and %v have golden shards", format.WriterVersion, goldenVersions)
 	}
+}
+
+func checkGolden(t *testing.T, path string, data []byte, c *indextest.Corpus) {
+	t.Helper()
+	s := openShard(t, data)
+	if err := s.Verify(context.Background()); err != nil {
+		t.Errorf("%s: %v", path, err)
+	}
+	var queries []indextest.Query
+	for i, text := range goldenQueries {
+		queries = append(queries, indextest.Query{Text: text, Kind: path, Number: i})
+	}
+	indextest.Check(t, c, append(queries, indextest.Queries(c, 1, 300)...), engine(s))
 }
 
 func writeGolden(t *testing.T) {
 	t.Helper()
-	if err := os.MkdirAll("../testdata/v1", 0o750); err != nil {
+	version := goldenVersions[len(goldenVersions)-1]
+	if err := os.MkdirAll("../testdata/"+version, 0o750); err != nil {
 		t.Fatal(err)
 	}
 	for name, effort := range map[string]docstore.Effort{"fresh": docstore.Fresh, "compact": docstore.Compact} {
-		data := buildShardWith(t, golden(), build.Options{Effort: effort})
-		if err := os.WriteFile("../testdata/v1/"+name+".trawl", data, 0o600); err != nil {
+		data := buildShardWith(t, golden(version), build.Options{Effort: effort})
+		if err := os.WriteFile("../testdata/"+version+"/"+name+".trawl", data, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
