@@ -60,6 +60,8 @@ func OpenWords(f *format.File) (*WordIndex, error) {
 		return nil, fmt.Errorf("the postings of words of %s have layout %d, this reader knows %d: %w", f.Name(), layout, wordLayout, format.ErrVersion)
 	case x.superblocks > MaxSuperblocks:
 		return nil, x.table.Corruptf(5, "%d superblocks, at most %d are possible", x.superblocks, MaxSuperblocks)
+	case blockCountsSize(x.superblocks) > uint64(x.table.Len()): // who asks for their number may take memory for it
+		return nil, x.table.Corruptf(5, "%d superblocks in a table of %d bytes", x.superblocks, x.table.Len())
 	}
 	return x, nil
 }
@@ -99,6 +101,33 @@ func (x *WordIndex) openedTable() (*wordTable, error) {
 	}
 	x.opened.Store(t)
 	return t, nil
+}
+
+// Check compares what is known of the text, for each superblock the number of blocks up
+// to the last one in which a word starts, with the table, and the ends of all lists with
+// the sections. It reads no list.
+func (x *WordIndex) Check(blocks []uint8) error {
+	t, err := x.openedTable()
+	if err != nil {
+		return err
+	}
+	if uint64(len(blocks)) != uint64(x.superblocks) {
+		return x.table.Corruptf(5, "%d superblocks, not %d", x.superblocks, len(blocks))
+	}
+	for superblock, want := range blocks {
+		if got := t.blocks.at(uint32(superblock)); got != want {
+			return x.table.Corruptf(wordHeadSize, "words start in %d blocks of superblock %d, not in %d", got, superblock, want)
+		}
+	}
+	for _, s := range []struct {
+		ends    *eliasfano.List
+		section format.Section
+	}{{&t.listEnds, x.lists}, {&t.tailEnds, x.tails}} {
+		if end := s.ends.At(s.ends.Len() - 1); end != uint64(s.section.Len()) { // 0 without words
+			return s.section.Corruptf(int64(end), "the last list ends here, the section at %d", s.section.Len())
+		}
+	}
+	return nil
 }
 
 // List returns the posting list of a word, which must be below Words.

@@ -36,13 +36,17 @@ func (s *search) opaqueTallies(dst []tally, m *matching) ([]tally, error) {
 			if err != nil {
 				return dst, err
 			}
-			end, err := s.content.FirstSuperblock(blob + 1)
+			first, length, err := s.content.Span(blob)
 			if err != nil {
 				return dst, err
 			}
+			end := first + (length+docstore.SuperblockSize-1)/docstore.SuperblockSize
+			if run.from < first || run.from >= end {
+				return dst, s.corrupt("superblock %d is not of blob %d, which has those from %d to %d", run.from, blob, first, end)
+			}
 			part := opaqueRun{run.from, min(run.to, end)}
 			run.from = part.to
-			if dst, err = s.tallyOpaque(dst, m, &opaque, blob, part); err != nil {
+			if dst, err = s.tallyOpaque(dst, m, &opaque, blob, first, part); err != nil {
 				return dst, err
 			}
 		}
@@ -146,12 +150,8 @@ func appendRun(runs []opaqueRun, from, to uint32) []opaqueRun {
 	return append(runs, opaqueRun{from, to})
 }
 
-// tallyOpaque appends the tallies of a run in a blob.
-func (s *search) tallyOpaque(dst []tally, m *matching, opaque *eliasfano.List, blob uint32, run opaqueRun) ([]tally, error) {
-	first, err := s.content.FirstSuperblock(blob)
-	if err != nil {
-		return dst, err
-	}
+// tallyOpaque appends the tallies of a run in a blob, whose first superblock is given.
+func (s *search) tallyOpaque(dst []tally, m *matching, opaque *eliasfano.List, blob, first uint32, run opaqueRun) ([]tally, error) {
 	is := func(superblock uint32) bool {
 		_, found := opaque.Find(uint64(superblock))
 		return found
@@ -161,7 +161,7 @@ func (s *search) tallyOpaque(dst []tally, m *matching, opaque *eliasfano.List, b
 		head: run.from > first && !is(run.from-1),
 		cut:  is(run.to),
 	}
-	err = s.wordRanges(m, part, func(start, _ uint32, quality rank.Quality) bool {
+	err := s.wordRanges(m, part, func(start, _ uint32, quality rank.Quality) bool {
 		superblock := min(first+start/docstore.SuperblockSize, run.to-1)
 		if n := len(dst); n == 0 || dst[n-1].superblock != superblock {
 			dst = append(dst, tally{superblock: superblock, blocks: 0xff, opaque: true})

@@ -66,8 +66,14 @@ func (s *Shard) open(f *format.File) (err error) {
 	if s.names, err = postings.Open(f, postings.NameTags); err != nil || f.Versions().Writer < format.Version2 {
 		return err
 	}
-	s.words, err = words.Open(f)
-	return err
+	if s.words, err = words.Open(f); err != nil {
+		return err
+	}
+	if s.words.Superblocks() != s.content.Superblocks() || s.words.Blobs() != s.content.Blobs() {
+		return s.words.Corruptf("words of %d superblocks in %d blobs, of a content of %d in %d",
+			s.words.Superblocks(), s.words.Blobs(), s.content.Superblocks(), s.content.Blobs())
+	}
+	return nil
 }
 
 // Close unmaps the file. No search may be running.

@@ -14,6 +14,7 @@ import (
 // *format.CorruptError, or for a newer layout a format.ErrVersion.
 type Index struct {
 	info    info
+	counts  format.Section
 	lexicon format.Section
 	offsets eliasfano.Column // where each block of the lexicon ends
 	ngrams  *postings.Index
@@ -61,18 +62,26 @@ func Open(f *format.File) (*Index, error) {
 		return nil, err
 	}
 	if x.lists.Words() != x.info.distinct || x.lists.Superblocks() != x.info.superblocks {
-		return nil, x.lexicon.Corruptf(0, "%d words of %d superblocks have postings of %d of %d",
+		return nil, x.Corruptf("%d words of %d superblocks have postings of %d of %d",
 			x.info.distinct, x.info.superblocks, x.lists.Words(), x.lists.Superblocks())
+	}
+	if of := (uint64(x.info.distinct) + wordsPerSuperblock - 1) / wordsPerSuperblock; uint64(x.ngrams.Superblocks()) != of {
+		return nil, x.Corruptf("a lexicon of %d superblocks has n-grams of %d", of, x.ngrams.Superblocks())
 	}
 	return x, nil
 }
 
+// Corruptf says that the counts of the index are not those of what they count.
+func (x *Index) Corruptf(format string, args ...any) error {
+	return x.counts.Corruptf(0, format, args...)
+}
+
 func (x *Index) readInfo(f *format.File) error {
-	section, err := f.Need(format.TagWordInfo)
-	if err != nil {
+	var err error
+	if x.counts, err = f.Need(format.TagWordInfo); err != nil {
 		return err
 	}
-	d, err := section.Decoder()
+	d, err := x.counts.Decoder()
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ type Verifier struct {
 	bits   [ngram.SuperblockSize / 64]uint64
 	blobs  uint32
 	words  uint64
+	blocks []uint8 // of each superblock so far, up to the last one in which a word starts
 	opaque int
 	sum    uint64 // of a hash of each posting: lists and text are in different orders
 }
@@ -32,6 +33,9 @@ func (v *Verifier) Add(first uint32, blob []byte, opaque []uint32) error {
 		return v.x.starts.Corruptf("%d words before blob %d, not %d", before, v.blobs, v.words)
 	}
 	v.blobs++
+	for uint64(len(v.blocks)) < uint64(first) {
+		v.blocks = append(v.blocks, 0)
+	}
 	list, err := v.x.Opaque()
 	if err != nil {
 		return err
@@ -45,13 +49,17 @@ func (v *Verifier) Add(first uint32, blob []byte, opaque []uint32) error {
 			}
 			v.opaque++
 			v.words += countWords(v.bits[:], blob, start)
+			v.blocks = append(v.blocks, 0)
 			continue
 		}
 		v.local.reset()
 		v.words += v.local.collect(&v.seeded, v.bits[:], blob, start)
+		all := uint8(0)
 		for _, e := range v.local.entries[:v.local.n] {
 			v.sum += postingHash(blob[e.start:e.start+uint32(e.size)], superblock, e.mask, e.count)
+			all |= e.mask
 		}
+		v.blocks = append(v.blocks, uint8(bits.Len8(all)))
 	}
 	return nil
 }
@@ -69,6 +77,12 @@ func (v *Verifier) Close(tick func() error) error {
 	case v.opaque != list.Len():
 		return x.opaque.Corruptf("%d superblocks are opaque, not %d", list.Len(), v.opaque)
 	}
+	if err := x.lists.Check(v.blocks); err != nil {
+		return err
+	}
+	if err := x.checkEnd(); err != nil {
+		return err
+	}
 	sum, windows, err := v.lists(tick)
 	if err != nil {
 		return err
@@ -81,6 +95,18 @@ func (v *Verifier) Close(tick func() error) error {
 		err = x.lexicon.Corruptf(0, "the n-grams of the lexicon are not those of its words")
 	}
 	return err
+}
+
+// checkEnd compares the end of the last block of the lexicon with that of the section.
+func (x *Index) checkEnd() error {
+	ends, err := x.offsets.List()
+	if err != nil {
+		return err
+	}
+	if end := ends.At(ends.Len() - 1); end != uint64(x.lexicon.Len()) { // 0 without words
+		return x.lexicon.Corruptf(int64(end), "the last block ends here, the section at %d", x.lexicon.Len())
+	}
+	return nil
 }
 
 // lists reads the whole lexicon with all lists, and returns the sums of the postings and

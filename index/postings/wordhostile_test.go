@@ -1,0 +1,300 @@
+package postings
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/trawl-search/trawl/index/format"
+)
+
+// wordList is the posting list of one word, as WordWriter takes it.
+type wordList struct {
+	superblocks []uint32
+	masks       []uint8
+	counts      []uint16
+}
+
+// randomWords returns lists of random words: of one posting, of some, and of many that are
+// far from each other or follow each other.
+func randomWords(random *rand.Rand, words int, superblocks uint32) (lists []wordList) {
+	for range words {
+		var l wordList
+		step := 1 + random.Uint32N(1+random.Uint32N(superblocks/2))
+		for s := random.Uint32N(superblocks); s < superblocks; s += 1 + random.Uint32N(step) {
+			l.superblocks = append(l.superblocks, s)
+			l.masks = append(l.masks, uint8(1+random.IntN(255)))
+			l.counts = append(l.counts, uint16(1+random.IntN(1+random.IntN(MaxCount))))
+		}
+		lists = append(lists, l)
+	}
+	return lists
+}
+
+// writeWords returns the sections of lists: lists, tails and table.
+func writeWords(t failer, lists []wordList, superblocks uint32) (sections [3][]byte) {
+	t.Helper()
+	blocks := make([]uint8, superblocks)
+	for _, l := range lists {
+		for i, s := range l.superblocks {
+			for blocks[s] < 8 && l.masks[i]>>blocks[s] != 0 {
+				blocks[s]++
+			}
+		}
+	}
+	var file bytes.Buffer
+	w := format.NewWriter(&file)
+	writer := NewWordWriter(w, blocks)
+	for _, l := range lists {
+		writer.Append(l.superblocks, l.masks, l.counts)
+	}
+	if err := errors.Join(writer.Close(), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	f, err := format.NewFile("sound", file.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, tag := range []format.Tag{format.TagWordPostings, format.TagWordTails, format.TagWordTable} {
+		section, _ := f.Section(tag)
+		if sections[i], err = section.All(); err != nil {
+			t.Fatal(err)
+		}
+		sections[i] = bytes.Clone(sections[i])
+	}
+	return sections
+}
+
+// openWords opens such sections, with right checksums.
+func openWords(t failer, sections [3][]byte) (*WordIndex, error) {
+	t.Helper()
+	var file bytes.Buffer
+	w := format.NewWriter(&file)
+	for i, tag := range []format.Tag{format.TagWordPostings, format.TagWordTails, format.TagWordTable} {
+		if err := w.WriteSection(tag, format.Required, sections[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := format.NewFile("hostile", file.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return OpenWords(f)
+}
+
+// readWords reads all lists as far as they can be read, and checks what must hold even of
+// hostile bytes. It returns the first error.
+func readWords(t failer, x *WordIndex) (first error) {
+	t.Helper()
+	keep := func(err error) {
+		if first == nil {
+			first = err
+		}
+	}
+	var it WordIterator
+	for word := range min(x.Words(), 200) {
+		list, err := x.List(word)
+		if err != nil {
+			keep(err)
+			continue
+		}
+		keep(walkWords(t, x, &it, list))
+		for target := uint32(0); target < 1<<30; target = target*2 + 1 {
+			it.Reset(list)
+			if it.SeekGE(target) && (it.Superblock() < target || it.Superblock() > list.Last()) {
+				t.Fatalf("SeekGE(%d) stands at %d of a list up to %d", target, it.Superblock(), list.Last())
+			}
+			keep(it.Err())
+		}
+	}
+	return first
+}
+
+// walkWords reads one list posting by posting, and block by block.
+func walkWords(t failer, x *WordIndex, it *WordIterator, list WordList) error {
+	last, n := int64(-1), uint32(0)
+	var counts []uint16
+	for it.Reset(list); it.Next(); n++ {
+		s := it.Superblock()
+		mask := it.Mask()
+		if int64(s) <= last || s >= x.Superblocks() || it.Count() == 0 || mask == 0 && it.Err() == nil {
+			t.Fatalf("superblock %d of %d after %d: %d times in %08b", s, x.Superblocks(), last, it.Count(), mask)
+		}
+		last = int64(s)
+		counts = append(counts, it.Count())
+	}
+	if it.Err() != nil {
+		return it.Err()
+	}
+	if n != list.DF() || last != int64(list.Last()) {
+		t.Fatalf("%d postings up to %d, not %d up to %d", n, last, list.DF(), list.Last())
+	}
+	it.Reset(list)
+	for superblocks, block := it.Block(); len(superblocks) > 0; superblocks, block = it.Block() {
+		if !slices.Equal(block, counts[:len(block)]) {
+			t.Fatalf("counts of a block are %v, not %v", block, counts[:len(block)])
+		}
+		counts = counts[len(block):]
+	}
+	if it.Err() != nil || len(counts) > 0 {
+		t.Fatalf("%d counts are in no block: %v", len(counts), it.Err())
+	}
+	return nil
+}
+
+// TestEveryFlippedByteOfWords changes each byte of some lists in turn, with checksums that
+// are right again, and reads all of them.
+func TestEveryFlippedByteOfWords(t *testing.T) {
+	random := newRandom(t)
+	sections := writeWords(t, randomWords(random, 40, 700), 700)
+	x, err := openWords(t, sections)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := readWords(t, x); err != nil {
+		t.Fatalf("unchanged: %v", err)
+	}
+	failed := 0
+	for _, section := range sections {
+		for i := range section {
+			flip := byte(1 + random.IntN(255))
+			section[i] ^= flip
+			x, err := openWords(t, sections)
+			if err == nil {
+				err = readWords(t, x)
+			}
+			section[i] ^= flip
+			checkCorrupt(t, err)
+			if err != nil {
+				failed++
+			}
+		}
+	}
+	if failed == 0 {
+		t.Error("no flip was noticed")
+	}
+}
+
+// TestCheckOfWords compares tables with what they are not of.
+func TestCheckOfWords(t *testing.T) {
+	lists := []wordList{{[]uint32{0, 2}, []uint8{1, 6}, []uint16{1, 2}}}
+	sections := writeWords(t, lists, 4)
+	for name, c := range map[string]struct {
+		blocks []uint8
+		damage func(*[3][]byte)
+		sound  bool
+	}{
+		"as it is":           {[]uint8{1, 0, 3, 0}, func(*[3][]byte) {}, true},
+		"other block counts": {[]uint8{1, 0, 2, 0}, func(*[3][]byte) {}, false},
+		"fewer superblocks":  {[]uint8{1, 0, 3}, func(*[3][]byte) {}, false},
+		"bytes after lists":  {[]uint8{1, 0, 3, 0}, func(s *[3][]byte) { s[0] = append(s[0], 0) }, false},
+		"bytes after tails":  {[]uint8{1, 0, 3, 0}, func(s *[3][]byte) { s[1] = append(s[1], 0) }, false},
+	} {
+		damaged := [3][]byte{bytes.Clone(sections[0]), bytes.Clone(sections[1]), bytes.Clone(sections[2])}
+		c.damage(&damaged)
+		x, err := openWords(t, damaged)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := x.Check(c.blocks); (err == nil) != c.sound {
+			t.Errorf("%s: %v", name, err)
+		} else {
+			checkCorrupt(t, err)
+		}
+	}
+}
+
+// TestMarkedDefinitions reads a tail with definitions, which later writers may mark.
+func TestMarkedDefinitions(t *testing.T) {
+	lists := []wordList{{[]uint32{0, 2, 3}, []uint8{1, 6, 1}, []uint16{1, 300, 2}}}
+	sections := writeWords(t, lists, 4)
+	var marked bitWriter
+	marked.room(64)
+	marked.put(1, 1)
+	marked.put(0b101, 3)
+	for _, n := range lists[0].counts {
+		marked.gamma(uint32(n))
+	}
+	marked.masks(masks(), []uint8{1, 0, 3, 1}, lists[0].superblocks, lists[0].masks)
+	marked.pad()
+	if len(marked.bytes()) != len(sections[1]) { // else the table is another, too
+		t.Fatalf("%d bytes with definitions, %d without", len(marked.bytes()), len(sections[1]))
+	}
+	x, err := openWords(t, [3][]byte{sections[0], marked.bytes(), sections[2]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := x.List(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var it WordIterator
+	it.Reset(list)
+	for i, s := range lists[0].superblocks {
+		if !it.Next() || it.Superblock() != s || it.Count() != lists[0].counts[i] || it.Mask() != lists[0].masks[i] {
+			t.Fatalf("posting %d of %d, %v", i, it.Superblock(), it.Err())
+		}
+	}
+}
+
+// FuzzWords reads hostile lists, tails and tables behind right checksums.
+func FuzzWords(f *testing.F) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, size := range []uint32{4, 300, 2000} {
+		s := writeWords(f, randomWords(random, 3, size), size)
+		f.Add(s[0], s[1], s[2])
+	}
+	f.Fuzz(func(t *testing.T, lists, tails, table []byte) {
+		x, err := openWords(t, [3][]byte{lists, tails, table})
+		if err == nil {
+			err = readWords(t, x)
+		}
+		checkCorrupt(t, err)
+	})
+}
+
+// FuzzWordList writes a list that the bytes describe and reads it, whole and by seeking.
+func FuzzWordList(f *testing.F) {
+	f.Add([]byte{1, 1, 1})
+	f.Add(bytes.Repeat([]byte{0, 0x81, 7, 200, 255, 40}, 100))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var l wordList
+		next := uint32(0)
+		for chunk := range slices.Chunk(data, 3) {
+			if len(chunk) < 3 || next > 1<<20 {
+				break
+			}
+			next += uint32(chunk[0]) * uint32(chunk[0]) / 8
+			l.superblocks = append(l.superblocks, next)
+			l.masks = append(l.masks, max(chunk[1], 1))
+			l.counts = append(l.counts, 1+uint16(chunk[2])*8)
+			next++
+		}
+		if len(l.superblocks) == 0 {
+			return
+		}
+		x, err := openWords(t, writeWords(t, []wordList{l}, next))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := readWords(t, x); err != nil {
+			t.Fatal(err)
+		}
+		list, err := x.List(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var it WordIterator
+		it.Reset(list)
+		for i := 0; i < len(l.superblocks); i += 1 + int(l.counts[i])/8%5 {
+			if !it.SeekGE(l.superblocks[i]) || it.Superblock() != l.superblocks[i] || it.Count() != l.counts[i] || it.Mask() != l.masks[i] {
+				t.Fatalf("posting %d is %d: %d times in %08b (%v)", i, it.Superblock(), it.Count(), it.Mask(), it.Err())
+			}
+		}
+	})
+}
