@@ -21,6 +21,8 @@ type Builder struct {
 	sorted bool
 	bits   [ngram.SuperblockSize / 64]uint64
 
+	fetched uint32 // nobody asks for it: it keeps reads ahead from being left out
+
 	scratch scratch
 }
 
@@ -89,8 +91,12 @@ func wordBefore(blob []byte, start int) uint64 {
 // last one in which a word starts.
 func (b *Builder) flush(superblock uint32, blob []byte) uint8 {
 	all := uint8(0)
-	for i := range b.local.n {
-		e := &b.local.entries[i]
+	entries := b.local.entries[:b.local.n]
+	for i := range entries {
+		b.fetched += b.table.fetch(uint32(entries[i].hash))
+	}
+	for i := range entries {
+		e := &entries[i]
 		number := b.table.add(uint32(e.hash), blob[e.start:e.start+uint32(e.size)])
 		b.runs.add(number, superblock, e.mask, e.count)
 		all |= e.mask

@@ -11,39 +11,51 @@ import (
 // seed, so that nobody can choose words that collide; what is numbered how does not
 // depend on it.
 type table struct {
-	slots   []slot // a power of two, at most half of them taken
-	arena   [][]byte
-	left    []byte   // of the arena's last chunk
-	offsets []uint32 // of each word in the arena: its length and its bytes
-	seed    uint64
+	slots  []slot // a power of two, at most half of them taken
+	arena  [][]byte
+	places []uint32 // of each word in the arena: see keep
+	seed   uint64
 }
 
-// slot has a word's number plus 1, 0 where there is none, and its hash.
-type slot struct{ hash, number uint32 }
+// slot has where a word is in the arena plus 1, 0 where there is none, and its hash.
+type slot struct{ hash, place uint32 }
 
 const (
 	arenaShift = 20 // chunks of 1 MiB
 	arenaChunk = 1 << arenaShift
 	leastSlots = 1 << 12
+
+	// wordHeader precedes a word in the arena: its number, and its length in a byte.
+	wordHeader = 5
 )
 
 func newTable() table {
 	return table{slots: make([]slot, leastSlots), seed: rand.Uint64()}
 }
 
-func (t *table) len() int { return len(t.offsets) }
+func (t *table) len() int { return len(t.places) }
 
 // memory is about how many bytes the table takes.
 func (t *table) memory() int64 {
-	return int64(len(t.slots))*8 + int64(t.chunks())*arenaChunk + int64(len(t.offsets))*4
+	return int64(len(t.slots))*8 + int64(t.chunks())*arenaChunk + int64(len(t.places))*4
 }
 
 // chunks is the number of chunks of the arena in use.
 func (t *table) chunks() int {
-	if len(t.offsets) == 0 {
+	if len(t.places) == 0 {
 		return 0
 	}
-	return int(t.offsets[len(t.offsets)-1]>>arenaShift) + 1
+	return int(t.places[len(t.places)-1]>>arenaShift) + 1
+}
+
+// fetch reads what add will read of a word with a hash. Of many words, one after the other,
+// the processor does so at the same time, where add would wait for each.
+func (t *table) fetch(hash uint32) uint32 {
+	s := t.slots[hash&uint32(len(t.slots)-1)]
+	if s.place == 0 {
+		return 0
+	}
+	return uint32(t.arena[(s.place-1)>>arenaShift][(s.place-1)%arenaChunk])
 }
 
 // add returns the number of a word, a new one if it has none yet.
@@ -51,44 +63,51 @@ func (t *table) add(hash uint32, word []byte) uint32 {
 	mask := uint32(len(t.slots) - 1)
 	for i := hash & mask; ; i = (i + 1) & mask {
 		s := &t.slots[i]
-		if s.number == 0 {
-			*s = slot{hash, uint32(len(t.offsets)) + 1}
-			t.keep(word)
-			if len(t.offsets)*2 > len(t.slots) {
+		if s.place == 0 {
+			*s = slot{hash, t.keep(word) + 1}
+			if len(t.places)*2 > len(t.slots) {
 				t.grow()
 			}
-			return uint32(len(t.offsets)) - 1
+			return uint32(len(t.places)) - 1
 		}
-		if s.hash == hash && string(t.word(s.number-1)) == string(word) {
-			return s.number - 1
+		if s.hash != hash {
+			continue
+		}
+		known := t.arena[(s.place-1)>>arenaShift][(s.place-1)%arenaChunk:]
+		if int(known[4]) == len(word) && string(known[wordHeader:wordHeader+len(word)]) == string(word) {
+			return binary.LittleEndian.Uint32(known)
 		}
 	}
 }
 
-// keep copies a word into the arena.
-func (t *table) keep(word []byte) {
+// keep copies a word into the arena, behind its number and length, and returns its place.
+func (t *table) keep(word []byte) uint32 {
 	chunk, at := 0, 0
-	if n := len(t.offsets); n > 0 {
-		last := t.offsets[n-1]
+	if n := len(t.places); n > 0 {
+		last := t.places[n-1]
 		chunk, at = int(last>>arenaShift), int(last%arenaChunk)
-		at += 1 + int(t.arena[chunk][at])
-		if at+1+len(word) > arenaChunk {
+		at += wordHeader + int(t.arena[chunk][at+4])
+		if at+wordHeader+len(word) > arenaChunk {
 			chunk, at = chunk+1, 0
 		}
 	}
 	if chunk == len(t.arena) {
 		t.arena = append(t.arena, make([]byte, arenaChunk))
 	}
-	t.arena[chunk][at] = uint8(len(word))
-	copy(t.arena[chunk][at+1:], word)
-	t.offsets = append(t.offsets, uint32(chunk<<arenaShift|at))
+	to := t.arena[chunk][at:]
+	binary.LittleEndian.PutUint32(to, uint32(len(t.places)))
+	to[4] = uint8(len(word))
+	copy(to[wordHeader:], word)
+	place := uint32(chunk<<arenaShift | at)
+	t.places = append(t.places, place)
+	return place
 }
 
 // word returns the bytes of a word by its number.
 func (t *table) word(number uint32) []byte {
-	off := t.offsets[number]
-	chunk := t.arena[off>>arenaShift][off%arenaChunk:]
-	return chunk[1 : 1+chunk[0]]
+	place := t.places[number]
+	known := t.arena[place>>arenaShift][place%arenaChunk:]
+	return known[wordHeader : wordHeader+known[4]]
 }
 
 func (t *table) grow() {
@@ -96,11 +115,11 @@ func (t *table) grow() {
 	t.slots = make([]slot, 2*len(old))
 	mask := uint32(len(t.slots) - 1)
 	for _, s := range old {
-		if s.number == 0 {
+		if s.place == 0 {
 			continue
 		}
 		i := s.hash & mask
-		for t.slots[i].number != 0 {
+		for t.slots[i].place != 0 {
 			i = (i + 1) & mask
 		}
 		t.slots[i] = s
@@ -110,7 +129,7 @@ func (t *table) grow() {
 // reset forgets all words and keeps the memory.
 func (t *table) reset() {
 	clear(t.slots)
-	t.offsets = t.offsets[:0]
+	t.places = t.places[:0]
 }
 
 // head returns the first eight bytes of a word, or as many as it has, the first lowest.
