@@ -69,9 +69,9 @@ func wordAround(blob []byte, at int) (start, end int) {
 }
 
 // appendHolding appends the superblocks that are touched by extended words with a rune.
-func appendHolding(dst []uint32, blob, rune []byte) []uint32 {
+func appendHolding(dst []uint32, blob, encoded []byte) []uint32 {
 	for from := 0; ; {
-		i := bytes.Index(blob[from:], rune)
+		i := bytes.Index(blob[from:], encoded)
 		if i < 0 {
 			return dst
 		}

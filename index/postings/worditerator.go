@@ -112,7 +112,7 @@ func (it *WordIterator) fail(err error) bool {
 	return false
 }
 
-// Superblock, Count and Mask are of the posting at which the iterator stands: they must
+// Superblock is that of the posting at which the iterator stands. Like Count and Mask it must
 // follow a Next or SeekGE that returned true. Mask has bit j for block j, and is 0 after
 // an error.
 func (it *WordIterator) Superblock() uint32 { return it.superblocks[it.i] }

@@ -73,20 +73,20 @@ func (s *search) opaqueCandidates(opaque *eliasfano.List, needs regex.Needs) (fo
 	case regex.And:
 		all = true
 		for _, c := range n.Children {
-			more, any, err := s.opaqueCandidates(opaque, c)
+			more, anywhere, err := s.opaqueCandidates(opaque, c)
 			if err != nil {
 				return nil, false, err
 			}
-			if !any && (all || len(more) < len(found)) {
+			if !anywhere && (all || len(more) < len(found)) {
 				found, all = more, false
 			}
 		}
 		return found, all, nil
 	case regex.Or:
 		for _, c := range n.Children {
-			more, any, err := s.opaqueCandidates(opaque, c)
-			if any || err != nil {
-				return nil, any, err
+			more, anywhere, err := s.opaqueCandidates(opaque, c)
+			if anywhere || err != nil {
+				return nil, anywhere, err
 			}
 			found = append(found, more...)
 		}

@@ -185,7 +185,7 @@ func (s *search) meetPieces(pieces []piece, windows []ngram.Window, cand places)
 }
 
 // verifyPays is how many postings are read for each place that they may save.
-const verifyPays = 200
+const verifyPays = 64
 
 // near keeps the places of a piece around which the words of another one start.
 func (s *search) near(tallies []tally, lead, other *piece) ([]tally, error) {

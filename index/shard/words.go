@@ -108,11 +108,11 @@ func (s *search) lexiconBlocks(needs regex.Needs) (blocks []uint32, all bool, er
 	case regex.And:
 		all = true
 		for _, c := range n.Children {
-			more, any, err := s.lexiconBlocks(c)
+			more, anywhere, err := s.lexiconBlocks(c)
 			if err != nil {
 				return nil, false, err
 			}
-			if any {
+			if anywhere {
 				continue
 			}
 			if all {
@@ -124,9 +124,9 @@ func (s *search) lexiconBlocks(needs regex.Needs) (blocks []uint32, all bool, er
 		return blocks, all, nil
 	case regex.Or:
 		for _, c := range n.Children {
-			more, any, err := s.lexiconBlocks(c)
-			if any || err != nil {
-				return nil, any, err
+			more, anywhere, err := s.lexiconBlocks(c)
+			if anywhere || err != nil {
+				return nil, anywhere, err
 			}
 			blocks = append(blocks, more...)
 		}

@@ -1,6 +1,7 @@
 package words
 
 import (
+	"bytes"
 	"fmt"
 	"math/bits"
 
@@ -164,7 +165,7 @@ func (l *local) add(t *table, blob []byte, start, size int, mask uint8) {
 		}
 		e := &l.entries[number-1]
 		if e.hash == hash && e.head == first && int(e.size) == size &&
-			(size <= 8 || string(blob[e.start:e.start+uint32(size)]) == string(word)) {
+			(size <= 8 || bytes.Equal(blob[e.start:e.start+uint32(size)], word)) {
 			e.count++
 			e.mask |= mask
 			return

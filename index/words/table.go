@@ -1,6 +1,7 @@
 package words
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/bits"
 	"math/rand/v2"
@@ -74,7 +75,7 @@ func (t *table) add(hash uint32, word []byte) uint32 {
 			continue
 		}
 		known := t.arena[(s.place-1)>>arenaShift][(s.place-1)%arenaChunk:]
-		if int(known[4]) == len(word) && string(known[wordHeader:wordHeader+len(word)]) == string(word) {
+		if int(known[4]) == len(word) && bytes.Equal(known[wordHeader:wordHeader+len(word)], word) {
 			return binary.LittleEndian.Uint32(known)
 		}
 	}
