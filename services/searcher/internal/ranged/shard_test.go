@@ -22,6 +22,7 @@ import (
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/shard"
 	"github.com/trawl-search/trawl/services/searcher/internal/disk"
+	"github.com/trawl-search/trawl/services/searcher/internal/processor"
 )
 
 // built is a corpus as a shard.
@@ -321,5 +322,58 @@ func TestDeadlineOfTheQuery(t *testing.T) {
 	<-gone
 	if err := p.ranged.Check(t.Context()); err != nil {
 		t.Errorf("when the bucket is well: %v", err)
+	}
+}
+
+// TestProcessorIsFreeWhileTheBucketIsRead: a search that waits for the bucket, or for
+// room, has no processor meanwhile, and has one again when it goes on.
+func TestProcessorIsFreeWhileTheBucketIsRead(t *testing.T) {
+	p := newPair(t, 100)
+	slots := processor.NewSlots(1)
+	free := func(within time.Duration) bool {
+		ctx, cancel := context.WithTimeout(t.Context(), within)
+		defer cancel()
+		_, slot, err := slots.Take(ctx)
+		if err == nil {
+			slot.Release()
+		}
+		return err == nil
+	}
+	reads, goOn := make(chan struct{}), make(chan struct{})
+	p.source.breakBy(func(ctx context.Context, r io.ReadCloser) (io.ReadCloser, error) {
+		select {
+		case reads <- struct{}{}:
+			<-goOn
+		case <-ctx.Done():
+		}
+		return r, ctx.Err()
+	})
+	ctx, slot, err := slots.Take(t.Context())
+	must(t, err)
+	done := make(chan error, 1)
+	go func() { done <- p.ranged.Check(ctx) }()
+	met := 0
+	for running := true; running; {
+		select {
+		case <-reads:
+			met++
+			if !t.Failed() && !free(time.Minute) { // the search may be on its way to wait
+				t.Error("the processor is not free while the bucket is read")
+			}
+			goOn <- struct{}{}
+		case err := <-done:
+			must(t, err)
+			running = false
+		}
+	}
+	if met == 0 {
+		t.Error("nothing was read")
+	}
+	if free(time.Millisecond) {
+		t.Error("the search went on without a processor")
+	}
+	slot.Release()
+	if !free(time.Minute) {
+		t.Error("the processor was not given back")
 	}
 }

@@ -1,10 +1,13 @@
 package ranged
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/trawl-search/trawl/services/searcher/internal/processor"
 )
 
 // errCrowded ends a search that holds room which others wait for, as it does
@@ -40,10 +43,17 @@ func (c *Cache) run(ctx context.Context, o *object, do func(*view) error) error 
 		case v.alone && !c.relieve():
 			return fmt.Errorf("%w; the budget is of %d bytes: a larger one, or a query that looks at less, helps", ErrNoRoom, c.budget.Limit())
 		}
-		if err := c.waitTurn(ctx); err != nil {
+		if err := idle(ctx, func() error { return c.waitTurn(ctx) }); err != nil {
 			return err
 		}
 	}
+}
+
+// idle waits for something, for which a search needs no processor.
+func idle(ctx context.Context, wait func() error) error {
+	resume := processor.Pause(ctx)
+	err := wait()
+	return cmp.Or(err, resume())
 }
 
 // waitTurn waits until no view waits for room.
@@ -93,11 +103,11 @@ func (v *view) fill(ctx context.Context, off, n int64) error {
 		flights, short := v.claim(first, last)
 		switch {
 		case len(flights) > 0:
-			if err := v.await(ctx, flights); err != nil {
+			if err := idle(ctx, func() error { return v.await(ctx, flights) }); err != nil {
 				return err
 			}
 		case short != nil:
-			if err := v.waitForRoom(ctx, short); err != nil {
+			if err := idle(ctx, func() error { return v.waitForRoom(ctx, short) }); err != nil {
 				return err
 			}
 		default:

@@ -3,12 +3,10 @@ package serve
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -62,7 +60,7 @@ func (s *Service) each(ctx context.Context, span string, p *searchv1.Plan, shard
 			mu.Unlock()
 		}
 	}
-	for range min(len(order), cap(s.slots)) - 1 {
+	for range min(len(order), s.slots.Count()) - 1 {
 		workers.Go(work)
 	}
 	work() // on the call's own stack, which has grown already
@@ -110,13 +108,11 @@ func (s *Service) one(ctx, loadCtx context.Context, name string, planned searchw
 		return acquireReason(ctx, err), err
 	}
 	defer h.Release()
-	select {
-	case s.slots <- struct{}{}:
-		defer func() { <-s.slots }()
-	case <-ctx.Done():
-		return deadline, fmt.Errorf("wait for a processor: %w", ctx.Err())
+	ctx, slot, err := s.slots.Take(ctx)
+	if err != nil {
+		return deadline, err
 	}
-	defer func(start time.Time) { s.admission.took(time.Since(start)) }(time.Now())
+	defer func() { s.admission.took(slot.Release()) }()
 	incomplete, err := s.guarded(ctx, h, planned, do)
 	switch {
 	case isDamage(err):

@@ -11,6 +11,7 @@ import (
 
 	"github.com/trawl-search/trawl/internal/searchwire"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+	"github.com/trawl-search/trawl/services/searcher/internal/processor"
 	"github.com/trawl-search/trawl/services/searcher/internal/serve"
 )
 
@@ -179,6 +180,49 @@ func TestEndOfWaiting(t *testing.T) {
 		synctest.Wait()
 		if err := ask(200 * time.Millisecond); !searchwire.IsOverloaded(err) {
 			t.Errorf("behind a long one: %v, want a refusal", err)
+		}
+	})
+}
+
+// readTime is how long a search of the shard "bucket" waits for the bucket.
+const readTime = time.Second
+
+func read(ctx context.Context) error {
+	resume := processor.Pause(ctx)
+	select {
+	case <-time.After(readTime):
+	case <-ctx.Done():
+	}
+	return resume()
+}
+
+// TestSearchesOfTheBucketHoldUpNoOthers: shards that are read from a slow bucket
+// take no processor meanwhile, from shards that are on disk, nor do calls count on
+// waiting for them.
+func TestSearchesOfTheBucketHoldUpNoOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := []string{"bucket-1", "bucket-2", "bucket-3", "bucket-4"}
+		s := start(t, append(slow, "good")...)
+		ask := func(within time.Duration, shards ...string) (*searchv1.SearchResponse, error) {
+			ctx, cancel := context.WithTimeout(t.Context(), within)
+			defer cancel()
+			return s.Search(ctx, &searchv1.SearchRequest{Query: "q", Plan: planOf("r", shards...)})
+		}
+		var calling sync.WaitGroup
+		defer calling.Wait()
+		for range 10 {
+			calling.Go(func() {
+				if resp, err := ask(time.Minute, slow...); err != nil || !resp.Coverage.Complete {
+					t.Errorf("of the bucket: %v, %v", resp, err)
+				}
+			})
+		}
+		for range 20 {
+			time.Sleep(100 * time.Millisecond)
+			began := time.Now()
+			if resp, err := ask(50*time.Millisecond, "good"); err != nil || !resp.Coverage.Complete || time.Since(began) > 0 {
+				t.Errorf("of the disk: %v, %v after %v", resp, err, time.Since(began))
+			}
 		}
 	})
 }

@@ -44,6 +44,9 @@ func (a act) Search(ctx context.Context, q *shard.Query, opts shard.Options) (*s
 	if strings.HasPrefix(string(a), "dear-") {
 		r.Incomplete = dear(ctx)
 	}
+	if strings.HasPrefix(string(a), "bucket-") {
+		r.Incomplete = read(ctx)
+	}
 	switch a {
 	case "panic":
 		panic("a bug")

@@ -14,6 +14,7 @@ import (
 	"github.com/trawl-search/trawl/index/shard"
 	"github.com/trawl-search/trawl/internal/searchwire"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+	"github.com/trawl-search/trawl/services/searcher/internal/processor"
 	"github.com/trawl-search/trawl/services/searcher/internal/store"
 )
 
@@ -31,7 +32,8 @@ type Placement interface {
 
 // Config is what a Service works by.
 type Config struct {
-	// Parallel is how many shards are searched at once, over all queries.
+	// Parallel is how many shards are searched at once, over all queries; those
+	// that wait for the bucket do not count.
 	Parallel int
 	// LoadWait is how long a query waits for shards that are being loaded.
 	LoadWait time.Duration
@@ -45,8 +47,8 @@ type Service struct {
 	cfg       Config
 	shards    Shards
 	placement Placement
-	// slots holds one token for each shard that is being searched.
-	slots     chan struct{}
+	// slots are the processors; a search that reads from the bucket has none.
+	slots     *processor.Slots
 	admission *admission
 	tracer    trace.Tracer
 	metrics   *Metrics
@@ -56,7 +58,7 @@ type Service struct {
 // New makes a service.
 func New(cfg Config, shards Shards, placement Placement, tracer trace.Tracer, metrics *Metrics, log *slog.Logger) *Service {
 	return &Service{
-		cfg: cfg, shards: shards, placement: placement, slots: make(chan struct{}, cfg.Parallel), admission: newAdmission(cfg.Parallel),
+		cfg: cfg, shards: shards, placement: placement, slots: processor.NewSlots(cfg.Parallel), admission: newAdmission(cfg.Parallel),
 		tracer: tracer, metrics: metrics, log: log,
 	}
 }

@@ -1,0 +1,117 @@
+// Package processor shares the processors of a searcher among its searches.
+//
+// A search has a slot while it computes, and none while it waits for the bucket:
+// Pause gives the slot back for that time. So slow reads of some shards do not
+// keep others from being searched.
+package processor
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Slots are as many as searches may compute at once. They are safe for concurrent
+// use.
+type Slots struct{ taken chan struct{} }
+
+// NewSlots makes n free slots.
+func NewSlots(n int) *Slots { return &Slots{taken: make(chan struct{}, n)} }
+
+// Count is how many slots there are.
+func (s *Slots) Count() int { return cap(s.taken) }
+
+// Take waits for a slot. Release must follow. What runs under the context that it
+// returns can give the slot back for a while. The error says that ctx ended.
+func (s *Slots) Take(ctx context.Context) (context.Context, *Slot, error) {
+	if err := s.take(ctx); err != nil {
+		return nil, nil, err
+	}
+	slot := &Slot{of: s, held: true, since: time.Now()}
+	return context.WithValue(ctx, key{}, slot), slot, nil
+}
+
+func (s *Slots) take(ctx context.Context) error {
+	select {
+	case s.taken <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for a processor: %w", ctx.Err())
+	}
+}
+
+type key struct{}
+
+// Slot is a search's share of the processors. It is safe for concurrent use.
+type Slot struct {
+	of *Slots
+
+	mu sync.Mutex
+	// waiting goroutines of the search. Several of them can compute beside each
+	// other under one slot; it is given back when the first begins to wait, and
+	// taken again when none does any more.
+	waiting int
+	// held: the search has the slot, since a time. taking: it is about to.
+	held, taking bool
+	since        time.Time
+	// busy is how long it had the slot before.
+	busy time.Duration
+}
+
+// Release gives the slot back for good, and says how long the search had it. The
+// search must have ended.
+func (s *Slot) Release() (busy time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.giveBack()
+	return s.busy
+}
+
+// giveBack needs mu.
+func (s *Slot) giveBack() {
+	if !s.held {
+		return
+	}
+	s.held = false
+	s.busy += time.Since(s.since)
+	<-s.of.taken
+}
+
+// Pause gives back the slot that ctx is under, if it is under one, while the
+// caller waits for something that needs no processor. Resume must follow, on the
+// same goroutine: it waits for a slot again, and its error says that ctx ended.
+func Pause(ctx context.Context) (resume func() error) {
+	s, ok := ctx.Value(key{}).(*Slot)
+	if !ok {
+		return func() error { return nil }
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiting++
+	s.giveBack()
+	return func() error { return s.resume(ctx) }
+}
+
+func (s *Slot) resume(ctx context.Context) error {
+	s.mu.Lock()
+	s.waiting--
+	last := s.waiting == 0 && !s.held && !s.taking
+	s.taking = s.taking || last
+	s.mu.Unlock()
+	if !last {
+		return nil
+	}
+	err := s.of.take(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.taking = false
+	if err != nil {
+		return err
+	}
+	s.held, s.since = true, time.Now()
+	if s.waiting > 0 { // another goroutine began to wait meanwhile
+		s.giveBack()
+	}
+	return nil
+}
