@@ -25,14 +25,15 @@ var errClosing = status.Error(codes.Canceled, "the etcd client is closing")
 // the calls that run, which end by themselves while the server runs, and later
 // ones are refused.
 type localKV struct {
-	server etcdserverpb.KVClient
+	kv     etcdserverpb.KVClient
+	server *etcdserver.EtcdServer
 
 	calls  sync.RWMutex // held for reading by each call
 	closed bool         // guarded by calls
 }
 
 func newLocalKV(server *etcdserver.EtcdServer) *localKV {
-	return &localKV{server: adapter.KvServerToKvClient(v3rpc.NewQuotaKVServer(server))}
+	return &localKV{kv: adapter.KvServerToKvClient(v3rpc.NewQuotaKVServer(server)), server: server}
 }
 
 // use makes the client's reads, writes and transactions local. Leases and
@@ -45,42 +46,60 @@ func (k *localKV) close() {
 	k.closed = true
 }
 
-// locally makes a call unless the client is closed.
+// locally makes a call unless the client is closed, or the caller's time is over.
 func locally[Q, R any](ctx context.Context, k *localKV, call func(context.Context, *Q, ...grpc.CallOption) (*R, error), req *Q) (*R, error) {
 	k.calls.RLock()
 	defer k.calls.RUnlock()
 	if k.closed {
 		return nil, errClosing
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	return call(ctx, req)
+}
+
+// alone says whether this server is the only member of its cluster, and works.
+// Then a read of what it has is linearizable without asking raft: it acknowledges
+// a write when it has applied it, and nobody else acknowledges any.
+func (k *localKV) alone() bool {
+	select {
+	case <-k.server.StoppingNotify():
+		return false
+	default:
+		return len(k.server.Cluster().Members()) == 1
+	}
 }
 
 // Range implements etcdserverpb.KVClient.
 func (k *localKV) Range(ctx context.Context, req *etcdserverpb.RangeRequest, _ ...grpc.CallOption) (*etcdserverpb.RangeResponse, error) {
-	return locally(ctx, k, k.server.Range, req)
+	return locally(ctx, k, func(ctx context.Context, req *etcdserverpb.RangeRequest, opts ...grpc.CallOption) (*etcdserverpb.RangeResponse, error) {
+		req.Serializable = req.Serializable || k.alone()
+		return k.kv.Range(ctx, req, opts...)
+	}, req)
 }
 
 // RangeStream implements etcdserverpb.KVClient. The local server has none.
 func (k *localKV) RangeStream(ctx context.Context, req *etcdserverpb.RangeRequest, opts ...grpc.CallOption) (etcdserverpb.KV_RangeStreamClient, error) {
-	return k.server.RangeStream(ctx, req, opts...)
+	return k.kv.RangeStream(ctx, req, opts...)
 }
 
 // Put implements etcdserverpb.KVClient.
 func (k *localKV) Put(ctx context.Context, req *etcdserverpb.PutRequest, _ ...grpc.CallOption) (*etcdserverpb.PutResponse, error) {
-	return locally(ctx, k, k.server.Put, req)
+	return locally(ctx, k, k.kv.Put, req)
 }
 
 // DeleteRange implements etcdserverpb.KVClient.
 func (k *localKV) DeleteRange(ctx context.Context, req *etcdserverpb.DeleteRangeRequest, _ ...grpc.CallOption) (*etcdserverpb.DeleteRangeResponse, error) {
-	return locally(ctx, k, k.server.DeleteRange, req)
+	return locally(ctx, k, k.kv.DeleteRange, req)
 }
 
 // Txn implements etcdserverpb.KVClient.
 func (k *localKV) Txn(ctx context.Context, req *etcdserverpb.TxnRequest, _ ...grpc.CallOption) (*etcdserverpb.TxnResponse, error) {
-	return locally(ctx, k, k.server.Txn, req)
+	return locally(ctx, k, k.kv.Txn, req)
 }
 
 // Compact implements etcdserverpb.KVClient.
 func (k *localKV) Compact(ctx context.Context, req *etcdserverpb.CompactionRequest, _ ...grpc.CallOption) (*etcdserverpb.CompactionResponse, error) {
-	return locally(ctx, k, k.server.Compact, req)
+	return locally(ctx, k, k.kv.Compact, req)
 }

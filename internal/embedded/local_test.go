@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -50,6 +51,52 @@ func TestReadsAreLinearizable(t *testing.T) {
 		if err != nil || string(got.Kvs[0].Value) != fmt.Sprint(i) || got.Header.Revision < put.Header.Revision {
 			t.Fatalf("after put %d at revision %d: %v, %v", i, put.Header.Revision, got, err)
 		}
+	}
+}
+
+// TestReadsWhileOthersWrite: a read that begins after a write was acknowledged to
+// whomever finds it, however many there are of both.
+func TestReadsWhileOthersWrite(t *testing.T) {
+	e := startEtcd(t)
+	other, err := clientv3.New(clientv3.Config{Endpoints: []string{e.Endpoint()}, Logger: zap.NewNop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	var acknowledged atomic.Int64 // the newest revision
+	var working sync.WaitGroup
+	defer working.Wait()
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+	for i, client := range []*clientv3.Client{other, other, e.Client()} {
+		working.Go(func() {
+			for ctx.Err() == nil {
+				put, err := client.Put(ctx, fmt.Sprint("k", i), "v")
+				for err == nil {
+					before := acknowledged.Load()
+					if before >= put.Header.Revision || acknowledged.CompareAndSwap(before, put.Header.Revision) {
+						break
+					}
+				}
+			}
+		})
+	}
+	for range 5000 {
+		least := acknowledged.Load()
+		got, err := e.Client().Get(t.Context(), "k", clientv3.WithPrefix())
+		if err != nil {
+			t.Fatal(err)
+		}
+		newest := int64(0)
+		for _, kv := range got.Kvs {
+			newest = max(newest, kv.ModRevision)
+		}
+		if newest < least {
+			t.Fatalf("read revision %d after %d was acknowledged", newest, least)
+		}
+	}
+	if acknowledged.Load() == 0 {
+		t.Error("nothing was written")
 	}
 }
 
