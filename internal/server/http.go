@@ -7,7 +7,6 @@ import (
 	"runtime/debug"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
 )
 
 // The paths that every role has, for anybody.
@@ -66,6 +65,5 @@ func (s *Server) guardHTTP(pattern string, h http.Handler) http.Handler {
 		}()
 		h.ServeHTTP(w, r)
 	})
-	return otelhttp.NewHandler(guarded, pattern,
-		otelhttp.WithTracerProvider(s.tel.TracerProvider()), otelhttp.WithPropagators(s.tel.Propagator()))
+	return s.tracingHTTP(pattern, guarded)
 }

@@ -7,7 +7,6 @@ import (
 	"runtime/debug"
 	"time"
 
-	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -32,7 +31,7 @@ var streamWorkers = uint32(4 * runtime.GOMAXPROCS(0))
 // grpcOptions puts the limits and the interceptors together. What comes over the
 // network is validated, after the gate.
 func (s *Server) grpcOptions(unary []grpc.UnaryServerInterceptor, stream []grpc.StreamServerInterceptor) []grpc.ServerOption {
-	return []grpc.ServerOption{
+	return append(s.tracing(),
 		grpc.MaxRecvMsgSize(int(s.cfg.MaxRequestBytes)),
 		grpc.MaxSendMsgSize(int(s.cfg.MaxResponseBytes)),
 		grpc.MaxConcurrentStreams(s.cfg.MaxStreams),
@@ -40,16 +39,13 @@ func (s *Server) grpcOptions(unary []grpc.UnaryServerInterceptor, stream []grpc.
 		grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveLeast, PermitWithoutStream: true}),
-		grpc.StatsHandler(otelgrpc.NewServerHandler(
-			otelgrpc.WithTracerProvider(s.tel.TracerProvider()), otelgrpc.WithPropagators(s.tel.Propagator()),
-			otelgrpc.WithFilter(worthTracing))),
 		grpc.ChainUnaryInterceptor(unary...),
 		grpc.ChainUnaryInterceptor(validateUnary),
 		grpc.ChainStreamInterceptor(stream...),
 		grpc.ChainStreamInterceptor(validateStream),
 		grpc.WaitForHandlers(true),
 		grpc.NumStreamWorkers(streamWorkers),
-	}
+	)
 }
 
 func (s *Server) unaryOutcome(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (resp any, err error) {

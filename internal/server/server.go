@@ -18,6 +18,8 @@ import (
 	"net/http"
 	"sync"
 
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
@@ -30,19 +32,21 @@ import (
 // Server is the servers of one role. Services and handlers are added before
 // Run; the other methods are safe for concurrent use.
 type Server struct {
-	cfg       Config
-	log       *slog.Logger
-	tel       *telemetry.Telemetry
-	grpc      *grpc.Server
-	local     *Local
-	health    *health.Server
-	mux       *http.ServeMux
-	http      *http.Server
-	readiness *Readiness
-	lifecycle *Condition
-	draining  chan struct{}
-	metrics   *metrics
-	gate      Gate // nil: all come in
+	cfg        Config
+	log        *slog.Logger
+	tel        *telemetry.Telemetry
+	tracer     trace.Tracer
+	propagator propagation.TextMapPropagator
+	grpc       *grpc.Server
+	local      *Local
+	health     *health.Server
+	mux        *http.ServeMux
+	http       *http.Server
+	readiness  *Readiness
+	lifecycle  *Condition
+	draining   chan struct{}
+	metrics    *metrics
+	gate       Gate // nil: all come in
 	// signed are the patterns that the gate does not stand before.
 	signed []string
 
@@ -63,7 +67,7 @@ var _ grpc.ServiceRegistrar = (*Server)(nil)
 // never runs must be closed.
 func New(cfg Config, tel *telemetry.Telemetry, options ...Option) (*Server, error) {
 	s := &Server{
-		cfg: cfg, log: tel.Logger(), tel: tel,
+		cfg: cfg, log: tel.Logger(), tel: tel, tracer: tel.Tracer("github.com/trawl-search/trawl/internal/server"), propagator: tel.Propagator(),
 		health: health.NewServer(), mux: http.NewServeMux(), draining: make(chan struct{}),
 		signed: []string{healthPath, readyPath, metricsPath},
 	}

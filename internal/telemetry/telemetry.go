@@ -109,6 +109,9 @@ func (t *Telemetry) Tracer(name string) trace.Tracer { return t.tracing.Tracer(n
 // TracerProvider is for libraries that make spans themselves.
 func (t *Telemetry) TracerProvider() trace.TracerProvider { return t.tracing.TracerProvider }
 
+// Records says whether spans are more than their ids.
+func (t *Telemetry) Records() bool { return t.tracing.recording != nil }
+
 // Propagator carries the trace context and baggage from process to process, as
 // the W3C headers.
 func (t *Telemetry) Propagator() propagation.TextMapPropagator {

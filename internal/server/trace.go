@@ -1,0 +1,74 @@
+package server
+
+import (
+	"context"
+	"net/http"
+
+	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
+	"go.opentelemetry.io/contrib/instrumentation/net/http/otelhttp"
+	"go.opentelemetry.io/otel/propagation"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+)
+
+// tracing makes each call part of its caller's trace. Where spans are no more than
+// ids, those are all that is made: what describes a call takes a tenth of the time
+// of a short one.
+func (s *Server) tracing() []grpc.ServerOption {
+	if s.tel.Records() {
+		return []grpc.ServerOption{grpc.StatsHandler(otelgrpc.NewServerHandler(
+			otelgrpc.WithTracerProvider(s.tel.TracerProvider()), otelgrpc.WithPropagators(s.tel.Propagator()),
+			otelgrpc.WithFilter(worthTracing)))}
+	}
+	unary := func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+		return next(s.identify(ctx, incoming{ctx}, info.FullMethod), req)
+	}
+	stream := func(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+		ctx := stream.Context()
+		return next(srv, streamWithContext{stream, s.identify(ctx, incoming{ctx}, info.FullMethod)})
+	}
+	return []grpc.ServerOption{grpc.ChainUnaryInterceptor(unary), grpc.ChainStreamInterceptor(stream)}
+}
+
+// tracingHTTP is tracing for a handler.
+func (s *Server) tracingHTTP(pattern string, h http.Handler) http.Handler {
+	if s.tel.Records() {
+		return otelhttp.NewHandler(h, pattern,
+			otelhttp.WithTracerProvider(s.tel.TracerProvider()), otelhttp.WithPropagators(s.tel.Propagator()))
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.ServeHTTP(w, r.WithContext(s.identify(r.Context(), propagation.HeaderCarrier(r.Header), pattern)))
+	})
+}
+
+// identify gives the context of a call the ids of its caller's trace, or new ones.
+func (s *Server) identify(ctx context.Context, from propagation.TextMapCarrier, name string) context.Context {
+	ctx, span := s.tracer.Start(s.propagator.Extract(ctx, from), name)
+	span.End() // nothing is kept of it
+	return ctx
+}
+
+// incoming reads what came with a call.
+type incoming struct {
+	ctx context.Context //nolint:containedctx // it is read from
+}
+
+// Get implements propagation.TextMapCarrier.
+func (c incoming) Get(key string) string {
+	if values := metadata.ValueFromIncomingContext(c.ctx, key); len(values) > 0 {
+		return values[0]
+	}
+	return ""
+}
+
+// Set implements propagation.TextMapCarrier. What came in is not changed.
+func (incoming) Set(string, string) {}
+
+// Keys implements propagation.TextMapCarrier.
+func (c incoming) Keys() (keys []string) {
+	md, _ := metadata.FromIncomingContext(c.ctx)
+	for key := range md {
+		keys = append(keys, key)
+	}
+	return keys
+}
