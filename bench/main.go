@@ -70,6 +70,7 @@ func asServed(ctx context.Context, args []string) error {
 	flags.IntVar(&cfg.Repeat, "repeat", 5, "times each query is asked by turns")
 	flags.DurationVar(&cfg.Load, "load", 2*time.Second, "time that each number of clients asks at least; 0: no such part")
 	flags.IntVar(&cfg.Cold, "cold", 3, "rounds of first queries of a cold disk, for each number of users; 0: no such part")
+	flags.IntVar(&cfg.Ranged, "ranged", 0, "rounds of first queries of shards in S3, for each number of users; 0: no such part")
 	flags.BoolVar(&cfg.RE2, "re2", true, "measure regular expressions also of zoekt with RE2 for texts of 32 KiB and more")
 	flags.IntVar(&cfg.Modules, "modules", 128, "most repos of the corpus modules; 0: all")
 	flags.IntVar(&cfg.Packed, "repos", 1000, "most repos of the corpus packed; 0: all")

@@ -107,6 +107,19 @@ func (h *host) round(ctx context.Context, c *cold, queries []string, at int) (er
 	if err != nil {
 		return err
 	}
+	if err := h.together(ctx, c, s, queries, at); err != nil {
+		return err
+	}
+	after, err := s.Usage()
+	if err != nil {
+		return err
+	}
+	c.used, c.starting = c.used.Plus(after.Since(before)), c.starting.Plus(before)
+	return nil
+}
+
+// together has each user ask a query, all at once.
+func (h *host) together(ctx context.Context, c *cold, s *server.Server, queries []string, at int) error {
 	opts := server.Every(shown)
 	opts.MaxWallTime = h.cfg.Timeout
 	asked := contestant{name: c.name, Server: s, ask: asker(s, opts), all: true}
@@ -116,16 +129,8 @@ func (h *host) round(ctx context.Context, c *cold, queries []string, at int) (er
 		all.Go(func() { runs[i], errs[i] = h.once(ctx, &asked, queries[(at+i)%len(queries)]) })
 	}
 	all.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	after, err := s.Usage()
-	if err != nil {
-		return err
-	}
 	c.add(runs)
-	c.used, c.starting = c.used.Plus(after.Since(before)), c.starting.Plus(before)
-	return nil
+	return errors.Join(errs...)
 }
 
 func (c *cold) add(runs []run) {

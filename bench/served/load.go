@@ -15,7 +15,7 @@ import (
 	"github.com/trawl-search/trawl/bench/server"
 )
 
-// pause is what a client waits that was refused.
+// pause is what a client waits that was refused, before it asks again.
 const pause = 100 * time.Millisecond
 
 // levels are how many clients ask at once.
@@ -33,11 +33,13 @@ const (
 type load struct {
 	set, name string
 	clients   int
-	// times of the queries that were answered.
-	times        []time.Duration
-	late, failed int
-	reason       string
-	wall, cpu    time.Duration
+	// times of the queries that were answered, waiting after refusals included.
+	times []time.Duration
+	// late are queries without an answer within their time, refused how often one
+	// had to be asked again; reason is why the last time.
+	late, refused int
+	reason        string
+	wall, cpu     time.Duration
 	// cut: the time did not suffice for all queries of the set.
 	cut bool
 }
@@ -131,17 +133,14 @@ func (h *host) loop(ctx context.Context, c *contestant, set querySet, clients in
 	for i := range clients {
 		clientsDone.Go(func() {
 			for query, ok := d.next(); ok; query, ok = d.next() {
-				r, err := h.once(ctx, c, query)
+				r, refused, err := h.insist(ctx, c, query)
 				if err != nil {
 					errs[i] = err
 					return
 				}
 				mu.Lock()
-				l.add(r)
+				l.add(r, refused)
 				mu.Unlock()
-				if r.failed != "" {
-					time.Sleep(pause)
-				}
 			}
 		})
 	}
@@ -155,14 +154,42 @@ func (h *host) loop(ctx context.Context, c *contestant, set querySet, clients in
 	return l, err
 }
 
-func (l *load) add(r run) {
-	switch {
-	case r.failed != "":
-		l.failed++
-		l.reason = r.failed
-	case r.late:
+// insist asks until there is an answer, or the time of a query has passed: a server
+// that refuses what is hard would else be compared by what is easy. The reasons are
+// those of the refusals.
+func (h *host) insist(ctx context.Context, c *contestant, query string) (r run, refused []string, err error) {
+	began := time.Now()
+	for {
+		if r, err = h.once(ctx, c, query); err != nil {
+			return r, refused, err
+		}
+		if r.failed == "" {
+			break
+		}
+		refused = append(refused, r.failed)
+		if time.Since(began)+pause >= h.cfg.Timeout {
+			return run{late: true}, refused, nil
+		}
+		select {
+		case <-ctx.Done():
+			return r, refused, context.Cause(ctx)
+		case <-time.After(pause):
+		}
+	}
+	if len(refused) > 0 {
+		r.client = time.Since(began)
+		r.late = r.late || r.client >= h.cfg.Timeout
+	}
+	return r, refused, nil
+}
+
+func (l *load) add(r run, refused []string) {
+	if l.refused += len(refused); len(refused) > 0 {
+		l.reason = refused[len(refused)-1]
+	}
+	if r.late {
 		l.late++
-	default:
+	} else {
 		l.times = append(l.times, r.client)
 	}
 }

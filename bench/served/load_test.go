@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -81,24 +82,46 @@ func TestLoop(t *testing.T) {
 	var together sync.WaitGroup
 	together.Add(clients)
 	var once [clients]sync.Once
+	var refusals atomic.Int64
 	c := &contestant{name: "x", Server: s, ask: func(_ context.Context, q string) (answer, error) {
 		once[int(q[0]-'0')].Do(func() { together.Done(); together.Wait() })
 		switch q {
 		case "1":
 			return answer{took: time.Minute}, nil
 		case "2":
-			return answer{}, errors.New("refused")
+			if refusals.Add(1) == 1 {
+				return answer{}, errors.New("refused")
+			}
 		}
 		return answer{took: ms}, nil
 	}}
-	l, err := testHost().loop(t.Context(), c, querySet{"rare", []string{"0", "1", "2", "3"}}, clients)
+	h := testHost()
+	h.cfg.Timeout = 30 * time.Second
+	l, err := h.loop(t.Context(), c, querySet{"rare", []string{"0", "1", "2", "3"}}, clients)
 	if err != nil || l.set != "rare" || l.clients != clients || l.cut {
 		t.Fatal(l, err)
 	}
-	if len(l.times) == 0 || len(l.times) != 2*l.late || l.failed != l.late || l.reason != "refused" {
-		t.Errorf("%d answered, %d late, %d failed (%s)", len(l.times), l.late, l.failed, l.reason)
+	if len(l.times) != 3 || l.late != 1 || l.refused != 1 || l.reason != "refused" {
+		t.Errorf("%d answered, %d late, %d refused (%s)", len(l.times), l.late, l.refused, l.reason)
 	}
-	if l.rate() != float64(len(l.times))/max(l.cpu, server.Tick).Seconds() {
+	if slices.Max(l.times) < pause {
+		t.Errorf("what was refused took %s, less than the pause", slices.Max(l.times))
+	}
+	if l.rate() != 3/max(l.cpu, server.Tick).Seconds() {
 		t.Errorf("rate %g", l.rate())
+	}
+}
+
+// TestInsist: not for longer than a query may take.
+func TestInsist(t *testing.T) {
+	h := testHost()
+	h.cfg.Timeout = pause / 2
+	r, refused, err := h.insist(t.Context(), asked(answer{}, errors.New("no")), "q")
+	if err != nil || !r.late || !slices.Equal(refused, []string{"no"}) {
+		t.Errorf("%+v, %q, %v", r, refused, err)
+	}
+	r, refused, err = h.insist(t.Context(), asked(answer{took: ms}, nil), "q")
+	if err != nil || r.client != ms || len(refused) > 0 {
+		t.Errorf("%+v, %q, %v", r, refused, err)
 	}
 }

@@ -33,6 +33,8 @@ type Config struct {
 	Load time.Duration
 	// Cold is how often queries are asked of a cold disk; 0: never.
 	Cold int
+	// Ranged is how often queries are asked of shards in S3; 0: never.
+	Ranged int
 	// RE2 measures regular expressions also with zoekt's other engine for them.
 	RE2 bool
 	// Modules and Packed are the most repos of the corpora of that name (0: all).
@@ -58,6 +60,7 @@ type measured struct {
 	loads    []load
 	memory   []memory
 	cold     []cold
+	ranged   []ranged
 }
 
 // Main measures, and writes the results also when a later corpus fails.
@@ -145,7 +148,7 @@ func (r *runner) measure(ctx context.Context, name string) (m *measured, err err
 	h := &host{runner: r, measured: m, dir: dir, trawlLog: trawlLog, queries: querylog.Sample(files, r.cfg.Seed, r.cfg.Queries)}
 	defer func() { err = errors.Join(err, h.close()) }()
 	for _, step := range []func(context.Context) error{
-		h.prepare, h.start, h.warm, h.turns, h.load, h.remember, h.freeze,
+		h.prepare, h.start, h.warm, h.turns, h.load, h.remember, h.freeze, h.fetch,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, err

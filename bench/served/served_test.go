@@ -16,6 +16,7 @@ import (
 	"github.com/trawl-search/trawl/bench/corpus"
 	"github.com/trawl-search/trawl/bench/querylog"
 	"github.com/trawl-search/trawl/bench/server"
+	objects "github.com/trawl-search/trawl/internal/bucket"
 )
 
 const ms = time.Millisecond
@@ -185,5 +186,25 @@ func TestSizeOf(t *testing.T) {
 func TestNoZoekt(t *testing.T) {
 	if err := Main(t.Context(), Config{Corpus: "go", ZoektBin: t.TempDir()}); !errors.Is(err, ErrNoZoekt) {
 		t.Errorf("without zoekt: %v", err)
+	}
+}
+
+func TestCopyObject(t *testing.T) {
+	from, to := objects.NewMemory(1<<20), objects.NewMemory(1<<20)
+	if err := from.Put(t.Context(), "a/b", strings.NewReader("text"), objects.PutOptions{Size: 4}); err != nil {
+		t.Fatal(err)
+	}
+	if err := copyObject(t.Context(), from, to, "a/b"); err != nil {
+		t.Fatal(err)
+	}
+	r, info, err := to.Get(t.Context(), "a/b")
+	if err != nil || info.Size != 4 {
+		t.Fatal(info, err)
+	}
+	if text, err := io.ReadAll(r); err != nil || string(text) != "text" {
+		t.Errorf("copied %q (%v)", text, err)
+	}
+	if err := copyObject(t.Context(), from, to, "a/none"); !errors.Is(err, objects.ErrNotFound) {
+		t.Errorf("copied what is not there: %v", err)
 	}
 }

@@ -79,6 +79,9 @@ func (m *measured) figures() []figure {
 	for _, set := range []string{mixed, quick} {
 		if own, other := m.loadOf(set, trawl, most), m.loadOf(set, zoekt, most); own != nil && other != nil && len(other.times) > 0 {
 			add(fmt.Sprintf("queries per core-second, %d clients, %s", most, set), own.rate()/other.rate(), neededRate)
+			// A server that leaves the hard ones out has a rate of the easy ones.
+			last := &list[len(list)-1]
+			last.reached = last.reached && own.late == 0 && !own.cut
 		}
 	}
 	return list

@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -22,8 +23,10 @@ import (
 // Server is a process that answers. It ends with Close, or with the context that
 // it was started under. It is safe for concurrent use.
 type Server struct {
-	// HTTP and GRPC are addresses, HOST:PORT; zoekt has no second one.
+	// HTTP and GRPC are addresses, HOST:PORT; only Trawl has the second.
 	HTTP, GRPC string
+	// Etcd and NATS are URLs of those that Trawl hosts; empty if they do not listen.
+	Etcd, NATS string
 	cmd        *exec.Cmd
 	client     *http.Client
 	ended      chan struct{}
@@ -50,6 +53,8 @@ func start(cmd *exec.Cmd, prepare func() error) (*Server, error) {
 		return nil, fmt.Errorf("starting %s: %w", cmd.Path, err)
 	}
 	if prepare != nil {
+		late := time.AfterFunc(readyTime, func() { _ = cmd.Process.Kill() }) // then prepare finds nothing more to read
+		defer late.Stop()
 		if err := prepare(); err != nil {
 			_ = cmd.Process.Kill() // it may have ended, and did not start as it should
 			return nil, errors.Join(fmt.Errorf("starting %s: %w", cmd.Path, err), cmd.Wait())
@@ -99,28 +104,89 @@ func Trawl(ctx context.Context, log io.Writer, program, data string, args ...str
 	if err != nil {
 		return nil, fmt.Errorf("starting %s: %w", program, err)
 	}
-	var grpc, http string
+	var at map[string]string
 	s, err := start(cmd, func() (err error) {
-		grpc, http, err = readyLine(out)
+		at, err = readyLine(out)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.GRPC, s.HTTP = grpc, http
+	s.GRPC, s.HTTP, s.Etcd, s.NATS = at["gRPC"], at["HTTP"], at["etcd"], at["NATS"]
 	return s, nil
 }
 
-// readyLine reads the addresses that `trawl up` prints once it is ready.
-func readyLine(r io.Reader) (grpc, http string, err error) {
+// readyLine reads the addresses that `trawl up` prints once it is ready, by name.
+func readyLine(r io.Reader) (map[string]string, error) {
 	line, err := bufio.NewReader(r).ReadString('\n')
-	_, at, ok := strings.Cut(line, "gRPC ")
-	grpc, at, ok2 := strings.Cut(at, ", HTTP ")
-	if err != nil || !ok || !ok2 {
-		return "", "", errors.Join(fmt.Errorf("expected a line with the addresses, found %q", line), err)
+	list, ok := strings.CutPrefix(strings.TrimSpace(line), "ready: ")
+	if err != nil || !ok {
+		return nil, errors.Join(fmt.Errorf("expected a line with the addresses, found %q", line), err)
 	}
-	http, _, _ = strings.Cut(strings.TrimSpace(at), ",")
-	return grpc, http, nil
+	at := map[string]string{}
+	for part := range strings.SplitSeq(list, ", ") {
+		name, address, _ := strings.Cut(part, " ")
+		at[name] = address
+	}
+	return at, nil
+}
+
+// Role runs one of Trawl's roles that serve, router or searcher, on its own, beside an
+// etcd. Env are further variables, NAME=value. The role is well then, not yet ready.
+func Role(ctx context.Context, log io.Writer, program, role, etcd string, env []string, args ...string) (*Server, error) {
+	address, err := freeAddress(ctx)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, program, append([]string{
+		role, "--etcd-endpoints", etcd, "--grpc", "127.0.0.1:0", "--http", address,
+		"--drain-delay", "0", "--replication", "1", "--access-mode", "off",
+	}, args...)...)
+	cmd.Stderr, cmd.Env = log, append(os.Environ(), env...)
+	return startAt(ctx, cmd, address, "/healthz")
+}
+
+// Gateway serves a folder by the protocol of S3, by the program versitygw.
+func Gateway(ctx context.Context, log io.Writer, program, dir, access, secret string) (*Server, error) {
+	address, err := freeAddress(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, sub := range []string{"data", "meta"} {
+		if err := os.MkdirAll(filepath.Join(dir, sub), 0o777); err != nil {
+			return nil, fmt.Errorf("making a folder for objects: %w", err)
+		}
+	}
+	cmd := exec.CommandContext(ctx, program, "--port", address, "--health", "/health", "--region", Region, "posix",
+		"--sidecar", filepath.Join(dir, "meta"), filepath.Join(dir, "data"))
+	cmd.Stderr, cmd.Env = log, append(os.Environ(), "ROOT_ACCESS_KEY_ID="+access, "ROOT_SECRET_ACCESS_KEY="+secret)
+	return startAt(ctx, cmd, address, "/health")
+}
+
+// Region of the gateway.
+const Region = "us-east-1"
+
+// startAt starts a server and waits until it is well.
+func startAt(ctx context.Context, cmd *exec.Cmd, address, health string) (*Server, error) {
+	s, err := start(cmd, nil)
+	if err != nil {
+		return nil, err
+	}
+	s.HTTP = address
+	ctx, cancel := context.WithTimeout(ctx, readyTime)
+	defer cancel()
+	for {
+		if _, err = s.call(ctx, http.MethodGet, health, nil); err == nil {
+			return s, nil
+		}
+		select {
+		case <-s.ended:
+			return nil, fmt.Errorf("%s ended before it was ready: %w", cmd.Path, errors.Join(s.err, err))
+		case <-ctx.Done():
+			return nil, errors.Join(fmt.Errorf("%s was not ready within %s: %w", cmd.Path, readyTime, err), s.Close())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
 }
 
 // Zoekt serves the index in a folder. Env are further variables, NAME=value.

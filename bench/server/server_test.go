@@ -26,13 +26,13 @@ func script(t *testing.T, text string) string {
 
 func TestTrawlStartsAndEnds(t *testing.T) {
 	s, err := Trawl(t.Context(), io.Discard, script(t, `trap 'exit 0' TERM
-echo "ready: gRPC 127.0.0.1:1, HTTP 127.0.0.1:2, etcd 127.0.0.1:3 for $3"
+echo "ready: gRPC 127.0.0.1:1, HTTP 127.0.0.1:2, etcd http://127.0.0.1:3, NATS x"
 while :; do sleep 0.01; done`), "folder")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.GRPC != "127.0.0.1:1" || s.HTTP != "127.0.0.1:2" {
-		t.Errorf("addresses %s and %s", s.GRPC, s.HTTP)
+	if s.GRPC != "127.0.0.1:1" || s.HTTP != "127.0.0.1:2" || s.Etcd != "http://127.0.0.1:3" || s.NATS != "x" {
+		t.Errorf("addresses %s, %s and %s", s.GRPC, s.HTTP, s.Etcd)
 	}
 	if _, err := s.Usage(); err != nil {
 		t.Error(err)
@@ -50,6 +50,9 @@ func TestProgramsThatDoNotStart(t *testing.T) {
 		if s, err := Trawl(t.Context(), io.Discard, script(t, text), "folder"); err == nil {
 			t.Errorf("%q started: %v", text, s.Close())
 		}
+	}
+	if s, err := Role(t.Context(), io.Discard, script(t, "exit 1"), "searcher", "etcd", nil); err == nil {
+		t.Errorf("a searcher that ended started: %v", s.Close())
 	}
 	if s, err := Zoekt(t.Context(), filepath.Join(t.TempDir(), "none"), "folder"); err == nil {
 		t.Errorf("a program that is not there started: %v", s.Close())

@@ -82,6 +82,44 @@ func labelled(text []byte, label string, unit int64) (int64, error) {
 	return 0, fmt.Errorf("%s is not in %.60q", label, text)
 }
 
+// Counters reads counters from the server's metrics, each by its name and a label; of
+// several that have both it is the sum.
+func (s *Server) Counters(ctx context.Context, series ...Series) ([]int64, error) {
+	text, err := s.call(ctx, http.MethodGet, "/metrics", nil)
+	if err != nil {
+		return nil, err
+	}
+	values := make([]int64, len(series))
+	for i, one := range series {
+		if values[i], err = one.sum(text); err != nil {
+			return nil, err
+		}
+	}
+	return values, nil
+}
+
+// Series is a counter and one of its labels, as LABEL="VALUE".
+type Series struct{ Name, Label string }
+
+func (s Series) sum(text []byte) (sum int64, err error) {
+	found := false
+	for line := range strings.Lines(string(text)) {
+		labels, ok := strings.CutPrefix(line, s.Name+"{")
+		if !ok || !strings.Contains(labels, s.Label) {
+			continue
+		}
+		n, err := strconv.ParseFloat(strings.TrimSpace(labels[strings.LastIndexByte(labels, '}')+1:]), 64)
+		if err != nil {
+			return 0, fmt.Errorf("reading %s: %w", s.Name, err)
+		}
+		sum, found = sum+int64(n), true
+	}
+	if !found {
+		return 0, fmt.Errorf("no counter %s{%s} among the metrics", s.Name, s.Label)
+	}
+	return sum, nil
+}
+
 // Memory is what a process holds, in bytes.
 type Memory struct {
 	// Anon is resident memory of its own, File resident pages of files, which the

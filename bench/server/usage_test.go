@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 )
@@ -72,5 +73,17 @@ func TestDropCache(t *testing.T) {
 	}
 	if err := DropCache(filepath.Join(dir, "none")); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestCounters(t *testing.T) {
+	s := serving(t, func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, "# TYPE x counter\nx{a=\"1\",op=\"get\"} 7\nx{a=\"2\",op=\"get\"} 1e+06\nx{op=\"put\"} 9\nxy{op=\"get\"} 5\n")
+	})
+	if got, err := s.Counters(t.Context(), Series{"x", `op="put"`}, Series{"x", `op="get"`}); err != nil || !slices.Equal(got, []int64{9, 1_000_007}) {
+		t.Errorf("got %v (%v)", got, err)
+	}
+	if got, err := s.Counters(t.Context(), Series{"x", `op="list"`}); err == nil {
+		t.Errorf("a counter that is not there is %v", got)
 	}
 }

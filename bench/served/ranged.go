@@ -1,0 +1,175 @@
+package served
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"github.com/trawl-search/trawl/bench/report"
+	"github.com/trawl-search/trawl/bench/server"
+	objects "github.com/trawl-search/trawl/internal/bucket"
+	"github.com/trawl-search/trawl/internal/config"
+	"github.com/trawl-search/trawl/internal/pinned"
+)
+
+// ranged are first queries of a searcher whose shards are in S3 only.
+type ranged struct {
+	cold
+
+	// fetched are bytes of objects, in so many requests, by the queries of all rounds.
+	fetched, requests int64
+}
+
+// What the gateway for S3 is reached with, on loopback only.
+const (
+	accessKey  = "trawl-bench-access"
+	secretKey  = "trawl-bench-secret" //nolint:gosec // of a server that lives as long as the run
+	bucketName = "shards"
+)
+
+// fetch measures first queries of a searcher that may keep next to nothing on its disk, and
+// reads what it needs of each shard from S3, by ranges. The gateway's files are dropped
+// from the page cache before each round.
+func (h *host) fetch(ctx context.Context) (err error) {
+	if h.cfg.Ranged == 0 {
+		return nil
+	}
+	program, err := pinned.Build(ctx, pinned.Versitygw)
+	if err != nil {
+		return err
+	}
+	if err := h.close(); err != nil {
+		return err
+	}
+	files := filepath.Join(h.dir, "s3")
+	gateway, err := server.Gateway(ctx, h.trawlLog, program, files, accessKey, secretKey)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, gateway.Close()) }()
+	url, err := h.upload(ctx, gateway)
+	if err != nil {
+		return err
+	}
+	hosted, err := server.Trawl(ctx, h.trawlLog, h.cfg.Trawl, h.data(), "--roles", "none", "--etcd-listen", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, hosted.Close()) }()
+	router, err := server.Role(ctx, h.trawlLog, h.cfg.Trawl, "router", hosted.Etcd, nil, "--nats-url", hosted.NATS)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, router.Close()) }()
+	roles := separate{router: router, etcd: hosted.Etcd, bucket: url}
+	queries := interleaved(h.queries)
+	bar := report.NewProgress(h.cfg.Log, h.corpus.Name+": shards in S3", len(users)*h.cfg.Ranged)
+	at := 0
+	for _, n := range users {
+		r := ranged{cold: cold{name: trawl, users: n}}
+		for range h.cfg.Ranged {
+			if err := server.DropCache(files); err != nil {
+				return err
+			}
+			if err := h.fetchRound(ctx, &r, roles, queries, at); err != nil {
+				return err
+			}
+			at += n
+			bar.Step(fmt.Sprintf("%d users", n))
+		}
+		h.ranged = append(h.ranged, r)
+	}
+	return nil
+}
+
+// upload copies the bucket that Trawl wrote to the gateway and returns its URL there.
+func (h *host) upload(ctx context.Context, gateway *server.Server) (url string, err error) {
+	admin, err := minio.New(gateway.HTTP, &minio.Options{Creds: credentials.NewStaticV4(accessKey, secretKey, ""), Region: server.Region})
+	if err != nil {
+		return "", fmt.Errorf("making a client of S3: %w", err)
+	}
+	if err := admin.MakeBucket(ctx, bucketName, minio.MakeBucketOptions{Region: server.Region}); err != nil {
+		return "", fmt.Errorf("making a bucket: %w", err)
+	}
+	url = fmt.Sprintf("s3://%s?endpoint=http://%s&region=%s", bucketName, gateway.HTTP, server.Region)
+	var from, to objects.Config
+	from.SetDefaults()
+	to.SetDefaults()
+	from.URL = "file://" + filepath.Join(h.data(), "bucket")
+	to.URL, to.AccessKey, to.SecretKey = url, config.Secret(accessKey), config.Secret(secretKey)
+	source, err := objects.Open(ctx, from)
+	if err != nil {
+		return "", fmt.Errorf("opening the bucket: %w", err)
+	}
+	target, err := objects.Open(ctx, to)
+	if err != nil {
+		return "", fmt.Errorf("opening the bucket in S3: %w", err)
+	}
+	for object, err := range source.List(ctx, "") {
+		if err == nil {
+			err = copyObject(ctx, source, target, object.Key)
+		}
+		if err != nil {
+			return "", fmt.Errorf("copying the bucket: %w", err)
+		}
+	}
+	return url, nil
+}
+
+func copyObject(ctx context.Context, from, to objects.Bucket, key string) (err error) {
+	r, info, err := from.Get(ctx, key)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	return to.Put(ctx, key, r, objects.PutOptions{Size: info.Size})
+}
+
+// Counters of a searcher's calls of the bucket.
+var (
+	bytesRead  = server.Series{Name: "trawl_bucket_bytes_total", Label: `direction="read"`}
+	rangesRead = server.Series{Name: "trawl_bucket_calls_total", Label: `op="get_range"`}
+)
+
+// separate are the parts that outlive a searcher.
+type separate struct {
+	router       *server.Server
+	etcd, bucket string
+}
+
+func (h *host) fetchRound(ctx context.Context, r *ranged, roles separate, queries []string, at int) (err error) {
+	cache, err := os.MkdirTemp(h.dir, "searcher-")
+	if err != nil {
+		return fmt.Errorf("making a folder for shards: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(cache)) }()
+	s, err := server.Role(ctx, h.trawlLog, h.cfg.Trawl, "searcher", roles.etcd,
+		[]string{"TRAWL_SEARCHER_BUCKET_ACCESS_KEY=" + accessKey, "TRAWL_SEARCHER_BUCKET_SECRET_KEY=" + secretKey},
+		"--cache-dir", cache, "--bucket-url", roles.bucket, "--disk-budget", "1MiB")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if err := roles.router.AwaitRepos(ctx, len(h.corpus.Repos)); err != nil {
+		return err
+	}
+	before, err := s.Counters(ctx, bytesRead, rangesRead)
+	if err != nil {
+		return err
+	}
+	if err := h.together(ctx, &r.cold, roles.router, queries, at); err != nil {
+		return err
+	}
+	after, err := s.Counters(ctx, bytesRead, rangesRead)
+	if err != nil {
+		return err
+	}
+	r.fetched += after[0] - before[0]
+	r.requests += after[1] - before[1]
+	return nil
+}
