@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
@@ -32,8 +33,8 @@ const (
 	bucketName = "shards"
 )
 
-// fetch measures first queries of a searcher that may keep next to nothing on its disk, and
-// reads what it needs of each shard from S3, by ranges. The gateway's files are dropped
+// fetch measures first queries of a searcher whose disk is too small for the shards, so that
+// it reads what it needs of them from S3, by ranges. The gateway's files are dropped
 // from the page cache before each round.
 func (h *host) fetch(ctx context.Context) (err error) {
 	if h.cfg.Ranged == 0 {
@@ -66,7 +67,7 @@ func (h *host) fetch(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, router.Close()) }()
-	roles := separate{router: router, etcd: hosted.Etcd, bucket: url}
+	roles := separate{router: router, etcd: hosted.Etcd, bucket: url, budget: diskBudget(h.prepared[0].indexBytes)}
 	queries := interleaved(h.queries)
 	bar := report.NewProgress(h.cfg.Log, h.corpus.Name+": shards in S3", len(users)*h.cfg.Ranged)
 	at := 0
@@ -140,7 +141,13 @@ var (
 type separate struct {
 	router       *server.Server
 	etcd, bucket string
+	// budget of the searcher's disk, in bytes.
+	budget int64
 }
+
+// diskBudget is a quarter of the index, which holds no large shard as a whole, but at
+// least what a searcher needs for the parts of a shard that are always read.
+func diskBudget(indexBytes int64) int64 { return max(indexBytes/4, 16<<20) }
 
 func (h *host) fetchRound(ctx context.Context, r *ranged, roles separate, queries []string, at int) (err error) {
 	cache, err := os.MkdirTemp(h.dir, "searcher-")
@@ -150,7 +157,7 @@ func (h *host) fetchRound(ctx context.Context, r *ranged, roles separate, querie
 	defer func() { err = errors.Join(err, os.RemoveAll(cache)) }()
 	s, err := server.Role(ctx, h.trawlLog, h.cfg.Trawl, "searcher", roles.etcd,
 		[]string{"TRAWL_SEARCHER_BUCKET_ACCESS_KEY=" + accessKey, "TRAWL_SEARCHER_BUCKET_SECRET_KEY=" + secretKey},
-		"--cache-dir", cache, "--bucket-url", roles.bucket, "--disk-budget", "1MiB")
+		"--cache-dir", cache, "--bucket-url", roles.bucket, "--disk-budget", strconv.FormatInt(roles.budget, 10))
 	if err != nil {
 		return err
 	}

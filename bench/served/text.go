@@ -228,8 +228,8 @@ func (m *measured) writeRanged(w io.Writer, rounds int) {
 	if len(m.ranged) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "\nShards in S3: first queries of a searcher that keeps 1 MiB on its disk, one of each user, all at once, %d rounds; the gateway is versitygw on\n"+
-		"the same machine, over loopback, its files dropped from the page cache\n\n", rounds)
+	fmt.Fprintf(w, "\nShards in S3: first queries of a searcher whose disk has room for a quarter of them, one of each user, all at once, %d rounds; the gateway\n"+
+		"is versitygw on the same machine, over loopback, its files dropped from the page cache\n\n", rounds)
 	var t report.Table
 	t.Row("", "users", "p50 ms", "p99 ms", "MB fetched/query", "requests/query", "late or failed")
 	for i := range m.ranged {

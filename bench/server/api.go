@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -139,7 +140,7 @@ func (s *Server) AwaitRepos(ctx context.Context, repos int) error {
 		case <-s.ended:
 			return fmt.Errorf("%s ended: %w", s.cmd.Path, s.err)
 		case <-ctx.Done():
-			return fmt.Errorf("%s loaded %d of %d repos within %s: %w", s.cmd.Path, len(listed.List.Repos), repos, readyTime, ctx.Err())
+			return fmt.Errorf("%s loaded %d of %d repos within %s (its last answer: %.500s): %w", s.cmd.Path, len(listed.List.Repos), repos, readyTime, answer, errors.Join(err, ctx.Err()))
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
