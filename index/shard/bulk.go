@@ -126,7 +126,7 @@ func (b *bulk) fillScores() {
 		b.scores[i] = rank.Document{
 			Content: rank.Quality(i % (int(rank.Word) + 1)),
 			Matches: i / (int(rank.Word) + 1) % (rank.Enough + 1),
-			Matched: i / bulkScores, Atoms: len(b.atoms),
+			Matched: i / bulkScores, Atoms: max(i/bulkScores, 1), // atoms of an or that do not match are not asked
 		}.Score()
 	}
 }

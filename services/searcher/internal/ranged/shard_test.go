@@ -128,7 +128,7 @@ type pair struct {
 func newPair(t *testing.T, percent int64) *pair {
 	t.Helper()
 	corpus := &indextest.Corpus{Name: "many"}
-	for seed := range uint64(30) {
+	for seed := range uint64(60) {
 		for _, r := range indextest.Random(seed).Repos {
 			r.Name = fmt.Sprintf("%02d-%s", seed, r.Name)
 			corpus.Repos = append(corpus.Repos, r)
