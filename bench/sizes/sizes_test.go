@@ -10,6 +10,7 @@ import (
 
 	"github.com/trawl-search/trawl/bench/corpus"
 	"github.com/trawl-search/trawl/bench/engine"
+	"github.com/trawl-search/trawl/index/format"
 )
 
 var update = flag.Bool("update", false, "record the sizes as they are now")
@@ -19,6 +20,8 @@ const (
 	// tolerance is what passes unnoticed: the toolchain's patches change its
 	// tree a little, too.
 	tolerance = 1.03
+	// least is what a section takes for its growth to be noticed: below, 3 % are rounded.
+	least = .002
 	// held is how many shards are opened at once to measure the heap of one.
 	held = 128
 )
@@ -28,8 +31,10 @@ var parts = []string{"bytes", "encoding", "fmt", "go", "net", "regexp", "sort", 
 
 // figures are what is recorded.
 type figures struct {
-	// IndexPerSource is shard bytes for each byte read, of the whole tree.
-	IndexPerSource float64 `json:"index_per_source"`
+	// IndexPerSource is shard bytes for each byte read, of the whole tree, and Sections
+	// the part of each section in it.
+	IndexPerSource float64            `json:"index_per_source"`
+	Sections       map[string]float64 `json:"sections"`
 	// HeapPerRepo in bytes after opening, SearchedHeapPerRepo after one search
 	// of each shard; a shard for each repo.
 	HeapPerRepo         float64 `json:"heap_per_repo"`
@@ -61,12 +66,36 @@ func measure(t *testing.T) figures {
 		t.Fatal(err)
 	}
 	together, apart := open(t, packed), open(t, single)
+	sections := map[string]float64{}
+	for tag, size := range sectionBytes(t, whole.Shards) {
+		sections[tag] = round(float64(size)/float64(whole.ReadBytes), 4)
+	}
 	return figures{
 		IndexPerSource:      round(float64(whole.IndexBytes)/float64(whole.ReadBytes), 4),
+		Sections:            sections,
 		HeapPerRepo:         round(float64(apart.Heap)/float64(apart.Repos), 0),
 		SearchedHeapPerRepo: round(float64(apart.HeapUsed)/float64(apart.Repos), 0),
 		PackedHeapPerRepo:   round(float64(together.HeapUsed)/float64(together.Repos), 0),
 	}
+}
+
+// sectionBytes adds up the bytes of each section of some shards.
+func sectionBytes(t *testing.T, shards []string) map[string]int64 {
+	t.Helper()
+	sizes := map[string]int64{}
+	for _, path := range shards {
+		f, err := format.OpenFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, info := range f.Sections() {
+			sizes[info.Tag.String()] += info.Length
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return sizes
 }
 
 func open(t *testing.T, indexed engine.Indexed) engine.Opened {
@@ -105,6 +134,15 @@ func TestSizes(t *testing.T) {
 		t.Fatal(err)
 	}
 	compare(t, "index / source", now.IndexPerSource, recorded.IndexPerSource)
+	for tag, size := range now.Sections {
+		was, ok := recorded.Sections[tag]
+		if !ok {
+			t.Errorf("section %s is not recorded", tag)
+		}
+		if max(size, was) >= least {
+			compare(t, "section "+tag, size, was)
+		}
+	}
 	compare(t, "heap per repo", now.HeapPerRepo, recorded.HeapPerRepo)
 	compare(t, "heap per repo after a search", now.SearchedHeapPerRepo, recorded.SearchedHeapPerRepo)
 	compare(t, "heap per packed repo after a search", now.PackedHeapPerRepo, recorded.PackedHeapPerRepo)
