@@ -95,8 +95,8 @@ var goldenQueries = []string{
 	"regex:func\\s+\\w+\\(\\)", "/[0-9]{5};/", "file:greet", "file:caf", "lang:go package", "branch:next greet", "r:second want",
 	"archived:yes", "fork:yes static", "public:yes want", "grüsse or grüße", "κόσμε", "мир", "世界", "kelvin", "-lang:c -lang:text",
 	"file:logo", "case:yes LENGTH_", "readBytes_write_all or buffer_status", "zzz",
-	"readbytes", "case:yes readBytes", "/\\breadBytes\\b/", "/name1[0-9]5/", "toolong", "case:yes TooLongTooLong", "two_kelvins", "case:yes kelvins",
-	"goeson", "case:yes GoesOn", "next_is", "longwordslongwordslongwordslongwords", "name007", "/\\b[A-Z]\\b/", "readBytes goes or name29",
+	"readbytes", "case:yes readBytes", "\\breadBytes\\b", "name1[0-9]5", "toolong", "case:yes TooLongTooLong", "two_kelvins", "case:yes kelvins",
+	"goeson", "case:yes GoesOn", "next_is", "longwordslongwordslongwordslongwords", "name007", "\\b[A-Z]\\b", "readBytes goes or name29",
 }
 
 // TestGoldenShards opens the committed shards of all versions of the format, which every
