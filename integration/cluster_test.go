@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -19,8 +20,9 @@ import (
 
 // cluster is Trawl as separate processes on one data folder.
 type cluster struct {
-	owner *testing.T // whose end ends the processes
-	dir   string
+	owner  *testing.T // whose end ends the processes
+	dir    string
+	binary string // of what is started next; the one under test if empty
 
 	servers   *process // etcd and NATS
 	indexer   *process
@@ -45,7 +47,7 @@ func newCluster(t *testing.T, searchers int) *cluster {
 // startAll starts every process on the data that is there.
 func (c *cluster) startAll(t *testing.T, searchers int) {
 	t.Helper()
-	c.servers = start(c.owner, "servers", "up", "--roles", "none", "--data-dir", filepath.Join(c.dir, "servers"),
+	c.servers = c.start("servers", "up", "--roles", "none", "--data-dir", filepath.Join(c.dir, "servers"),
 		"--etcd-listen", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0")
 	type places struct{ etcd, nats string }
 	found := await(t, c.servers, "where etcd and NATS are", func(line string) (places, bool) {
@@ -66,10 +68,15 @@ func (c *cluster) startAll(t *testing.T, searchers int) {
 	}
 }
 
+// start starts a process of the cluster.
+func (c *cluster) start(name string, args ...string) *process {
+	return startBinary(c.owner, cmp.Or(c.binary, trawlBinary), name, args...)
+}
+
 // role starts one role with what all roles need.
 func (c *cluster) role(t *testing.T, name, role string, args ...string) *process {
 	t.Helper()
-	return start(c.owner, name, append([]string{role, "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0",
+	return c.start(name, append([]string{role, "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0",
 		"--etcd-endpoints", c.etcd, "--drain-delay", "0s"}, args...)...)
 }
 

@@ -59,7 +59,13 @@ type process struct {
 // start runs the binary with args until the test ends.
 func start(t *testing.T, name string, args ...string) *process {
 	t.Helper()
-	p := &process{name: name, cmd: exec.Command(trawlBinary, args...), done: make(chan struct{}), changed: make(chan struct{})}
+	return startBinary(t, trawlBinary, name, args...)
+}
+
+// startBinary is start for another binary.
+func startBinary(t *testing.T, binary, name string, args ...string) *process {
+	t.Helper()
+	p := &process{name: name, cmd: exec.Command(binary, args...), done: make(chan struct{}), changed: make(chan struct{})}
 	p.cmd.Env = processEnv()
 	out, in := io.Pipe()
 	p.cmd.Stdout, p.cmd.Stderr = in, in
