@@ -34,18 +34,16 @@ type search struct {
 	names     *postings.Index
 	words     *words.Index // nil if the shard has none
 
-	opts         Options
-	inContent    bool // documents can have ranges in their content
-	root         node
-	nameAtoms    []*nameAtom // whose ranges are shown
-	wordAtoms    []*wordAtom // whose ranges are shown
-	textAtoms    int         // contentAtoms whose ranges are shown
-	candidatesOf map[*matching]candidateWords
-	found        map[*matching]matchedWords
-	hits         map[*matching]*wordHits
-	among        *among // of what must match together, while that is made ready
-	counting     counting
-	bulk         *bulk // nil if each document is looked at
+	opts      Options
+	inContent bool // documents can have ranges in their content
+	root      node
+	nameAtoms []*nameAtom // whose ranges are shown
+	wordAtoms []*wordAtom // whose ranges are shown
+	textAtoms int         // contentAtoms whose ranges are shown
+	known     map[*matching]knownWords
+	among     *among // of what must match together, while that is made ready
+	counting  counting
+	bulk      *bulk // nil if each document is looked at
 	// candidates for root; once onlyNamed those with a match in their path
 	candidates   blobs
 	onlyNamed    bool
@@ -136,8 +134,8 @@ func (s *Shard) begin(ctx context.Context, opts Options) *search {
 	}
 	run := &search{
 		shard: s, fileName: s.Name(), ctx: ctx, docs: s.docs, content: s.content, shardText: s.text, names: s.names, words: s.words,
-		candidatesOf: map[*matching]candidateWords{}, found: map[*matching]matchedWords{}, hits: map[*matching]*wordHits{},
-		opts: opts, best: best{limit: opts.MaxFiles, maxBytes: opts.MaxBytes}, repos: &mem.view, scratch: mem,
+		known: map[*matching]knownWords{},
+		opts:  opts, best: best{limit: opts.MaxFiles, maxBytes: opts.MaxBytes}, repos: &mem.view, scratch: mem,
 	}
 	run.goOn, run.room = run.mayGoOn, math.MaxInt64
 	run.deadline, run.hasDeadline = ctx.Deadline()

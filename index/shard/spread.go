@@ -126,7 +126,7 @@ func (s *search) spread(q *Query, next uint32, n int) error {
 	for i := range parts {
 		parts[i] = s.shard.begin(s.ctx, s.opts)
 		parts[i].repos, parts[i].crew, parts[i].pass = s.repos, c, s.pass
-		parts[i].candidatesOf, parts[i].found, parts[i].hits = maps.Clone(s.candidatesOf), maps.Clone(s.found), maps.Clone(s.hits)
+		parts[i].known = maps.Clone(s.known)
 		wg.Go(func() {
 			defer func() { panics[i] = recover() }()
 			errs[i] = parts[i].help(q)

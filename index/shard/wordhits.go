@@ -1,0 +1,193 @@
+package shard
+
+import (
+	"slices"
+
+	"github.com/trawl-search/trawl/index/docstore"
+)
+
+// wordHits are the blobs in which an expression whose matches are within words has some.
+// They are made once for a search and not changed.
+type wordHits struct {
+	words   []wordMatch
+	tallies []tally
+	blobs   []blobTally
+}
+
+// knownWords is what is known of an atom by the index of words: found once for all parts of a
+// search.
+type knownWords struct {
+	candidates *candidateWords
+	hits       *wordHits
+}
+
+// candidateWords are the blocks of the lexicon in which an expression may match.
+type candidateWords struct {
+	blocks []uint32
+	all    bool
+	n      int // of the blocks
+}
+
+// candidateWords finds them.
+func (s *search) candidateWords(m *matching) (*candidateWords, error) {
+	known := s.known[m]
+	if known.candidates != nil {
+		return known.candidates, nil
+	}
+	c := new(candidateWords)
+	var err error
+	if c.blocks, c.all, err = s.lexiconBlocks(m.needs); err != nil {
+		return nil, err
+	}
+	if c.n = len(c.blocks); c.all {
+		c.n = int(s.words.Blocks())
+	}
+	known.candidates = c
+	s.known[m] = known
+	return c, nil
+}
+
+// wordHits finds them, within the blobs outside of which nothing matches where that is less.
+func (s *search) wordHits(m *matching) (*wordHits, error) {
+	candidates, err := s.candidateWords(m)
+	if err != nil {
+		return nil, err
+	}
+	known := s.known[m]
+	if known.hits != nil {
+		return known.hits, nil
+	}
+	h := &wordHits{}
+	if h.words, err = s.matchBlocks(nil, m.inWords, candidates.blocks, candidates.all); err != nil {
+		return nil, err
+	}
+	few, err := s.fewAmong(h.words)
+	if err != nil {
+		return nil, err
+	}
+	if few {
+		h.tallies, err = s.talliesAmong(h.words, s.among)
+	} else {
+		h.tallies, err = s.tallies(h.words, false)
+	}
+	if err != nil {
+		return nil, err
+	}
+	opaque, err := s.opaqueTallies(nil, m)
+	if err != nil {
+		return nil, err
+	}
+	h.tallies = mergeTallies(h.tallies, opaque)
+	if h.blobs, err = s.byBlob(h.tallies); err != nil {
+		return nil, err
+	}
+	known.hits = h
+	s.known[m] = known
+	return h, nil
+}
+
+// fewAmong reports whether seeking words in the blobs outside of which nothing matches takes
+// less than reading all of their postings.
+func (s *search) fewAmong(found []wordMatch) (bool, error) {
+	if s.among == nil || len(found) > countedWords {
+		return false, nil
+	}
+	seeks, postings := uint64(len(s.among.blobs)*len(found))*seekPostings, uint64(0)
+	for i := range found {
+		list, err := s.words.List(found[i].word)
+		if err != nil {
+			return false, err
+		}
+		if postings += uint64(list.DF()); postings > seeks {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// countedWords is of how many words the postings are counted.
+const countedWords = 1 << 12
+
+// readRather reports whether reading the blobs outside of which nothing matches is sooner
+// done than finding the words in which an expression matches.
+func (s *search) readRather(m *matching) (bool, error) {
+	if s.among == nil || len(s.among.blobs) > mostRead {
+		return false, nil
+	}
+	candidates, err := s.candidateWords(m)
+	if err != nil {
+		return false, err
+	}
+	bytes := 0
+	for _, blob := range s.among.blobs {
+		n, err := s.content.Len(blob)
+		if err != nil {
+			return false, err
+		}
+		bytes += int(n)
+	}
+	return bytes < readPays*candidates.n, nil
+}
+
+// At most mostRead blobs are read rather than words looked up, where finding those of a
+// block of the lexicon, and reading their postings, takes as long as reading readPays bytes.
+const (
+	mostRead = 64
+	readPays = 512
+)
+
+// among is the blobs outside of which nothing matches, whatever is found there.
+type among struct {
+	blobs []uint32
+	spans []superblocks // of the blobs, once asked for
+}
+
+// superblocks [first, end) are those of a blob.
+type superblocks struct{ first, end uint32 }
+
+// Words are looked up in up to mostAmong blobs rather than read as a whole, where a seek
+// takes as long as to read seekPostings postings.
+const (
+	mostAmong    = 1 << 14
+	seekPostings = 24
+)
+
+// talliesAmong is tallies in some blobs only.
+func (s *search) talliesAmong(found []wordMatch, w *among) ([]tally, error) {
+	if w.spans == nil {
+		for _, blob := range w.blobs {
+			first, length, err := s.content.Span(blob)
+			if err != nil {
+				return nil, err
+			}
+			w.spans = append(w.spans, superblocks{first, first + (length+docstore.SuperblockSize-1)/docstore.SuperblockSize})
+		}
+	}
+	var tallies []tally
+	it := &s.wordIterator
+	for i := range found {
+		if err := s.tick(); err != nil {
+			return nil, err
+		}
+		list, err := s.words.List(found[i].word)
+		if err != nil {
+			return nil, err
+		}
+		it.Reset(list)
+		for _, span := range w.spans {
+			ok := it.SeekGE(span.first)
+			for ; ok && it.Superblock() < span.end; ok = it.Next() {
+				tallies = append(tallies, tally{superblock: it.Superblock(), matches: uint32(it.Count()) * found[i].matches, quality: found[i].quality})
+			}
+			if !ok {
+				break
+			}
+		}
+		if it.Err() != nil {
+			return nil, it.Err()
+		}
+	}
+	slices.SortFunc(tallies, func(a, b tally) int { return int(a.superblock) - int(b.superblock) })
+	return joinTallies(tallies), nil
+}
+
