@@ -187,7 +187,7 @@ func oddFiles(t *testing.T, c *cluster) {
 	r.write("latin\xe9.txt", "oddities latin\n")
 	r.write("-dash.txt", "oddities dash\n")
 	r.write("binary.bin", "oddities\x00binary\n")
-	r.write("huge.txt", "oddities "+strings.Repeat("huge\n", 1<<20))
+	r.write("huge.txt", "oddities "+strings.Repeat("huge\n", 8<<20))
 	r.write(strings.Repeat("deep/", 300)+"file.txt", "oddities deep\n")
 	if err := os.Symlink("binary.bin", filepath.Join(r.path, "link")); err != nil {
 		t.Fatal(err)

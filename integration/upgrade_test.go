@@ -109,7 +109,7 @@ func (u *upgrade) rollBackIndexer(t *testing.T, old string) {
 	u.binary = old
 	u.startIndexer(t, "--compact-every", "0")
 	for _, r := range u.repos {
-		if err := u.pushOne(t.Context(), r, r.committed.Load()+1); err != nil {
+		if err := u.pushOne(t.Context(), r); err != nil {
 			t.Fatalf("a push to %s after the old indexer came back: %v", r.name, err)
 		}
 	}
@@ -158,19 +158,24 @@ func (u *upgrade) newPushed(t *testing.T, i int) *pushedRepo {
 	return r
 }
 
-// push commits to all repos but the first one, and waits until each push is published.
+// push commits to all repos but the first one, and waits until each push is published. At
+// the end of the context it ends what it has begun.
 func (u *upgrade) push(ctx context.Context) error {
-	for n := int64(1); ; n++ {
-		for _, r := range u.repos[1:] {
-			if err := u.pushOne(ctx, r, n); err != nil {
-				return fmt.Errorf("push %d to %s: %w", n, r.name, err)
-			}
-			u.pushes.Add(1)
+	for n := 0; ctx.Err() == nil; n++ {
+		r := u.repos[1+n%(len(u.repos)-1)]
+		if err := u.pushOne(context.WithoutCancel(ctx), r); err != nil {
+			return fmt.Errorf("push to %s after commit %d: %w", r.name, r.shown.Load(), err)
 		}
+		u.pushes.Add(1)
 	}
+	return nil
 }
 
-func (u *upgrade) pushOne(ctx context.Context, r *pushedRepo, n int64) error {
+// pushOne makes the next commit of a repo.
+func (u *upgrade) pushOne(ctx context.Context, r *pushedRepo) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	n := r.committed.Load() + 1
 	if err := os.WriteFile(filepath.Join(r.path, "now.txt"), []byte(stamp(n)), 0o644); err != nil {
 		return err
 	}
