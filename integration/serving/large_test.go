@@ -1,14 +1,15 @@
 package serving_test
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/trawl-search/trawl/index/build"
 	"github.com/trawl-search/trawl/internal/config"
+	"github.com/trawl-search/trawl/internal/searchwire"
 	"github.com/trawl-search/trawl/internal/telemetry/telemetrytest"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -33,21 +34,39 @@ func TestLargestFile(t *testing.T) {
 	if resp := c.find("f:over", options); len(resp.Files) != 1 || resp.Files[0].SkipReason != searchv1.SkipReason_SKIP_REASON_TOO_LARGE {
 		t.Errorf("found %v", resp.Files)
 	}
-	file, err := c.search.GetFile(t.Context(), &searchv1.GetFileRequest{Repo: "host/one", Path: []byte("largest")})
-	c.must(err)
-	if string(file.Content) != text {
-		t.Errorf("%d bytes, not those of the file", len(file.Content))
+	if content := c.wholeFile(c.search, "host/one", "largest", 0); string(content) != text {
+		t.Errorf("%d bytes, not those of the file", len(content))
 	}
 }
 
-// TestFileLargerThanAnAnswer: where answers are limited to less than a file has,
-// the error says so.
+// TestFileLargerThanAnAnswer: where searchers send less than a file has, and less than
+// routers ask for, it comes in parts.
 func TestFileLargerThanAnAnswer(t *testing.T) {
+	inOneAndInSeveral(t, testFileLargerThanAnAnswer)
+}
+
+func testFileLargerThanAnAnswer(t *testing.T, oneProcess bool) {
 	tel, spans := telemetrytest.New(t)
-	c := startWith(t, &cluster{replication: 1, tel: tel, spans: spans, maxResponse: config.MiB}, 1)
-	c.publish("host/one", map[string]string{"large": lines(2 << 20)})
-	_, err := c.search.GetFile(t.Context(), &searchv1.GetFileRequest{Repo: "host/one", Path: []byte("large")})
-	if status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "max-response-bytes") {
-		t.Errorf("%v", err)
+	c := startWith(t, &cluster{oneProcess: oneProcess, replication: 1, tel: tel, spans: spans, maxResponse: config.MiB}, 1)
+	text := lines(2 << 20)
+	c.publish("host/one", map[string]string{"large": text})
+	if content := c.wholeFile(c.search, "host/one", "large", 0); string(content) != text {
+		t.Errorf("%d bytes, not those of the file", len(content))
+	}
+}
+
+// wholeFile gets all of a file, in parts of up to maxBytes, zero: of the default size.
+func (c *cluster) wholeFile(client searchv1.SearchServiceClient, repo, path string, maxBytes uint64) []byte {
+	c.t.Helper()
+	var content []byte
+	for {
+		part, err := client.GetFile(c.patient(), &searchv1.GetFileRequest{Repo: repo, Path: []byte(path), Offset: uint64(len(content)), MaxBytes: maxBytes})
+		c.must(err)
+		if content = append(content, part.Content...); uint64(len(content)) == part.SizeBytes {
+			return content
+		}
+		if n := uint64(proto.Size(part)); len(part.Content) == 0 || n > cmp.Or(maxBytes, searchwire.DefaultMaxBytes) {
+			c.t.Fatalf("a part of %d bytes, %d of %d so far", n, len(content), part.SizeBytes)
+		}
 	}
 }

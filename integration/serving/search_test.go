@@ -69,7 +69,8 @@ func testSpansReachFromClientToShard(t *testing.T, oneProcess bool) {
 	c.must(err)
 
 	const rpc = "trawl.search.v1.SearchService/Search"
-	want := []string{"client", rpc, rpc, "fan out", "ask searcher", rpc, rpc, "search shard"}
+	const streamed = "trawl.search.v1.SearchService/StreamSearch"
+	want := []string{"client", rpc, rpc, "fan out", "ask searcher", streamed, streamed, "search shard"}
 	if oneProcess { // there are no two ends of a call
 		want = slices.Delete(want, 5, 7)
 	}

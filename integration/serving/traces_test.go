@@ -97,7 +97,7 @@ func pathOf(trace map[string]telemetrytest.Span, s telemetrytest.Span) string {
 }
 
 const shardPath = "client > router:trawl.search.v1.SearchService/Search > router:fan out > router:ask searcher > " +
-	"router:trawl.search.v1.SearchService/Search > searcher:trawl.search.v1.SearchService/Search > searcher:search shard"
+	"router:trawl.search.v1.SearchService/StreamSearch > searcher:trawl.search.v1.SearchService/StreamSearch > searcher:search shard"
 
 // count counts the spans of a trace at a path.
 func (c *traced) count(trace, path string) (n int) {

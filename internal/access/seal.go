@@ -89,21 +89,34 @@ func check(key []byte, method string, now time.Time, req proto.Message, seals []
 // Sealer seals what a router asks searchers.
 type Sealer struct{ Key *Key }
 
-// Unary is the interceptor of a router's connections.
+// Unary is the interceptor of a router's connections for calls with one answer.
 func (s Sealer) Unary(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-	msg, ok := req.(proto.Message)
-	if !ok || !strings.HasPrefix(method, "/"+searchv1.SearchService_ServiceDesc.ServiceName+"/") {
-		return call(ctx, method, req, reply, conn, opts...)
-	}
-	key := s.Key.get()
-	if key == nil {
-		return status.Error(codes.Unavailable, "there is no key to seal plans with yet")
-	}
-	sealed, err := seal(key, method, time.Now().Add(sealLife), msg)
+	ctx, err := s.seal(ctx, method, req)
 	if err != nil {
 		return err
 	}
-	return call(metadata.AppendToOutgoingContext(ctx, sealKey, sealed), method, req, reply, conn, opts...)
+	return call(ctx, method, req, reply, conn, opts...)
+}
+
+// seal puts the seal of a request into the metadata; calls of other services have none.
+func (s Sealer) seal(ctx context.Context, method string, req any) (context.Context, error) {
+	msg, ok := req.(proto.Message)
+	if !ok || !sealable(method) {
+		return ctx, nil
+	}
+	key := s.Key.get()
+	if key == nil {
+		return nil, status.Error(codes.Unavailable, "there is no key to seal plans with yet")
+	}
+	sealed, err := seal(key, method, time.Now().Add(sealLife), msg)
+	if err != nil {
+		return nil, err
+	}
+	return metadata.AppendToOutgoingContext(ctx, sealKey, sealed), nil
+}
+
+func sealable(method string) bool {
+	return strings.HasPrefix(method, "/"+searchv1.SearchService_ServiceDesc.ServiceName+"/")
 }
 
 // Checker lets nothing in that has no seal: it is the gate of a searcher.

@@ -22,6 +22,7 @@ type standing uint8
 
 const (
 	unmarked standing = iota
+	pruned
 	searched
 	notReached
 	failed
@@ -62,7 +63,7 @@ func OpenAccount(requested int) *Account {
 }
 
 // Want begins a round that should search the shards given. One that an earlier
-// round searched must be searched again.
+// round searched or pruned must be searched again.
 func (a *Account) Want(shards []Shard) {
 	if a.index == nil {
 		a.index = make(map[Digest]int, len(shards))
@@ -75,7 +76,7 @@ func (a *Account) Want(shards []Shard) {
 			a.shards = append(a.shards, accounted{shard: s})
 			continue
 		}
-		if a.shards[i].state == searched {
+		if a.shards[i].state <= searched {
 			a.shards[i].state = unmarked
 		}
 	}
@@ -84,6 +85,11 @@ func (a *Account) Want(shards []Shard) {
 // Searched says that the shard was searched to its end.
 func (a *Account) Searched(d Digest) {
 	a.mark(d, searched, searchv1.UncoveredReason_UNCOVERED_REASON_UNSPECIFIED, "")
+}
+
+// Pruned says that the shard need not be searched, although the round wanted it.
+func (a *Account) Pruned(d Digest) {
+	a.mark(d, pruned, searchv1.UncoveredReason_UNCOVERED_REASON_UNSPECIFIED, "")
 }
 
 // Uncovered says that the shard was not, or not wholly, searched: it was not
@@ -121,6 +127,9 @@ func (s *accounted) addTo(c *searchv1.Coverage) {
 	switch s.state {
 	case searched:
 		c.Searched++
+		return
+	case pruned:
+		c.Pruned++
 		return
 	case failed:
 		c.Failed++

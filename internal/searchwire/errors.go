@@ -7,7 +7,6 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/protoadapt"
 
 	"github.com/trawl-search/trawl/index/query"
@@ -61,15 +60,7 @@ func Incomplete(c *searchv1.Coverage) error {
 	if len(c.Uncovered) > 0 {
 		text += fmt.Sprintf("; the first: %s (%s)", c.Uncovered[0].Message, c.Uncovered[0].Reason)
 	}
-	return withDetails(status.New(code, text), trimCoverage(c, maxErrorDetail))
-}
-
-func trimCoverage(c *searchv1.Coverage, limit int) *searchv1.Coverage {
-	trimmed := proto.Clone(c).(*searchv1.Coverage)
-	for n := len(trimmed.Uncovered); n > 0 && proto.Size(trimmed) > limit; n /= 2 {
-		trimmed.Uncovered = trimmed.Uncovered[:n/2]
-	}
-	return trimmed
+	return withDetails(status.New(code, text), TrimCoverage(c, maxErrorDetail))
 }
 
 // withDetails gives up the details rather than the error.

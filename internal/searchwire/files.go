@@ -1,17 +1,22 @@
 package searchwire
 
 import (
+	"iter"
+
 	"github.com/trawl-search/trawl/index/shard"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// Files maps the files of a shard's result. Bytes are shared with the result.
-func Files(files []shard.FileMatch) []*searchv1.FileMatch {
-	out := make([]*searchv1.FileMatch, len(files))
-	for i := range files {
-		out[i] = file(&files[i])
+// Files maps the files of a shard's result, one after the other as they are asked
+// for. Bytes are shared with the result.
+func Files(files []shard.FileMatch) iter.Seq[*searchv1.FileMatch] {
+	return func(yield func(*searchv1.FileMatch) bool) {
+		for i := range files {
+			if !yield(file(&files[i])) {
+				return
+			}
+		}
 	}
-	return out
 }
 
 func file(f *shard.FileMatch) *searchv1.FileMatch {

@@ -13,11 +13,19 @@ import (
 const (
 	DefaultMaxFiles          = 50
 	DefaultMaxMatchesPerFile = 100
-	DefaultMaxBytes          = 16 << 20
+	// DefaultMaxBytes is the largest message that gRPC clients accept by default.
+	DefaultMaxBytes = 4 << 20
 )
 
-// MaxFiles is the most files that a message may ask for; its validation holds it.
-const MaxFiles = 10_000
+// MaxFiles and MaxBytes are the most that a message may ask for; its validation holds them.
+const (
+	MaxFiles = 10_000
+	MaxBytes = 64 << 20
+)
+
+// ContentField is the most that the content of a file takes in a GetFileResponse beside
+// its bytes.
+const ContentField = 8
 
 // WithDefaults returns a copy of the options with every default filled in; o
 // may be nil.

@@ -1,6 +1,7 @@
 package searchwire
 
 import (
+	"errors"
 	"iter"
 
 	"google.golang.org/protobuf/proto"
@@ -8,26 +9,167 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// pieceBytes is about the most that one message of a stream holds.
-const pieceBytes = 1 << 20
+const (
+	// pieceBytes is the most that the files or repos of one message of a stream
+	// take, if each of them can be divided.
+	pieceBytes = 1 << 20
+	// framing is the most that the field of a message takes beside its bytes.
+	framing = 6
+	// chunkFrame is the most that a chunk takes beside its content and ranges, and
+	// rangeBytes a range in it.
+	chunkFrame = 64
+	rangeBytes = 48
+	// leastRoom is how much content a part takes though the file's name leaves no room.
+	leastRoom = 64 << 10
+)
 
-// Pieces cuts files into runs for one message of a stream each: of at most
-// 1 MiB, or of one file that is larger.
-func Pieces(files []*searchv1.FileMatch) iter.Seq[[]*searchv1.FileMatch] {
-	return func(yield func([]*searchv1.FileMatch) bool) {
-		begin, size := 0, 0
-		for i, f := range files {
-			n := proto.Size(f)
-			if i > begin && size+n > pieceBytes {
-				if !yield(files[begin:i]) {
+// Pieces puts files into runs for one message of a stream each, of at most about
+// 1 MiB. A file that is larger comes in parts, which JoinFile puts together again.
+// The files are not changed.
+func Pieces(files iter.Seq[*searchv1.FileMatch]) iter.Seq[[]*searchv1.FileMatch] {
+	return batches(files, fileParts)
+}
+
+// EntryPieces does the same with repos: MergeEntries puts their parts together.
+func EntryPieces(entries iter.Seq[*searchv1.RepoEntry]) iter.Seq[[]*searchv1.RepoEntry] {
+	return batches(entries, entryParts)
+}
+
+// batches divides items into parts, which come with their sizes, and puts as many of
+// these together as a message holds.
+func batches[T proto.Message](items iter.Seq[T], parts func(T) iter.Seq2[T, int]) iter.Seq[[]T] {
+	return func(yield func([]T) bool) {
+		var batch []T
+		size := 0
+		for item := range items {
+			for part, n := range parts(item) {
+				if len(batch) > 0 && size+n > pieceBytes {
+					if !yield(batch) {
+						return
+					}
+					batch, size = nil, 0
+				}
+				batch, size = append(batch, part), size+n
+			}
+		}
+		if len(batch) > 0 {
+			yield(batch)
+		}
+	}
+}
+
+// fileParts divides a file: into itself where a message has room for it.
+func fileParts(f *searchv1.FileMatch) iter.Seq2[*searchv1.FileMatch, int] {
+	return func(yield func(*searchv1.FileMatch, int) bool) {
+		if size := proto.Size(f) + framing; size <= pieceBytes {
+			yield(f, size)
+			return
+		}
+		part := withoutChunks(f)
+		room := pieceBytes - proto.Size(part) - framing
+		next := func() bool {
+			more := yield(part, pieceBytes-room)
+			part = &searchv1.FileMatch{Repo: f.Repo, Path: f.Path, Blob: f.Blob, Score: f.Score, Continued: true}
+			room = pieceBytes - proto.Size(part) - framing
+			return more
+		}
+		for _, c := range f.Chunks {
+			for rest := c; rest != nil; {
+				var head *searchv1.ChunkMatch
+				if head, rest = divide(rest, room, len(part.Chunks) == 0); head == nil {
+					if !next() {
+						return
+					}
+					continue
+				}
+				part.Chunks, room = append(part.Chunks, head), room-proto.Size(head)-framing
+			}
+		}
+		yield(part, pieceBytes-room)
+	}
+}
+
+func withoutChunks(f *searchv1.FileMatch) *searchv1.FileMatch {
+	return &searchv1.FileMatch{
+		Repo: f.Repo, Path: f.Path, Branches: f.Branches, Language: f.Language, Commit: f.Commit, Blob: f.Blob, Score: f.Score,
+		MatchCount: f.MatchCount, Explanation: f.Explanation, SkipReason: f.SkipReason, Cut: f.Cut, Continued: f.Continued,
+	}
+}
+
+// divide returns what of a chunk goes into the room of a part, and the rest, either may
+// be nil. A chunk is only divided in a part that has nothing else in it: first its
+// content, then its ranges.
+func divide(c *searchv1.ChunkMatch, room int, alone bool) (head, rest *searchv1.ChunkMatch) {
+	if proto.Size(c)+framing <= room {
+		return c, nil
+	}
+	if !alone {
+		return nil, c
+	}
+	room -= chunkFrame
+	head = &searchv1.ChunkMatch{ContentStart: c.ContentStart, FileName: c.FileName, Continued: c.Continued}
+	rest = &searchv1.ChunkMatch{Continued: true}
+	n := min(len(c.Content), max(room, leastRoom))
+	head.Content, rest.Content = c.Content[:n:n], c.Content[n:]
+	n = min(len(c.Ranges), max(room-n, 0)/rangeBytes)
+	if n == 0 && len(head.Content) == 0 {
+		n = 1
+	}
+	head.Ranges, rest.Ranges = c.Ranges[:n:n], c.Ranges[n:]
+	if len(rest.Content)+len(rest.Ranges) == 0 {
+		rest = nil
+	}
+	return head, rest
+}
+
+// errParts is the error of a stream whose parts do not follow each other.
+var errParts = errors.New("a part of a file does not follow the one before")
+
+// JoinFile puts a part of a file, which says that it is continued, behind what
+// there is of it. It changes f, and shares memory with part.
+func JoinFile(f, part *searchv1.FileMatch) error {
+	for _, c := range part.Chunks {
+		if !c.Continued {
+			f.Chunks = append(f.Chunks, c)
+			continue
+		}
+		if len(f.Chunks) == 0 {
+			return errParts
+		}
+		last := f.Chunks[len(f.Chunks)-1]
+		last.Content, last.Ranges = append(last.Content, c.Content...), append(last.Ranges, c.Ranges...)
+	}
+	return nil
+}
+
+// entryParts divides a repo with very many skipped files.
+func entryParts(e *searchv1.RepoEntry) iter.Seq2[*searchv1.RepoEntry, int] {
+	return func(yield func(*searchv1.RepoEntry, int) bool) {
+		if size := proto.Size(e) + framing; size <= pieceBytes {
+			yield(e, size)
+			return
+		}
+		part := withoutSkipped(e)
+		room := pieceBytes - proto.Size(part) - framing
+		for _, f := range e.SkippedFiles {
+			n := proto.Size(f) + framing
+			if room < n && len(part.SkippedFiles) > 0 {
+				if !yield(part, pieceBytes-room) {
 					return
 				}
-				begin, size = i, 0
+				part = &searchv1.RepoEntry{Name: e.Name}
+				room = pieceBytes - proto.Size(part) - framing
 			}
-			size += n
+			part.SkippedFiles, room = append(part.SkippedFiles, f), room-n
 		}
-		if begin < len(files) {
-			yield(files[begin:])
-		}
+		yield(part, pieceBytes-room)
+	}
+}
+
+func withoutSkipped(e *searchv1.RepoEntry) *searchv1.RepoEntry {
+	return &searchv1.RepoEntry{
+		Name: e.Name, Generation: e.Generation, Branches: e.Branches, Documents: e.Documents, ContentBytes: e.ContentBytes,
+		IndexBytes: e.IndexBytes, Shards: e.Shards, Languages: e.Languages, SkippedDocuments: e.SkippedDocuments,
+		PublishedAt: e.PublishedAt, Url: e.Url,
 	}
 }

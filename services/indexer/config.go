@@ -80,7 +80,7 @@ func (c *Config) Validate() error {
 	config.Between(&check, "poll-per-second", c.PollPerSecond, 1, 10_000)
 	config.Between(&check, "push-pause", c.PushPause, 0, time.Hour)
 	config.Between(&check, "shard-bytes", c.ShardBytes, config.KiB, config.GiB)
-	config.Between(&check, "max-file-bytes", c.MaxFileBytes, 1, 64*config.MiB) // fits into one answer of GetFile
+	config.Between(&check, "max-file-bytes", c.MaxFileBytes, 1, 64*config.MiB)
 	config.Between(&check, "max-files", c.MaxFiles, 1, 1<<27)
 	config.Between(&check, "max-depth", c.MaxDepth, 1, 4096)
 	check.Nested("source", &c.Source)

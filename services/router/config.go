@@ -20,7 +20,8 @@ type Config struct {
 	MaxTimeout     time.Duration `config:"max-timeout" doc:"most time of a query, whatever its caller's deadline"`
 	CoverWait      time.Duration `config:"cover-wait" doc:"how long a query waits for shards that searchers are still loading"`
 	MaxFiles       uint32        `config:"max-files" doc:"most files in one answer"`
-	MaxBytes       config.Bytes  `config:"max-bytes" doc:"most bytes of content in one answer"`
+	MaxBytes       config.Bytes  `config:"max-bytes" doc:"most bytes of one answer, as it is sent"`
+	QueryBytes     config.Bytes  `config:"query-bytes" doc:"memory that what searchers find may take for one query; what has no room is left out, and the answer says so"`
 
 	MaxQueries int     `config:"max-queries" doc:"most queries that are answered at once; fewer while searchers are overloaded"`
 	HedgeShare float64 `config:"hedge-share" doc:"calls to slow searchers that are also made to the next one, at most this share of all calls; 0: none"`
@@ -40,7 +41,7 @@ func (c *Config) SetDefaults() {
 	c.Replication = 2
 	c.DefaultTimeout, c.MaxTimeout = 20*time.Second, time.Minute
 	c.CoverWait = 3 * time.Second
-	c.MaxFiles, c.MaxBytes = searchwire.MaxFiles, 64*config.MiB
+	c.MaxFiles, c.MaxBytes, c.QueryBytes = searchwire.MaxFiles, searchwire.MaxBytes, 64*config.MiB
 	c.MaxQueries = 1000
 	c.HedgeShare, c.RetryShare = 0.1, 0.2
 	c.PushPause = 10 * time.Second
@@ -57,7 +58,8 @@ func (c *Config) Validate() error {
 	config.Between(&check, "max-timeout", c.MaxTimeout, time.Millisecond, time.Hour)
 	config.Between(&check, "cover-wait", c.CoverWait, 0, time.Hour)
 	config.Between(&check, "max-files", c.MaxFiles, 1, searchwire.MaxFiles)
-	config.Between(&check, "max-bytes", c.MaxBytes, 1, 64*config.MiB)
+	config.Between(&check, "max-bytes", c.MaxBytes, 1, searchwire.MaxBytes)
+	config.Between(&check, "query-bytes", c.QueryBytes, config.MiB, 64*config.GiB)
 	config.Between(&check, "max-queries", c.MaxQueries, 2, 1<<20)
 	config.Between(&check, "hedge-share", c.HedgeShare, 0, 1)
 	config.Between(&check, "retry-share", c.RetryShare, 0, 1)
@@ -67,4 +69,9 @@ func (c *Config) Validate() error {
 	check.Nested("access", &c.Access)
 	c.Access.CheckReach(&check, c.GRPC, c.HTTP)
 	return errors.Join(c.Config.Validate(), check.Err())
+}
+
+// answerBytes is the most that an answer may have: no more than a message either.
+func (c *Config) answerBytes() uint64 {
+	return uint64(min(c.MaxBytes, c.MaxResponseBytes, c.Searcher.MaxResponseBytes))
 }

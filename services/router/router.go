@@ -179,15 +179,17 @@ func (r *Router) serveZoekt(answers *answer.Service) {
 // dial connects to a searcher: by function calls where it is in this process.
 // Plans are sealed in either case.
 func (r *Router) dial(address string) (server.Conn, error) {
-	var sealing grpc.UnaryClientInterceptor
+	var unary grpc.UnaryClientInterceptor
+	var stream grpc.StreamClientInterceptor
 	var options []grpc.DialOption
 	if r.key != nil {
-		sealing = access.Sealer{Key: r.key}.Unary
-		options = append(options, grpc.WithChainUnaryInterceptor(sealing))
+		sealer := access.Sealer{Key: r.key}
+		unary, stream = sealer.Unary, sealer.Stream
+		options = append(options, grpc.WithChainUnaryInterceptor(unary), grpc.WithChainStreamInterceptor(stream))
 	}
 	if r.deps.Local != nil {
 		if local := r.deps.Local(address); local != nil {
-			return server.Intercept(local, sealing, nil), nil
+			return server.Intercept(local, unary, stream), nil
 		}
 	}
 	return server.Dial(address, r.cfg.Searcher, r.tel, options...)
@@ -196,7 +198,7 @@ func (r *Router) dial(address string) (server.Conn, error) {
 func (r *Router) answerConfig(peers *fanout.Peers) answer.Config {
 	return answer.Config{
 		Budget: answer.Budget{Default: r.cfg.DefaultTimeout, Most: r.cfg.MaxTimeout},
-		Limits: answer.Limits{MaxFiles: r.cfg.MaxFiles, MaxBytes: uint64(r.cfg.MaxBytes)},
+		Limits: answer.Limits{MaxFiles: r.cfg.MaxFiles, MaxBytes: r.cfg.answerBytes(), QueryBytes: int64(r.cfg.QueryBytes)},
 		Policy: fanout.Policy{CoverWait: r.cfg.CoverWait, Pause: coverPause, Replicas: r.cfg.Replication},
 		Peers:  peers, MaxQueries: r.cfg.MaxQueries,
 	}

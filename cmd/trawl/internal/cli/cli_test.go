@@ -45,6 +45,15 @@ func (s *scripted) Search(_ context.Context, req *searchv1.SearchRequest) (*sear
 	return s.answer, s.failure
 }
 
+func (s *scripted) StreamList(_ *searchv1.StreamListRequest, stream grpc.ServerStreamingServer[searchv1.StreamListResponse]) error {
+	for i := range s.repos {
+		if err := stream.Send(&searchv1.StreamListResponse{Repos: s.repos[i : i+1]}); err != nil {
+			return err
+		}
+	}
+	return stream.Send(&searchv1.StreamListResponse{Coverage: &searchv1.Coverage{Complete: true}})
+}
+
 func (s *scripted) List(context.Context, *searchv1.ListRequest) (*searchv1.ListResponse, error) {
 	return &searchv1.ListResponse{Repos: s.repos}, nil
 }

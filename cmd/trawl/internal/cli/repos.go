@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/trawl-search/trawl/cmd/trawl/internal/progress"
 	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
+	"github.com/trawl-search/trawl/internal/searchwire"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -76,18 +78,37 @@ func listRepos(ctx context.Context, c client, prefix string, skipped uint32) ([]
 			break
 		}
 	}
-	indexes, err := c.search.List(ctx, &searchv1.ListRequest{MaxSkippedFiles: skipped})
+	indexes, err := published(ctx, c, skipped)
 	if err != nil {
 		return nil, err
 	}
 	byName := map[string]*searchv1.RepoEntry{}
-	for _, r := range indexes.GetRepos() {
+	for _, r := range indexes {
 		byName[r.GetName()] = r
 	}
 	for i := range rows {
 		rows[i].index = byName[rows[i].status.GetName()]
 	}
 	return rows, nil
+}
+
+// published lists all repos with an index.
+func published(ctx context.Context, c client, skipped uint32) ([]*searchv1.RepoEntry, error) {
+	stream, err := c.search.StreamList(ctx, &searchv1.StreamListRequest{List: &searchv1.ListRequest{MaxSkippedFiles: skipped}})
+	if err != nil {
+		return nil, err
+	}
+	var entries []*searchv1.RepoEntry
+	for {
+		m, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return searchwire.MergeEntries(int(skipped), entries), nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, m.GetRepos()...)
+	}
 }
 
 func printRepos(out io.Writer, rows []repoRow) error {

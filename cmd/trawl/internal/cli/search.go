@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
+	"github.com/trawl-search/trawl/internal/searchwire"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -46,7 +47,10 @@ func (o *outputFlags) options() *searchv1.SearchOptions {
 	if o.topK {
 		mode = searchv1.Mode_MODE_TOP_K
 	}
-	return &searchv1.SearchOptions{Mode: mode, MaxFiles: o.maxFiles, MaxMatchesPerFile: o.maxMatches, ContextLines: o.context, Explain: o.explain}
+	return &searchv1.SearchOptions{
+		Mode: mode, MaxFiles: o.maxFiles, MaxMatchesPerFile: o.maxMatches, ContextLines: o.context, Explain: o.explain,
+		MaxBytes: searchwire.MaxBytes,
+	}
 }
 
 func (o *outputFlags) printer(p Process) (printer, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -86,7 +87,7 @@ func searchShard(ctx context.Context, s *shard.Shard, text string, options *sear
 		return nil, fmt.Errorf("the search did not end: %w", found.Incomplete)
 	}
 	return &searchv1.SearchResponse{
-		Files: searchwire.Files(found.Files), Statistics: searchwire.Statistics(found.Stats),
+		Files: slices.Collect(searchwire.Files(found.Files)), Statistics: searchwire.Statistics(found.Stats),
 		Coverage: &searchv1.Coverage{Complete: true, Requested: 1, Searched: 1},
 	}, nil
 }

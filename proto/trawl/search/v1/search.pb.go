@@ -82,6 +82,62 @@ func (Mode) EnumDescriptor() ([]byte, []int) {
 	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{0}
 }
 
+// CutReason is why an answer ends before max_files although more files match. The
+// files left out come after those of the answer in the total order, except in an
+// exhaustive StreamSearch, where they are those found last. They are counted in the
+// statistics, and their shards are searched: neither counts nor coverage change.
+type CutReason int32
+
+const (
+	// It does not: every file that max_files has room for is there.
+	CutReason_CUT_REASON_UNSPECIFIED CutReason = 0
+	// One more file would make it larger than max_bytes.
+	CutReason_CUT_REASON_MAX_BYTES CutReason = 1
+	// The router holds no more for one query (its setting query-bytes).
+	CutReason_CUT_REASON_MEMORY CutReason = 2
+)
+
+// Enum value maps for CutReason.
+var (
+	CutReason_name = map[int32]string{
+		0: "CUT_REASON_UNSPECIFIED",
+		1: "CUT_REASON_MAX_BYTES",
+		2: "CUT_REASON_MEMORY",
+	}
+	CutReason_value = map[string]int32{
+		"CUT_REASON_UNSPECIFIED": 0,
+		"CUT_REASON_MAX_BYTES":   1,
+		"CUT_REASON_MEMORY":      2,
+	}
+)
+
+func (x CutReason) Enum() *CutReason {
+	p := new(CutReason)
+	*p = x
+	return p
+}
+
+func (x CutReason) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (CutReason) Descriptor() protoreflect.EnumDescriptor {
+	return file_trawl_search_v1_search_proto_enumTypes[1].Descriptor()
+}
+
+func (CutReason) Type() protoreflect.EnumType {
+	return &file_trawl_search_v1_search_proto_enumTypes[1]
+}
+
+func (x CutReason) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use CutReason.Descriptor instead.
+func (CutReason) EnumDescriptor() ([]byte, []int) {
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{1}
+}
+
 // SkipReason is why a document is found by name only.
 type SkipReason int32
 
@@ -132,11 +188,11 @@ func (x SkipReason) String() string {
 }
 
 func (SkipReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_trawl_search_v1_search_proto_enumTypes[1].Descriptor()
+	return file_trawl_search_v1_search_proto_enumTypes[2].Descriptor()
 }
 
 func (SkipReason) Type() protoreflect.EnumType {
-	return &file_trawl_search_v1_search_proto_enumTypes[1]
+	return &file_trawl_search_v1_search_proto_enumTypes[2]
 }
 
 func (x SkipReason) Number() protoreflect.EnumNumber {
@@ -145,7 +201,7 @@ func (x SkipReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SkipReason.Descriptor instead.
 func (SkipReason) EnumDescriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{1}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{2}
 }
 
 // UncoveredReason is why a shard was not searched.
@@ -195,11 +251,11 @@ func (x UncoveredReason) String() string {
 }
 
 func (UncoveredReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_trawl_search_v1_search_proto_enumTypes[2].Descriptor()
+	return file_trawl_search_v1_search_proto_enumTypes[3].Descriptor()
 }
 
 func (UncoveredReason) Type() protoreflect.EnumType {
-	return &file_trawl_search_v1_search_proto_enumTypes[2]
+	return &file_trawl_search_v1_search_proto_enumTypes[3]
 }
 
 func (x UncoveredReason) Number() protoreflect.EnumNumber {
@@ -208,7 +264,7 @@ func (x UncoveredReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use UncoveredReason.Descriptor instead.
 func (UncoveredReason) EnumDescriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{2}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{3}
 }
 
 // SearchRequest asks for one page of an answer.
@@ -294,7 +350,10 @@ type SearchOptions struct {
 	MaxMatchesPerFile uint32 `protobuf:"varint,3,opt,name=max_matches_per_file,json=maxMatchesPerFile,proto3" json:"max_matches_per_file,omitempty"`
 	// Lines shown before and after each match; default 0.
 	ContextLines uint32 `protobuf:"varint,4,opt,name=context_lines,json=contextLines,proto3" json:"context_lines,omitempty"`
-	// Most bytes of all file and chunk content in one answer; default 16 MiB.
+	// Most bytes of the answer as it is sent. For Search the size of the response, default
+	// 4 MiB, which is the largest message that gRPC clients accept unless they are set
+	// otherwise. For StreamSearch the size of all files, default as much as the server
+	// grants. What happens beyond is said at CutReason.
 	MaxBytes uint64 `protobuf:"varint,5,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"`
 	// An incomplete answer becomes the error FAILED_PRECONDITION or, when the
 	// deadline was the reason, DEADLINE_EXCEEDED. The coverage is in its details.
@@ -898,6 +957,9 @@ type SearchResponse struct {
 	NextPageToken []byte `protobuf:"bytes,4,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	// Token for Consistency.at_least: what this answer reflected. Said by routers only.
 	RevisionToken []byte `protobuf:"bytes,5,opt,name=revision_token,json=revisionToken,proto3" json:"revision_token,omitempty"`
+	// Why the page ends before max_files. The next page begins with the first file left
+	// out; it has no token only where the path of the last file is too long for one.
+	Cut           CutReason `protobuf:"varint,6,opt,name=cut,proto3,enum=trawl.search.v1.CutReason" json:"cut,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -967,6 +1029,13 @@ func (x *SearchResponse) GetRevisionToken() []byte {
 	return nil
 }
 
+func (x *SearchResponse) GetCut() CutReason {
+	if x != nil {
+		return x.Cut
+	}
+	return CutReason_CUT_REASON_UNSPECIFIED
+}
+
 // StreamSearchRequest is a SearchRequest for the streaming call; it takes no page token.
 type StreamSearchRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1012,7 +1081,8 @@ func (x *StreamSearchRequest) GetSearch() *SearchRequest {
 	return nil
 }
 
-// StreamSearchResponse is a piece of an answer of at most about 1 MiB.
+// StreamSearchResponse is a piece of an answer of at most about 1 MiB. A larger
+// file is in several pieces: see FileMatch.continued.
 type StreamSearchResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Files, each group in the total order of results; groups are not ordered among themselves.
@@ -1023,6 +1093,10 @@ type StreamSearchResponse struct {
 	Coverage *Coverage `protobuf:"bytes,3,opt,name=coverage,proto3" json:"coverage,omitempty"`
 	// Set in the last message only. Said by routers only.
 	RevisionToken []byte `protobuf:"bytes,4,opt,name=revision_token,json=revisionToken,proto3" json:"revision_token,omitempty"`
+	// Why files are left out that max_files has room for, in the last message only.
+	// How many is the difference between statistics.files_matched, as far as max_files
+	// goes, and the files received.
+	Cut           CutReason `protobuf:"varint,5,opt,name=cut,proto3,enum=trawl.search.v1.CutReason" json:"cut,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1085,6 +1159,13 @@ func (x *StreamSearchResponse) GetRevisionToken() []byte {
 	return nil
 }
 
+func (x *StreamSearchResponse) GetCut() CutReason {
+	if x != nil {
+		return x.Cut
+	}
+	return CutReason_CUT_REASON_UNSPECIFIED
+}
+
 // FileMatch is one document that the query matches.
 type FileMatch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1107,7 +1188,13 @@ type FileMatch struct {
 	// Why the score is what it is; only with SearchOptions.explain.
 	Explanation string `protobuf:"bytes,10,opt,name=explanation,proto3" json:"explanation,omitempty"`
 	// Why the content is not searchable; SKIP_REASON_UNSPECIFIED when it is.
-	SkipReason    SkipReason `protobuf:"varint,11,opt,name=skip_reason,json=skipReason,proto3,enum=trawl.search.v1.SkipReason" json:"skip_reason,omitempty"`
+	SkipReason SkipReason `protobuf:"varint,11,opt,name=skip_reason,json=skipReason,proto3,enum=trawl.search.v1.SkipReason" json:"skip_reason,omitempty"`
+	// Matches are left out that max_matches_per_file has room for: with them this one file
+	// would be larger than an answer may be. Match_count counts them all the same.
+	Cut bool `protobuf:"varint,12,opt,name=cut,proto3" json:"cut,omitempty"`
+	// In a stream: this is more of the file before. Its chunks go after those that the file
+	// has so far; repo, path, blob and score are repeated, nothing else is set.
+	Continued     bool `protobuf:"varint,13,opt,name=continued,proto3" json:"continued,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1219,6 +1306,20 @@ func (x *FileMatch) GetSkipReason() SkipReason {
 	return SkipReason_SKIP_REASON_UNSPECIFIED
 }
 
+func (x *FileMatch) GetCut() bool {
+	if x != nil {
+		return x.Cut
+	}
+	return false
+}
+
+func (x *FileMatch) GetContinued() bool {
+	if x != nil {
+		return x.Continued
+	}
+	return false
+}
+
 // ChunkMatch is a run of whole lines (or a file name) with the matches in it.
 type ChunkMatch struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -1228,7 +1329,10 @@ type ChunkMatch struct {
 	// Non-empty, ascending, not overlapping.
 	Ranges []*Range `protobuf:"bytes,3,rep,name=ranges,proto3" json:"ranges,omitempty"`
 	// The content is the document's path, and ranges are in it.
-	FileName      bool `protobuf:"varint,4,opt,name=file_name,json=fileName,proto3" json:"file_name,omitempty"`
+	FileName bool `protobuf:"varint,4,opt,name=file_name,json=fileName,proto3" json:"file_name,omitempty"`
+	// In a stream: this is more of the file's chunk before. Content and ranges go after
+	// those that the chunk has so far; nothing else is set.
+	Continued     bool `protobuf:"varint,5,opt,name=continued,proto3" json:"continued,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1287,6 +1391,13 @@ func (x *ChunkMatch) GetRanges() []*Range {
 func (x *ChunkMatch) GetFileName() bool {
 	if x != nil {
 		return x.FileName
+	}
+	return false
+}
+
+func (x *ChunkMatch) GetContinued() bool {
+	if x != nil {
+		return x.Continued
 	}
 	return false
 }
@@ -1542,10 +1653,12 @@ type Coverage struct {
 	Failed uint64 `protobuf:"varint,5,opt,name=failed,proto3" json:"failed,omitempty"`
 	// Not searched, or not to their end, before the deadline.
 	NotReached uint64 `protobuf:"varint,6,opt,name=not_reached,json=notReached,proto3" json:"not_reached,omitempty"`
-	// Every shard that is failed or not reached.
-	Uncovered     []*UncoveredShard `protobuf:"bytes,7,rep,name=uncovered,proto3" json:"uncovered,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// Every shard that is failed or not reached, or as many as a message has room for.
+	Uncovered []*UncoveredShard `protobuf:"bytes,7,rep,name=uncovered,proto3" json:"uncovered,omitempty"`
+	// How many of them are not in uncovered, for want of room.
+	UncoveredLeftOut uint64 `protobuf:"varint,8,opt,name=uncovered_left_out,json=uncoveredLeftOut,proto3" json:"uncovered_left_out,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *Coverage) Reset() {
@@ -1625,6 +1738,13 @@ func (x *Coverage) GetUncovered() []*UncoveredShard {
 		return x.Uncovered
 	}
 	return nil
+}
+
+func (x *Coverage) GetUncoveredLeftOut() uint64 {
+	if x != nil {
+		return x.UncoveredLeftOut
+	}
+	return 0
 }
 
 // UncoveredShard is a shard that was not, or not wholly, searched.
@@ -1707,9 +1827,14 @@ type ListRequest struct {
 	// Sent by a router to a searcher only.
 	Plan *Plan `protobuf:"bytes,4,opt,name=plan,proto3" json:"plan,omitempty"`
 	// Most skipped files named for one repo; default 0, their number is always given.
+	// Fewer are named of a repo whose entry would be larger than the answer may be.
 	MaxSkippedFiles uint32 `protobuf:"varint,5,opt,name=max_skipped_files,json=maxSkippedFiles,proto3" json:"max_skipped_files,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Page token of an earlier answer to the same query; empty for the first page.
+	PageToken []byte `protobuf:"bytes,6,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// Most bytes of the response of List; default 4 MiB, as in SearchOptions.
+	MaxBytes      uint64 `protobuf:"varint,7,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListRequest) Reset() {
@@ -1777,12 +1902,30 @@ func (x *ListRequest) GetMaxSkippedFiles() uint32 {
 	return 0
 }
 
+func (x *ListRequest) GetPageToken() []byte {
+	if x != nil {
+		return x.PageToken
+	}
+	return nil
+}
+
+func (x *ListRequest) GetMaxBytes() uint64 {
+	if x != nil {
+		return x.MaxBytes
+	}
+	return 0
+}
+
 // ListResponse names repos in ascending order.
 type ListResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Repos         []*RepoEntry           `protobuf:"bytes,1,rep,name=repos,proto3" json:"repos,omitempty"`
 	Coverage      *Coverage              `protobuf:"bytes,2,opt,name=coverage,proto3" json:"coverage,omitempty"`
 	RevisionToken []byte                 `protobuf:"bytes,3,opt,name=revision_token,json=revisionToken,proto3" json:"revision_token,omitempty"`
+	// Token for the repos that max_bytes has no room for; empty when there are none.
+	// Said by routers only. The coverage of a page counts shards as pruned whose repos
+	// were all on earlier pages.
+	NextPageToken []byte `protobuf:"bytes,4,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1838,6 +1981,125 @@ func (x *ListResponse) GetRevisionToken() []byte {
 	return nil
 }
 
+func (x *ListResponse) GetNextPageToken() []byte {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return nil
+}
+
+// StreamListRequest is a ListRequest for the streaming call; it takes no page token
+// and no max_bytes.
+type StreamListRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	List          *ListRequest           `protobuf:"bytes,1,opt,name=list,proto3" json:"list,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StreamListRequest) Reset() {
+	*x = StreamListRequest{}
+	mi := &file_trawl_search_v1_search_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StreamListRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StreamListRequest) ProtoMessage() {}
+
+func (x *StreamListRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_search_v1_search_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StreamListRequest.ProtoReflect.Descriptor instead.
+func (*StreamListRequest) Descriptor() ([]byte, []int) {
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *StreamListRequest) GetList() *ListRequest {
+	if x != nil {
+		return x.List
+	}
+	return nil
+}
+
+// StreamListResponse is a piece of a list, of at most about 1 MiB.
+type StreamListResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Repos in ascending order, from one message to the next as well, where a router
+	// sends them. A repo with very many skipped files is in several messages, which have
+	// a part of those each: all but the first have its name and skipped files only.
+	Repos []*RepoEntry `protobuf:"bytes,1,rep,name=repos,proto3" json:"repos,omitempty"`
+	// Set in the last message only.
+	Coverage *Coverage `protobuf:"bytes,2,opt,name=coverage,proto3" json:"coverage,omitempty"`
+	// Set in the last message only. Said by routers only.
+	RevisionToken []byte `protobuf:"bytes,3,opt,name=revision_token,json=revisionToken,proto3" json:"revision_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StreamListResponse) Reset() {
+	*x = StreamListResponse{}
+	mi := &file_trawl_search_v1_search_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StreamListResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StreamListResponse) ProtoMessage() {}
+
+func (x *StreamListResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_search_v1_search_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StreamListResponse.ProtoReflect.Descriptor instead.
+func (*StreamListResponse) Descriptor() ([]byte, []int) {
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *StreamListResponse) GetRepos() []*RepoEntry {
+	if x != nil {
+		return x.Repos
+	}
+	return nil
+}
+
+func (x *StreamListResponse) GetCoverage() *Coverage {
+	if x != nil {
+		return x.Coverage
+	}
+	return nil
+}
+
+func (x *StreamListResponse) GetRevisionToken() []byte {
+	if x != nil {
+		return x.RevisionToken
+	}
+	return nil
+}
+
 // RepoEntry describes the published index of one repo.
 type RepoEntry struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
@@ -1861,7 +2123,7 @@ type RepoEntry struct {
 
 func (x *RepoEntry) Reset() {
 	*x = RepoEntry{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[21]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1873,7 +2135,7 @@ func (x *RepoEntry) String() string {
 func (*RepoEntry) ProtoMessage() {}
 
 func (x *RepoEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[21]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1886,7 +2148,7 @@ func (x *RepoEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepoEntry.ProtoReflect.Descriptor instead.
 func (*RepoEntry) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{21}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *RepoEntry) GetName() string {
@@ -1985,7 +2247,7 @@ type BranchEntry struct {
 
 func (x *BranchEntry) Reset() {
 	*x = BranchEntry{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[22]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1997,7 +2259,7 @@ func (x *BranchEntry) String() string {
 func (*BranchEntry) ProtoMessage() {}
 
 func (x *BranchEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[22]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2010,7 +2272,7 @@ func (x *BranchEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BranchEntry.ProtoReflect.Descriptor instead.
 func (*BranchEntry) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{22}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *BranchEntry) GetName() string {
@@ -2039,7 +2301,7 @@ type LanguageShare struct {
 
 func (x *LanguageShare) Reset() {
 	*x = LanguageShare{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[23]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2051,7 +2313,7 @@ func (x *LanguageShare) String() string {
 func (*LanguageShare) ProtoMessage() {}
 
 func (x *LanguageShare) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[23]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2064,7 +2326,7 @@ func (x *LanguageShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LanguageShare.ProtoReflect.Descriptor instead.
 func (*LanguageShare) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{23}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *LanguageShare) GetLanguage() string {
@@ -2100,7 +2362,7 @@ type SkippedFile struct {
 
 func (x *SkippedFile) Reset() {
 	*x = SkippedFile{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[24]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2112,7 +2374,7 @@ func (x *SkippedFile) String() string {
 func (*SkippedFile) ProtoMessage() {}
 
 func (x *SkippedFile) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[24]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2125,7 +2387,7 @@ func (x *SkippedFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkippedFile.ProtoReflect.Descriptor instead.
 func (*SkippedFile) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{24}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *SkippedFile) GetPath() []byte {
@@ -2158,14 +2420,19 @@ type GetFileRequest struct {
 	Branch      string       `protobuf:"bytes,3,opt,name=branch,proto3" json:"branch,omitempty"`
 	Consistency *Consistency `protobuf:"bytes,4,opt,name=consistency,proto3" json:"consistency,omitempty"`
 	// Sent by a router to a searcher only.
-	Plan          *Plan `protobuf:"bytes,5,opt,name=plan,proto3" json:"plan,omitempty"`
+	Plan *Plan `protobuf:"bytes,5,opt,name=plan,proto3" json:"plan,omitempty"`
+	// Where the content returned begins in the document, in bytes.
+	Offset uint64 `protobuf:"varint,6,opt,name=offset,proto3" json:"offset,omitempty"`
+	// Most bytes of the response; default 4 MiB, as in SearchOptions. A searcher takes it
+	// as that of content alone, and none for no limit.
+	MaxBytes      uint64 `protobuf:"varint,7,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetFileRequest) Reset() {
 	*x = GetFileRequest{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[25]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2177,7 +2444,7 @@ func (x *GetFileRequest) String() string {
 func (*GetFileRequest) ProtoMessage() {}
 
 func (x *GetFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[25]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2190,7 +2457,7 @@ func (x *GetFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFileRequest.ProtoReflect.Descriptor instead.
 func (*GetFileRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{25}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *GetFileRequest) GetRepo() string {
@@ -2228,23 +2495,41 @@ func (x *GetFileRequest) GetPlan() *Plan {
 	return nil
 }
 
+func (x *GetFileRequest) GetOffset() uint64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+func (x *GetFileRequest) GetMaxBytes() uint64 {
+	if x != nil {
+		return x.MaxBytes
+	}
+	return 0
+}
+
 // GetFileResponse is a document as indexed.
 type GetFileResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Content       []byte                 `protobuf:"bytes,1,opt,name=content,proto3" json:"content,omitempty"`
-	Language      string                 `protobuf:"bytes,2,opt,name=language,proto3" json:"language,omitempty"`
-	Commit        string                 `protobuf:"bytes,3,opt,name=commit,proto3" json:"commit,omitempty"`
-	Blob          []byte                 `protobuf:"bytes,4,opt,name=blob,proto3" json:"blob,omitempty"`
-	Branches      []string               `protobuf:"bytes,5,rep,name=branches,proto3" json:"branches,omitempty"`
-	SkipReason    SkipReason             `protobuf:"varint,6,opt,name=skip_reason,json=skipReason,proto3,enum=trawl.search.v1.SkipReason" json:"skip_reason,omitempty"`
-	RevisionToken []byte                 `protobuf:"bytes,7,opt,name=revision_token,json=revisionToken,proto3" json:"revision_token,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The document from offset on. When it ends before size_bytes, the rest is to be asked
+	// for from there; it is of the same content while blob is the same.
+	Content       []byte     `protobuf:"bytes,1,opt,name=content,proto3" json:"content,omitempty"`
+	Language      string     `protobuf:"bytes,2,opt,name=language,proto3" json:"language,omitempty"`
+	Commit        string     `protobuf:"bytes,3,opt,name=commit,proto3" json:"commit,omitempty"`
+	Blob          []byte     `protobuf:"bytes,4,opt,name=blob,proto3" json:"blob,omitempty"`
+	Branches      []string   `protobuf:"bytes,5,rep,name=branches,proto3" json:"branches,omitempty"`
+	SkipReason    SkipReason `protobuf:"varint,6,opt,name=skip_reason,json=skipReason,proto3,enum=trawl.search.v1.SkipReason" json:"skip_reason,omitempty"`
+	RevisionToken []byte     `protobuf:"bytes,7,opt,name=revision_token,json=revisionToken,proto3" json:"revision_token,omitempty"`
+	// Size of the whole document.
+	SizeBytes     uint64 `protobuf:"varint,8,opt,name=size_bytes,json=sizeBytes,proto3" json:"size_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GetFileResponse) Reset() {
 	*x = GetFileResponse{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[26]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2256,7 +2541,7 @@ func (x *GetFileResponse) String() string {
 func (*GetFileResponse) ProtoMessage() {}
 
 func (x *GetFileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[26]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2269,7 +2554,7 @@ func (x *GetFileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFileResponse.ProtoReflect.Descriptor instead.
 func (*GetFileResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{26}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *GetFileResponse) GetContent() []byte {
@@ -2321,6 +2606,13 @@ func (x *GetFileResponse) GetRevisionToken() []byte {
 	return nil
 }
 
+func (x *GetFileResponse) GetSizeBytes() uint64 {
+	if x != nil {
+		return x.SizeBytes
+	}
+	return 0
+}
+
 // QueryError is the detail of an INVALID_ARGUMENT that a query caused.
 type QueryError struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2338,7 +2630,7 @@ type QueryError struct {
 
 func (x *QueryError) Reset() {
 	*x = QueryError{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[27]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2350,7 +2642,7 @@ func (x *QueryError) String() string {
 func (*QueryError) ProtoMessage() {}
 
 func (x *QueryError) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[27]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2363,7 +2655,7 @@ func (x *QueryError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryError.ProtoReflect.Descriptor instead.
 func (*QueryError) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{27}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *QueryError) GetPosition() uint32 {
@@ -2445,7 +2737,7 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\x05score\x18\x01 \x01(\x01R\x05score\x12\x12\n" +
 	"\x04repo\x18\x02 \x01(\tR\x04repo\x12\x12\n" +
 	"\x04path\x18\x03 \x01(\fR\x04path\x12\x12\n" +
-	"\x04blob\x18\x04 \x01(\fR\x04blob\"\x85\x02\n" +
+	"\x04blob\x18\x04 \x01(\fR\x04blob\"\xb3\x02\n" +
 	"\x0eSearchResponse\x120\n" +
 	"\x05files\x18\x01 \x03(\v2\x1a.trawl.search.v1.FileMatchR\x05files\x12;\n" +
 	"\n" +
@@ -2453,16 +2745,18 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"statistics\x125\n" +
 	"\bcoverage\x18\x03 \x01(\v2\x19.trawl.search.v1.CoverageR\bcoverage\x12&\n" +
 	"\x0fnext_page_token\x18\x04 \x01(\fR\rnextPageToken\x12%\n" +
-	"\x0erevision_token\x18\x05 \x01(\fR\rrevisionToken\"U\n" +
+	"\x0erevision_token\x18\x05 \x01(\fR\rrevisionToken\x12,\n" +
+	"\x03cut\x18\x06 \x01(\x0e2\x1a.trawl.search.v1.CutReasonR\x03cut\"U\n" +
 	"\x13StreamSearchRequest\x12>\n" +
-	"\x06search\x18\x01 \x01(\v2\x1e.trawl.search.v1.SearchRequestB\x06\xbaH\x03\xc8\x01\x01R\x06search\"\xe3\x01\n" +
+	"\x06search\x18\x01 \x01(\v2\x1e.trawl.search.v1.SearchRequestB\x06\xbaH\x03\xc8\x01\x01R\x06search\"\x91\x02\n" +
 	"\x14StreamSearchResponse\x120\n" +
 	"\x05files\x18\x01 \x03(\v2\x1a.trawl.search.v1.FileMatchR\x05files\x12;\n" +
 	"\n" +
 	"statistics\x18\x02 \x01(\v2\x1b.trawl.search.v1.StatisticsR\n" +
 	"statistics\x125\n" +
 	"\bcoverage\x18\x03 \x01(\v2\x19.trawl.search.v1.CoverageR\bcoverage\x12%\n" +
-	"\x0erevision_token\x18\x04 \x01(\fR\rrevisionToken\"\xe3\x02\n" +
+	"\x0erevision_token\x18\x04 \x01(\fR\rrevisionToken\x12,\n" +
+	"\x03cut\x18\x05 \x01(\x0e2\x1a.trawl.search.v1.CutReasonR\x03cut\"\x93\x03\n" +
 	"\tFileMatch\x12\x12\n" +
 	"\x04repo\x18\x01 \x01(\tR\x04repo\x12\x12\n" +
 	"\x04path\x18\x02 \x01(\fR\x04path\x12\x1a\n" +
@@ -2477,13 +2771,16 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\vexplanation\x18\n" +
 	" \x01(\tR\vexplanation\x12<\n" +
 	"\vskip_reason\x18\v \x01(\x0e2\x1b.trawl.search.v1.SkipReasonR\n" +
-	"skipReason\"\xb3\x01\n" +
+	"skipReason\x12\x10\n" +
+	"\x03cut\x18\f \x01(\bR\x03cut\x12\x1c\n" +
+	"\tcontinued\x18\r \x01(\bR\tcontinued\"\xd1\x01\n" +
 	"\n" +
 	"ChunkMatch\x12\x18\n" +
 	"\acontent\x18\x01 \x01(\fR\acontent\x12>\n" +
 	"\rcontent_start\x18\x02 \x01(\v2\x19.trawl.search.v1.LocationR\fcontentStart\x12.\n" +
 	"\x06ranges\x18\x03 \x03(\v2\x16.trawl.search.v1.RangeR\x06ranges\x12\x1b\n" +
-	"\tfile_name\x18\x04 \x01(\bR\bfileName\"e\n" +
+	"\tfile_name\x18\x04 \x01(\bR\bfileName\x12\x1c\n" +
+	"\tcontinued\x18\x05 \x01(\bR\tcontinued\"e\n" +
 	"\x05Range\x12/\n" +
 	"\x05start\x18\x01 \x01(\v2\x19.trawl.search.v1.LocationR\x05start\x12+\n" +
 	"\x03end\x18\x02 \x01(\v2\x19.trawl.search.v1.LocationR\x03end\"d\n" +
@@ -2505,7 +2802,7 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\x0eshards_scanned\x18\b \x01(\x04R\rshardsScanned\x125\n" +
 	"\bduration\x18\t \x01(\v2\x19.google.protobuf.DurationR\bduration\x12\x18\n" +
 	"\aclamped\x18\n" +
-	" \x03(\tR\aclamped\"\xf0\x01\n" +
+	" \x03(\tR\aclamped\"\x9e\x02\n" +
 	"\bCoverage\x12\x1a\n" +
 	"\bcomplete\x18\x01 \x01(\bR\bcomplete\x12\x1c\n" +
 	"\trequested\x18\x02 \x01(\x04R\trequested\x12\x1a\n" +
@@ -2514,19 +2811,31 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\x06failed\x18\x05 \x01(\x04R\x06failed\x12\x1f\n" +
 	"\vnot_reached\x18\x06 \x01(\x04R\n" +
 	"notReached\x12=\n" +
-	"\tuncovered\x18\a \x03(\v2\x1f.trawl.search.v1.UncoveredShardR\tuncovered\"\x92\x01\n" +
+	"\tuncovered\x18\a \x03(\v2\x1f.trawl.search.v1.UncoveredShardR\tuncovered\x12,\n" +
+	"\x12uncovered_left_out\x18\b \x01(\x04R\x10uncoveredLeftOut\"\x92\x01\n" +
 	"\x0eUncoveredShard\x12\x16\n" +
 	"\x06digest\x18\x01 \x01(\fR\x06digest\x12\x14\n" +
 	"\x05repos\x18\x02 \x03(\tR\x05repos\x128\n" +
 	"\x06reason\x18\x03 \x01(\x0e2 .trawl.search.v1.UncoveredReasonR\x06reason\x12\x18\n" +
-	"\amessage\x18\x04 \x01(\tR\amessage\"\xff\x01\n" +
+	"\amessage\x18\x04 \x01(\tR\amessage\"\xd1\x02\n" +
 	"\vListRequest\x12\x1f\n" +
 	"\x05query\x18\x01 \x01(\tB\t\xbaH\x06r\x04(\x80\x80\x01R\x05query\x12>\n" +
 	"\vconsistency\x18\x02 \x01(\v2\x1c.trawl.search.v1.ConsistencyR\vconsistency\x12.\n" +
 	"\x0esyntax_version\x18\x03 \x01(\rB\a\xbaH\x04*\x02\x18\x02R\rsyntaxVersion\x12)\n" +
 	"\x04plan\x18\x04 \x01(\v2\x15.trawl.search.v1.PlanR\x04plan\x124\n" +
-	"\x11max_skipped_files\x18\x05 \x01(\rB\b\xbaH\x05*\x03\x18\x90NR\x0fmaxSkippedFiles\"\x9e\x01\n" +
+	"\x11max_skipped_files\x18\x05 \x01(\rB\b\xbaH\x05*\x03\x18\x90NR\x0fmaxSkippedFiles\x12'\n" +
+	"\n" +
+	"page_token\x18\x06 \x01(\fB\b\xbaH\x05z\x03\x18\x80 R\tpageToken\x12'\n" +
+	"\tmax_bytes\x18\a \x01(\x04B\n" +
+	"\xbaH\a2\x05\x18\x80\x80\x80 R\bmaxBytes\"\xc6\x01\n" +
 	"\fListResponse\x120\n" +
+	"\x05repos\x18\x01 \x03(\v2\x1a.trawl.search.v1.RepoEntryR\x05repos\x125\n" +
+	"\bcoverage\x18\x02 \x01(\v2\x19.trawl.search.v1.CoverageR\bcoverage\x12%\n" +
+	"\x0erevision_token\x18\x03 \x01(\fR\rrevisionToken\x12&\n" +
+	"\x0fnext_page_token\x18\x04 \x01(\fR\rnextPageToken\"M\n" +
+	"\x11StreamListRequest\x128\n" +
+	"\x04list\x18\x01 \x01(\v2\x1c.trawl.search.v1.ListRequestB\x06\xbaH\x03\xc8\x01\x01R\x04list\"\xa4\x01\n" +
+	"\x12StreamListResponse\x120\n" +
 	"\x05repos\x18\x01 \x03(\v2\x1a.trawl.search.v1.RepoEntryR\x05repos\x125\n" +
 	"\bcoverage\x18\x02 \x01(\v2\x19.trawl.search.v1.CoverageR\bcoverage\x12%\n" +
 	"\x0erevision_token\x18\x03 \x01(\fR\rrevisionToken\"\xf4\x03\n" +
@@ -2558,14 +2867,17 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\x04path\x18\x01 \x01(\fR\x04path\x123\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x1b.trawl.search.v1.SkipReasonR\x06reason\x12\x1d\n" +
 	"\n" +
-	"size_bytes\x18\x03 \x01(\x04R\tsizeBytes\"\xde\x01\n" +
+	"size_bytes\x18\x03 \x01(\x04R\tsizeBytes\"\x9f\x02\n" +
 	"\x0eGetFileRequest\x12\x1e\n" +
 	"\x04repo\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01(\x80\bR\x04repo\x12\x1f\n" +
 	"\x04path\x18\x02 \x01(\fB\v\xbaH\bz\x06\x10\x01\x18\x80\x80\x04R\x04path\x12 \n" +
 	"\x06branch\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06branch\x12>\n" +
 	"\vconsistency\x18\x04 \x01(\v2\x1c.trawl.search.v1.ConsistencyR\vconsistency\x12)\n" +
-	"\x04plan\x18\x05 \x01(\v2\x15.trawl.search.v1.PlanR\x04plan\"\xf4\x01\n" +
+	"\x04plan\x18\x05 \x01(\v2\x15.trawl.search.v1.PlanR\x04plan\x12\x16\n" +
+	"\x06offset\x18\x06 \x01(\x04R\x06offset\x12'\n" +
+	"\tmax_bytes\x18\a \x01(\x04B\n" +
+	"\xbaH\a2\x05\x18\x80\x80\x80 R\bmaxBytes\"\x93\x02\n" +
 	"\x0fGetFileResponse\x12\x18\n" +
 	"\acontent\x18\x01 \x01(\fR\acontent\x12\x1a\n" +
 	"\blanguage\x18\x02 \x01(\tR\blanguage\x12\x16\n" +
@@ -2574,7 +2886,9 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\bbranches\x18\x05 \x03(\tR\bbranches\x12<\n" +
 	"\vskip_reason\x18\x06 \x01(\x0e2\x1b.trawl.search.v1.SkipReasonR\n" +
 	"skipReason\x12%\n" +
-	"\x0erevision_token\x18\a \x01(\fR\rrevisionToken\"p\n" +
+	"\x0erevision_token\x18\a \x01(\fR\rrevisionToken\x12\x1d\n" +
+	"\n" +
+	"size_bytes\x18\b \x01(\x04R\tsizeBytes\"p\n" +
 	"\n" +
 	"QueryError\x12\x1a\n" +
 	"\bposition\x18\x01 \x01(\rR\bposition\x12\x14\n" +
@@ -2585,7 +2899,11 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\x10MODE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fMODE_EXHAUSTIVE\x10\x01\x12\x0e\n" +
 	"\n" +
-	"MODE_TOP_K\x10\x02*\xe7\x01\n" +
+	"MODE_TOP_K\x10\x02*X\n" +
+	"\tCutReason\x12\x1a\n" +
+	"\x16CUT_REASON_UNSPECIFIED\x10\x00\x12\x18\n" +
+	"\x14CUT_REASON_MAX_BYTES\x10\x01\x12\x15\n" +
+	"\x11CUT_REASON_MEMORY\x10\x02*\xe7\x01\n" +
 	"\n" +
 	"SkipReason\x12\x1b\n" +
 	"\x17SKIP_REASON_UNSPECIFIED\x10\x00\x12\x19\n" +
@@ -2603,11 +2921,13 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\x18UNCOVERED_REASON_CORRUPT\x10\x03\x12 \n" +
 	"\x1cUNCOVERED_REASON_UNREACHABLE\x10\x04\x12 \n" +
 	"\x1cUNCOVERED_REASON_NO_SEARCHER\x10\x05\x12\x1a\n" +
-	"\x16UNCOVERED_REASON_ERROR\x10\x062\xcc\x02\n" +
+	"\x16UNCOVERED_REASON_ERROR\x10\x062\xa5\x03\n" +
 	"\rSearchService\x12I\n" +
 	"\x06Search\x12\x1e.trawl.search.v1.SearchRequest\x1a\x1f.trawl.search.v1.SearchResponse\x12]\n" +
 	"\fStreamSearch\x12$.trawl.search.v1.StreamSearchRequest\x1a%.trawl.search.v1.StreamSearchResponse0\x01\x12C\n" +
-	"\x04List\x12\x1c.trawl.search.v1.ListRequest\x1a\x1d.trawl.search.v1.ListResponse\x12L\n" +
+	"\x04List\x12\x1c.trawl.search.v1.ListRequest\x1a\x1d.trawl.search.v1.ListResponse\x12W\n" +
+	"\n" +
+	"StreamList\x12\".trawl.search.v1.StreamListRequest\x1a#.trawl.search.v1.StreamListResponse0\x01\x12L\n" +
 	"\aGetFile\x12\x1f.trawl.search.v1.GetFileRequest\x1a .trawl.search.v1.GetFileResponseB>Z<github.com/trawl-search/trawl/proto/trawl/search/v1;searchv1b\x06proto3"
 
 var (
@@ -2622,95 +2942,105 @@ func file_trawl_search_v1_search_proto_rawDescGZIP() []byte {
 	return file_trawl_search_v1_search_proto_rawDescData
 }
 
-var file_trawl_search_v1_search_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_trawl_search_v1_search_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_trawl_search_v1_search_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_trawl_search_v1_search_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_trawl_search_v1_search_proto_goTypes = []any{
 	(Mode)(0),                     // 0: trawl.search.v1.Mode
-	(SkipReason)(0),               // 1: trawl.search.v1.SkipReason
-	(UncoveredReason)(0),          // 2: trawl.search.v1.UncoveredReason
-	(*SearchRequest)(nil),         // 3: trawl.search.v1.SearchRequest
-	(*SearchOptions)(nil),         // 4: trawl.search.v1.SearchOptions
-	(*Consistency)(nil),           // 5: trawl.search.v1.Consistency
-	(*Plan)(nil),                  // 6: trawl.search.v1.Plan
-	(*RepoNames)(nil),             // 7: trawl.search.v1.RepoNames
-	(*PlannedShard)(nil),          // 8: trawl.search.v1.PlannedShard
-	(*HiddenDocuments)(nil),       // 9: trawl.search.v1.HiddenDocuments
-	(*ServedBranches)(nil),        // 10: trawl.search.v1.ServedBranches
-	(*OrderKey)(nil),              // 11: trawl.search.v1.OrderKey
-	(*SearchResponse)(nil),        // 12: trawl.search.v1.SearchResponse
-	(*StreamSearchRequest)(nil),   // 13: trawl.search.v1.StreamSearchRequest
-	(*StreamSearchResponse)(nil),  // 14: trawl.search.v1.StreamSearchResponse
-	(*FileMatch)(nil),             // 15: trawl.search.v1.FileMatch
-	(*ChunkMatch)(nil),            // 16: trawl.search.v1.ChunkMatch
-	(*Range)(nil),                 // 17: trawl.search.v1.Range
-	(*Location)(nil),              // 18: trawl.search.v1.Location
-	(*Statistics)(nil),            // 19: trawl.search.v1.Statistics
-	(*Coverage)(nil),              // 20: trawl.search.v1.Coverage
-	(*UncoveredShard)(nil),        // 21: trawl.search.v1.UncoveredShard
-	(*ListRequest)(nil),           // 22: trawl.search.v1.ListRequest
-	(*ListResponse)(nil),          // 23: trawl.search.v1.ListResponse
-	(*RepoEntry)(nil),             // 24: trawl.search.v1.RepoEntry
-	(*BranchEntry)(nil),           // 25: trawl.search.v1.BranchEntry
-	(*LanguageShare)(nil),         // 26: trawl.search.v1.LanguageShare
-	(*SkippedFile)(nil),           // 27: trawl.search.v1.SkippedFile
-	(*GetFileRequest)(nil),        // 28: trawl.search.v1.GetFileRequest
-	(*GetFileResponse)(nil),       // 29: trawl.search.v1.GetFileResponse
-	(*QueryError)(nil),            // 30: trawl.search.v1.QueryError
-	(*durationpb.Duration)(nil),   // 31: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 32: google.protobuf.Timestamp
+	(CutReason)(0),                // 1: trawl.search.v1.CutReason
+	(SkipReason)(0),               // 2: trawl.search.v1.SkipReason
+	(UncoveredReason)(0),          // 3: trawl.search.v1.UncoveredReason
+	(*SearchRequest)(nil),         // 4: trawl.search.v1.SearchRequest
+	(*SearchOptions)(nil),         // 5: trawl.search.v1.SearchOptions
+	(*Consistency)(nil),           // 6: trawl.search.v1.Consistency
+	(*Plan)(nil),                  // 7: trawl.search.v1.Plan
+	(*RepoNames)(nil),             // 8: trawl.search.v1.RepoNames
+	(*PlannedShard)(nil),          // 9: trawl.search.v1.PlannedShard
+	(*HiddenDocuments)(nil),       // 10: trawl.search.v1.HiddenDocuments
+	(*ServedBranches)(nil),        // 11: trawl.search.v1.ServedBranches
+	(*OrderKey)(nil),              // 12: trawl.search.v1.OrderKey
+	(*SearchResponse)(nil),        // 13: trawl.search.v1.SearchResponse
+	(*StreamSearchRequest)(nil),   // 14: trawl.search.v1.StreamSearchRequest
+	(*StreamSearchResponse)(nil),  // 15: trawl.search.v1.StreamSearchResponse
+	(*FileMatch)(nil),             // 16: trawl.search.v1.FileMatch
+	(*ChunkMatch)(nil),            // 17: trawl.search.v1.ChunkMatch
+	(*Range)(nil),                 // 18: trawl.search.v1.Range
+	(*Location)(nil),              // 19: trawl.search.v1.Location
+	(*Statistics)(nil),            // 20: trawl.search.v1.Statistics
+	(*Coverage)(nil),              // 21: trawl.search.v1.Coverage
+	(*UncoveredShard)(nil),        // 22: trawl.search.v1.UncoveredShard
+	(*ListRequest)(nil),           // 23: trawl.search.v1.ListRequest
+	(*ListResponse)(nil),          // 24: trawl.search.v1.ListResponse
+	(*StreamListRequest)(nil),     // 25: trawl.search.v1.StreamListRequest
+	(*StreamListResponse)(nil),    // 26: trawl.search.v1.StreamListResponse
+	(*RepoEntry)(nil),             // 27: trawl.search.v1.RepoEntry
+	(*BranchEntry)(nil),           // 28: trawl.search.v1.BranchEntry
+	(*LanguageShare)(nil),         // 29: trawl.search.v1.LanguageShare
+	(*SkippedFile)(nil),           // 30: trawl.search.v1.SkippedFile
+	(*GetFileRequest)(nil),        // 31: trawl.search.v1.GetFileRequest
+	(*GetFileResponse)(nil),       // 32: trawl.search.v1.GetFileResponse
+	(*QueryError)(nil),            // 33: trawl.search.v1.QueryError
+	(*durationpb.Duration)(nil),   // 34: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 35: google.protobuf.Timestamp
 }
 var file_trawl_search_v1_search_proto_depIdxs = []int32{
-	4,  // 0: trawl.search.v1.SearchRequest.options:type_name -> trawl.search.v1.SearchOptions
-	6,  // 1: trawl.search.v1.SearchRequest.plan:type_name -> trawl.search.v1.Plan
+	5,  // 0: trawl.search.v1.SearchRequest.options:type_name -> trawl.search.v1.SearchOptions
+	7,  // 1: trawl.search.v1.SearchRequest.plan:type_name -> trawl.search.v1.Plan
 	0,  // 2: trawl.search.v1.SearchOptions.mode:type_name -> trawl.search.v1.Mode
-	5,  // 3: trawl.search.v1.SearchOptions.consistency:type_name -> trawl.search.v1.Consistency
-	31, // 4: trawl.search.v1.Consistency.bounded:type_name -> google.protobuf.Duration
-	8,  // 5: trawl.search.v1.Plan.shards:type_name -> trawl.search.v1.PlannedShard
-	11, // 6: trawl.search.v1.Plan.after:type_name -> trawl.search.v1.OrderKey
-	7,  // 7: trawl.search.v1.Plan.resolved:type_name -> trawl.search.v1.RepoNames
-	9,  // 8: trawl.search.v1.PlannedShard.hidden:type_name -> trawl.search.v1.HiddenDocuments
-	10, // 9: trawl.search.v1.PlannedShard.branches:type_name -> trawl.search.v1.ServedBranches
-	15, // 10: trawl.search.v1.SearchResponse.files:type_name -> trawl.search.v1.FileMatch
-	19, // 11: trawl.search.v1.SearchResponse.statistics:type_name -> trawl.search.v1.Statistics
-	20, // 12: trawl.search.v1.SearchResponse.coverage:type_name -> trawl.search.v1.Coverage
-	3,  // 13: trawl.search.v1.StreamSearchRequest.search:type_name -> trawl.search.v1.SearchRequest
-	15, // 14: trawl.search.v1.StreamSearchResponse.files:type_name -> trawl.search.v1.FileMatch
-	19, // 15: trawl.search.v1.StreamSearchResponse.statistics:type_name -> trawl.search.v1.Statistics
-	20, // 16: trawl.search.v1.StreamSearchResponse.coverage:type_name -> trawl.search.v1.Coverage
-	16, // 17: trawl.search.v1.FileMatch.chunks:type_name -> trawl.search.v1.ChunkMatch
-	1,  // 18: trawl.search.v1.FileMatch.skip_reason:type_name -> trawl.search.v1.SkipReason
-	18, // 19: trawl.search.v1.ChunkMatch.content_start:type_name -> trawl.search.v1.Location
-	17, // 20: trawl.search.v1.ChunkMatch.ranges:type_name -> trawl.search.v1.Range
-	18, // 21: trawl.search.v1.Range.start:type_name -> trawl.search.v1.Location
-	18, // 22: trawl.search.v1.Range.end:type_name -> trawl.search.v1.Location
-	31, // 23: trawl.search.v1.Statistics.duration:type_name -> google.protobuf.Duration
-	21, // 24: trawl.search.v1.Coverage.uncovered:type_name -> trawl.search.v1.UncoveredShard
-	2,  // 25: trawl.search.v1.UncoveredShard.reason:type_name -> trawl.search.v1.UncoveredReason
-	5,  // 26: trawl.search.v1.ListRequest.consistency:type_name -> trawl.search.v1.Consistency
-	6,  // 27: trawl.search.v1.ListRequest.plan:type_name -> trawl.search.v1.Plan
-	24, // 28: trawl.search.v1.ListResponse.repos:type_name -> trawl.search.v1.RepoEntry
-	20, // 29: trawl.search.v1.ListResponse.coverage:type_name -> trawl.search.v1.Coverage
-	25, // 30: trawl.search.v1.RepoEntry.branches:type_name -> trawl.search.v1.BranchEntry
-	26, // 31: trawl.search.v1.RepoEntry.languages:type_name -> trawl.search.v1.LanguageShare
-	27, // 32: trawl.search.v1.RepoEntry.skipped_files:type_name -> trawl.search.v1.SkippedFile
-	32, // 33: trawl.search.v1.RepoEntry.published_at:type_name -> google.protobuf.Timestamp
-	1,  // 34: trawl.search.v1.SkippedFile.reason:type_name -> trawl.search.v1.SkipReason
-	5,  // 35: trawl.search.v1.GetFileRequest.consistency:type_name -> trawl.search.v1.Consistency
-	6,  // 36: trawl.search.v1.GetFileRequest.plan:type_name -> trawl.search.v1.Plan
-	1,  // 37: trawl.search.v1.GetFileResponse.skip_reason:type_name -> trawl.search.v1.SkipReason
-	3,  // 38: trawl.search.v1.SearchService.Search:input_type -> trawl.search.v1.SearchRequest
-	13, // 39: trawl.search.v1.SearchService.StreamSearch:input_type -> trawl.search.v1.StreamSearchRequest
-	22, // 40: trawl.search.v1.SearchService.List:input_type -> trawl.search.v1.ListRequest
-	28, // 41: trawl.search.v1.SearchService.GetFile:input_type -> trawl.search.v1.GetFileRequest
-	12, // 42: trawl.search.v1.SearchService.Search:output_type -> trawl.search.v1.SearchResponse
-	14, // 43: trawl.search.v1.SearchService.StreamSearch:output_type -> trawl.search.v1.StreamSearchResponse
-	23, // 44: trawl.search.v1.SearchService.List:output_type -> trawl.search.v1.ListResponse
-	29, // 45: trawl.search.v1.SearchService.GetFile:output_type -> trawl.search.v1.GetFileResponse
-	42, // [42:46] is the sub-list for method output_type
-	38, // [38:42] is the sub-list for method input_type
-	38, // [38:38] is the sub-list for extension type_name
-	38, // [38:38] is the sub-list for extension extendee
-	0,  // [0:38] is the sub-list for field type_name
+	6,  // 3: trawl.search.v1.SearchOptions.consistency:type_name -> trawl.search.v1.Consistency
+	34, // 4: trawl.search.v1.Consistency.bounded:type_name -> google.protobuf.Duration
+	9,  // 5: trawl.search.v1.Plan.shards:type_name -> trawl.search.v1.PlannedShard
+	12, // 6: trawl.search.v1.Plan.after:type_name -> trawl.search.v1.OrderKey
+	8,  // 7: trawl.search.v1.Plan.resolved:type_name -> trawl.search.v1.RepoNames
+	10, // 8: trawl.search.v1.PlannedShard.hidden:type_name -> trawl.search.v1.HiddenDocuments
+	11, // 9: trawl.search.v1.PlannedShard.branches:type_name -> trawl.search.v1.ServedBranches
+	16, // 10: trawl.search.v1.SearchResponse.files:type_name -> trawl.search.v1.FileMatch
+	20, // 11: trawl.search.v1.SearchResponse.statistics:type_name -> trawl.search.v1.Statistics
+	21, // 12: trawl.search.v1.SearchResponse.coverage:type_name -> trawl.search.v1.Coverage
+	1,  // 13: trawl.search.v1.SearchResponse.cut:type_name -> trawl.search.v1.CutReason
+	4,  // 14: trawl.search.v1.StreamSearchRequest.search:type_name -> trawl.search.v1.SearchRequest
+	16, // 15: trawl.search.v1.StreamSearchResponse.files:type_name -> trawl.search.v1.FileMatch
+	20, // 16: trawl.search.v1.StreamSearchResponse.statistics:type_name -> trawl.search.v1.Statistics
+	21, // 17: trawl.search.v1.StreamSearchResponse.coverage:type_name -> trawl.search.v1.Coverage
+	1,  // 18: trawl.search.v1.StreamSearchResponse.cut:type_name -> trawl.search.v1.CutReason
+	17, // 19: trawl.search.v1.FileMatch.chunks:type_name -> trawl.search.v1.ChunkMatch
+	2,  // 20: trawl.search.v1.FileMatch.skip_reason:type_name -> trawl.search.v1.SkipReason
+	19, // 21: trawl.search.v1.ChunkMatch.content_start:type_name -> trawl.search.v1.Location
+	18, // 22: trawl.search.v1.ChunkMatch.ranges:type_name -> trawl.search.v1.Range
+	19, // 23: trawl.search.v1.Range.start:type_name -> trawl.search.v1.Location
+	19, // 24: trawl.search.v1.Range.end:type_name -> trawl.search.v1.Location
+	34, // 25: trawl.search.v1.Statistics.duration:type_name -> google.protobuf.Duration
+	22, // 26: trawl.search.v1.Coverage.uncovered:type_name -> trawl.search.v1.UncoveredShard
+	3,  // 27: trawl.search.v1.UncoveredShard.reason:type_name -> trawl.search.v1.UncoveredReason
+	6,  // 28: trawl.search.v1.ListRequest.consistency:type_name -> trawl.search.v1.Consistency
+	7,  // 29: trawl.search.v1.ListRequest.plan:type_name -> trawl.search.v1.Plan
+	27, // 30: trawl.search.v1.ListResponse.repos:type_name -> trawl.search.v1.RepoEntry
+	21, // 31: trawl.search.v1.ListResponse.coverage:type_name -> trawl.search.v1.Coverage
+	23, // 32: trawl.search.v1.StreamListRequest.list:type_name -> trawl.search.v1.ListRequest
+	27, // 33: trawl.search.v1.StreamListResponse.repos:type_name -> trawl.search.v1.RepoEntry
+	21, // 34: trawl.search.v1.StreamListResponse.coverage:type_name -> trawl.search.v1.Coverage
+	28, // 35: trawl.search.v1.RepoEntry.branches:type_name -> trawl.search.v1.BranchEntry
+	29, // 36: trawl.search.v1.RepoEntry.languages:type_name -> trawl.search.v1.LanguageShare
+	30, // 37: trawl.search.v1.RepoEntry.skipped_files:type_name -> trawl.search.v1.SkippedFile
+	35, // 38: trawl.search.v1.RepoEntry.published_at:type_name -> google.protobuf.Timestamp
+	2,  // 39: trawl.search.v1.SkippedFile.reason:type_name -> trawl.search.v1.SkipReason
+	6,  // 40: trawl.search.v1.GetFileRequest.consistency:type_name -> trawl.search.v1.Consistency
+	7,  // 41: trawl.search.v1.GetFileRequest.plan:type_name -> trawl.search.v1.Plan
+	2,  // 42: trawl.search.v1.GetFileResponse.skip_reason:type_name -> trawl.search.v1.SkipReason
+	4,  // 43: trawl.search.v1.SearchService.Search:input_type -> trawl.search.v1.SearchRequest
+	14, // 44: trawl.search.v1.SearchService.StreamSearch:input_type -> trawl.search.v1.StreamSearchRequest
+	23, // 45: trawl.search.v1.SearchService.List:input_type -> trawl.search.v1.ListRequest
+	25, // 46: trawl.search.v1.SearchService.StreamList:input_type -> trawl.search.v1.StreamListRequest
+	31, // 47: trawl.search.v1.SearchService.GetFile:input_type -> trawl.search.v1.GetFileRequest
+	13, // 48: trawl.search.v1.SearchService.Search:output_type -> trawl.search.v1.SearchResponse
+	15, // 49: trawl.search.v1.SearchService.StreamSearch:output_type -> trawl.search.v1.StreamSearchResponse
+	24, // 50: trawl.search.v1.SearchService.List:output_type -> trawl.search.v1.ListResponse
+	26, // 51: trawl.search.v1.SearchService.StreamList:output_type -> trawl.search.v1.StreamListResponse
+	32, // 52: trawl.search.v1.SearchService.GetFile:output_type -> trawl.search.v1.GetFileResponse
+	48, // [48:53] is the sub-list for method output_type
+	43, // [43:48] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for extension type_name
+	43, // [43:43] is the sub-list for extension extendee
+	0,  // [0:43] is the sub-list for field type_name
 }
 
 func init() { file_trawl_search_v1_search_proto_init() }
@@ -2728,8 +3058,8 @@ func file_trawl_search_v1_search_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_trawl_search_v1_search_proto_rawDesc), len(file_trawl_search_v1_search_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   28,
+			NumEnums:      4,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -27,6 +27,7 @@ const (
 	SearchService_Search_FullMethodName       = "/trawl.search.v1.SearchService/Search"
 	SearchService_StreamSearch_FullMethodName = "/trawl.search.v1.SearchService/StreamSearch"
 	SearchService_List_FullMethodName         = "/trawl.search.v1.SearchService/List"
+	SearchService_StreamList_FullMethodName   = "/trawl.search.v1.SearchService/StreamList"
 	SearchService_GetFile_FullMethodName      = "/trawl.search.v1.SearchService/GetFile"
 )
 
@@ -37,15 +38,24 @@ const (
 // SearchService is served by routers (for callers) and searchers (for routers).
 type SearchServiceClient interface {
 	// Search answers one page of ranked files. It ends within the caller's
-	// deadline; what was not searched by then is named in the coverage.
+	// deadline; what was not searched by then is named in the coverage. An answer is
+	// never too large for a message: the page ends early instead (SearchResponse.cut).
+	// Searchers serve it for routers of earlier versions only.
 	Search(ctx context.Context, in *SearchRequest, opts ...grpc.CallOption) (*SearchResponse, error)
 	// StreamSearch answers like Search with limits of its own choosing, sending
 	// files as searchers finish. The last message holds statistics and coverage.
+	// It is also how routers ask searchers, which send their best files in the total
+	// order of results. An answer counts only once its last message has arrived.
 	StreamSearch(ctx context.Context, in *StreamSearchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[StreamSearchResponse], error)
-	// List names the repos that hold at least one document the query matches.
+	// List names the repos that hold at least one document the query matches, one page
+	// of them. Searchers serve it for routers of earlier versions only.
 	List(ctx context.Context, in *ListRequest, opts ...grpc.CallOption) (*ListResponse, error)
-	// GetFile returns the content of one document: up to 32 MiB as indexers are by
-	// default, and 64 MiB at most. A client of gRPC takes 4 MiB unless it asks for more.
+	// StreamList lists all of these repos, in messages of at most about 1 MiB. The last
+	// one holds the coverage. It is also how routers ask searchers, whose entries are
+	// parts of a repo: one or more for each shard.
+	StreamList(ctx context.Context, in *StreamListRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[StreamListResponse], error)
+	// GetFile returns the content of one document, or a part of it: documents have up to
+	// 32 MiB as indexers are by default, and 64 MiB at most.
 	GetFile(ctx context.Context, in *GetFileRequest, opts ...grpc.CallOption) (*GetFileResponse, error)
 }
 
@@ -96,6 +106,25 @@ func (c *searchServiceClient) List(ctx context.Context, in *ListRequest, opts ..
 	return out, nil
 }
 
+func (c *searchServiceClient) StreamList(ctx context.Context, in *StreamListRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[StreamListResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &SearchService_ServiceDesc.Streams[1], SearchService_StreamList_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[StreamListRequest, StreamListResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type SearchService_StreamListClient = grpc.ServerStreamingClient[StreamListResponse]
+
 func (c *searchServiceClient) GetFile(ctx context.Context, in *GetFileRequest, opts ...grpc.CallOption) (*GetFileResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(GetFileResponse)
@@ -113,15 +142,24 @@ func (c *searchServiceClient) GetFile(ctx context.Context, in *GetFileRequest, o
 // SearchService is served by routers (for callers) and searchers (for routers).
 type SearchServiceServer interface {
 	// Search answers one page of ranked files. It ends within the caller's
-	// deadline; what was not searched by then is named in the coverage.
+	// deadline; what was not searched by then is named in the coverage. An answer is
+	// never too large for a message: the page ends early instead (SearchResponse.cut).
+	// Searchers serve it for routers of earlier versions only.
 	Search(context.Context, *SearchRequest) (*SearchResponse, error)
 	// StreamSearch answers like Search with limits of its own choosing, sending
 	// files as searchers finish. The last message holds statistics and coverage.
+	// It is also how routers ask searchers, which send their best files in the total
+	// order of results. An answer counts only once its last message has arrived.
 	StreamSearch(*StreamSearchRequest, grpc.ServerStreamingServer[StreamSearchResponse]) error
-	// List names the repos that hold at least one document the query matches.
+	// List names the repos that hold at least one document the query matches, one page
+	// of them. Searchers serve it for routers of earlier versions only.
 	List(context.Context, *ListRequest) (*ListResponse, error)
-	// GetFile returns the content of one document: up to 32 MiB as indexers are by
-	// default, and 64 MiB at most. A client of gRPC takes 4 MiB unless it asks for more.
+	// StreamList lists all of these repos, in messages of at most about 1 MiB. The last
+	// one holds the coverage. It is also how routers ask searchers, whose entries are
+	// parts of a repo: one or more for each shard.
+	StreamList(*StreamListRequest, grpc.ServerStreamingServer[StreamListResponse]) error
+	// GetFile returns the content of one document, or a part of it: documents have up to
+	// 32 MiB as indexers are by default, and 64 MiB at most.
 	GetFile(context.Context, *GetFileRequest) (*GetFileResponse, error)
 	mustEmbedUnimplementedSearchServiceServer()
 }
@@ -141,6 +179,9 @@ func (UnimplementedSearchServiceServer) StreamSearch(*StreamSearchRequest, grpc.
 }
 func (UnimplementedSearchServiceServer) List(context.Context, *ListRequest) (*ListResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method List not implemented")
+}
+func (UnimplementedSearchServiceServer) StreamList(*StreamListRequest, grpc.ServerStreamingServer[StreamListResponse]) error {
+	return status.Error(codes.Unimplemented, "method StreamList not implemented")
 }
 func (UnimplementedSearchServiceServer) GetFile(context.Context, *GetFileRequest) (*GetFileResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetFile not implemented")
@@ -213,6 +254,17 @@ func _SearchService_List_Handler(srv interface{}, ctx context.Context, dec func(
 	return interceptor(ctx, in, info, handler)
 }
 
+func _SearchService_StreamList_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(StreamListRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(SearchServiceServer).StreamList(m, &grpc.GenericServerStream[StreamListRequest, StreamListResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type SearchService_StreamListServer = grpc.ServerStreamingServer[StreamListResponse]
+
 func _SearchService_GetFile_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(GetFileRequest)
 	if err := dec(in); err != nil {
@@ -255,6 +307,11 @@ var SearchService_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "StreamSearch",
 			Handler:       _SearchService_StreamSearch_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "StreamList",
+			Handler:       _SearchService_StreamList_Handler,
 			ServerStreams: true,
 		},
 	},

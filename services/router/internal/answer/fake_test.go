@@ -44,8 +44,10 @@ type searcher struct {
 	fails error
 	hangs bool
 	// dies names the query at which the searcher's process ends.
-	dies   string
-	end    func()
+	dies string
+	end  func()
+	// breaks says, after each piece of an answer, whether the process ends there.
+	breaks func() bool
 	listed []*searchv1.ListRequest
 	asked  []*searchv1.SearchRequest
 	gets   int
@@ -84,19 +86,36 @@ func (s *searcher) each(p *searchv1.Plan, do func(searchwire.Digest, []string)) 
 	return account.Coverage()
 }
 
-func (s *searcher) Search(ctx context.Context, req *searchv1.SearchRequest) (*searchv1.SearchResponse, error) {
+func (s *searcher) StreamSearch(streamed *searchv1.StreamSearchRequest, stream grpc.ServerStreamingServer[searchv1.StreamSearchResponse]) error {
+	ctx, req := stream.Context(), streamed.Search
 	if err := s.trouble(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	if req.Query != "" && req.Query == s.dies {
 		s.end()
 		<-ctx.Done()
-		return nil, ctx.Err()
+		return ctx.Err()
 	}
+	last := s.answer(req)
+	for piece := range searchwire.Pieces(slices.Values(last.Files)) {
+		if err := stream.Send(&searchv1.StreamSearchResponse{Files: piece}); err != nil {
+			return err
+		}
+		if s.breaks != nil && s.breaks() {
+			s.end()
+			<-ctx.Done()
+			return ctx.Err()
+		}
+	}
+	last.Files = nil
+	return stream.Send(last)
+}
+
+func (s *searcher) answer(req *searchv1.SearchRequest) *searchv1.StreamSearchResponse {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked = append(s.asked, req)
-	resp := &searchv1.SearchResponse{Statistics: &searchv1.Statistics{CountsExact: true}}
+	resp := &searchv1.StreamSearchResponse{Statistics: &searchv1.Statistics{CountsExact: true}}
 	resp.Coverage = s.each(req.Plan, func(d searchwire.Digest, repos []string) {
 		for _, f := range s.files[d] {
 			if slices.Contains(repos, f.Repo) {
@@ -109,26 +128,38 @@ func (s *searcher) Search(ctx context.Context, req *searchv1.SearchRequest) (*se
 	})
 	slices.SortFunc(resp.Files, inOrder)
 	resp.Files = resp.Files[:min(len(resp.Files), int(req.Options.MaxFiles))]
-	return resp, nil
+	if n := max(searchwire.Fitting(resp.Files, int(req.Options.MaxBytes)), 1); n < len(resp.Files) {
+		resp.Files, resp.Cut = resp.Files[:n], searchv1.CutReason_CUT_REASON_MAX_BYTES
+	}
+	return resp
 }
 
-func (s *searcher) List(ctx context.Context, req *searchv1.ListRequest) (*searchv1.ListResponse, error) {
-	if err := s.trouble(ctx); err != nil {
-		return nil, err
+func (s *searcher) StreamList(streamed *searchv1.StreamListRequest, stream grpc.ServerStreamingServer[searchv1.StreamListResponse]) error {
+	if err := s.trouble(stream.Context()); err != nil {
+		return err
 	}
+	req := streamed.List
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.listed = append(s.listed, req)
-	resp := &searchv1.ListResponse{}
-	resp.Coverage = s.each(req.Plan, func(d searchwire.Digest, repos []string) {
+	var entries []*searchv1.RepoEntry
+	coverage := s.each(req.Plan, func(d searchwire.Digest, repos []string) {
 		for _, e := range s.repos[d] {
 			// Entries with a URL match the empty query only.
 			if slices.Contains(repos, e.Name) && (e.Url == "" || req.Query == "") {
-				resp.Repos = append(resp.Repos, &searchv1.RepoEntry{Name: e.Name, Documents: e.Documents, Languages: e.Languages, Shards: 1})
+				entries = append(entries, &searchv1.RepoEntry{
+					Name: e.Name, Documents: e.Documents, Languages: e.Languages, Shards: 1,
+					SkippedFiles: e.SkippedFiles[:min(len(e.SkippedFiles), int(req.MaxSkippedFiles))],
+				})
 			}
 		}
 	})
-	return resp, nil
+	for piece := range searchwire.EntryPieces(slices.Values(entries)) {
+		if err := stream.Send(&searchv1.StreamListResponse{Repos: piece}); err != nil {
+			return err
+		}
+	}
+	return stream.Send(&searchv1.StreamListResponse{Coverage: coverage})
 }
 
 func (s *searcher) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error) {
@@ -142,7 +173,13 @@ func (s *searcher) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*
 	c := s.each(req.Plan, func(d searchwire.Digest, repos []string) {
 		for _, f := range s.files[d] {
 			if f.Repo == req.Repo && string(f.Path) == string(req.Path) && slices.Contains(repos, f.Repo) {
-				found = &searchv1.GetFileResponse{Content: []byte("content of " + string(f.Path))}
+				content := []byte("content of " + string(f.Path))
+				for _, c := range f.Chunks {
+					content = append(content, c.Content...)
+				}
+				found = &searchv1.GetFileResponse{SizeBytes: uint64(len(content))}
+				content = content[min(req.Offset, uint64(len(content))):]
+				found.Content = content[:min(req.MaxBytes, uint64(len(content)))]
 			}
 		}
 	})

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/searchwire"
@@ -46,8 +47,18 @@ func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (re
 		resp.Commit = layout.Commit(req.Repo, resp.Branches[0], resp.Commit)
 	}
 	resp.RevisionToken = catalog.EncodeToken(layout.Revision)
+	content := resp.Content
+	resp.Content = nil
+	room := max(s.cfg.Limits.bytes(req.MaxBytes)-proto.Size(resp)-searchwire.ContentField, 0)
+	resp.Content = content[:min(room, len(content))]
 	return resp, nil
 }
+
+// besideContent is what a searcher's response mostly has beside the content, at most.
+const besideContent = 4 << 10
+
+// contentRoom is how much content a searcher is asked for, for a response of so many bytes.
+func contentRoom(response int) int { return response - min(response/2, besideContent) }
 
 func (s *Service) findFile(ctx context.Context, turn *turn, req *searchv1.GetFileRequest, layout *plan.Layout) (*searchv1.GetFileResponse, error) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -90,6 +101,7 @@ func missing(req *searchv1.GetFileRequest, missed []error) error {
 func (s *Service) fileIn(ctx context.Context, turn *turn, req *searchv1.GetFileRequest, revision int64, shard searchwire.Shard) (found *searchv1.GetFileResponse, err error) {
 	asked := &searchv1.GetFileRequest{
 		Repo: req.Repo, Path: req.Path, Branch: req.Branch,
+		Offset: req.Offset, MaxBytes: uint64(contentRoom(s.cfg.Limits.bytes(req.MaxBytes))),
 		Plan: &searchv1.Plan{
 			Revision: revision,
 			Shards:   []*searchv1.PlannedShard{shard.Planned()},

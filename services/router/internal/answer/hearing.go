@@ -13,6 +13,9 @@ import (
 type hearing struct {
 	header, trailer metadata.MD
 	peer            peer.Peer
+	// begun is set when a part of a streamed answer has come: what ends it early is not
+	// the searcher's own doing then.
+	begun bool
 }
 
 // options make the call tell.
@@ -25,8 +28,11 @@ func (h *hearing) answered() bool { return len(h.header)+len(h.trailer) > 0 }
 
 // disconnected says whether there was no connection, or it broke before an answer.
 func (h *hearing) disconnected(err error) bool {
-	return status.Code(err) == codes.Unavailable && !h.answered()
+	return status.Code(err) == codes.Unavailable && (h.begun || !h.answered())
 }
 
-// cutOff says whether the connection broke while the searcher worked on the call.
-func (h *hearing) cutOff(err error) bool { return h.disconnected(err) && h.peer.Addr != nil }
+// cutOff says whether the connection broke while the searcher worked on the call. Once it
+// sends its answer, the work is done.
+func (h *hearing) cutOff(err error) bool {
+	return h.disconnected(err) && !h.begun && h.peer.Addr != nil
+}

@@ -88,27 +88,11 @@ func (q *inquiry) resolve(ctx context.Context, child query.Q) ([]string, error) 
 	if err != nil {
 		return nil, err
 	}
-	var names []string
-	for _, e := range q.list(ctx, "resolve repos", q.text, wanted, 0) {
-		names = append(names, e.Name)
-	}
+	names := q.names(ctx, wanted)
 	slices.Sort(names)
 	names = slices.Compact(names)
 	q.resolved = append(q.resolved, &searchv1.RepoNames{Names: names})
 	return names, nil
-}
-
-// list asks for the repos that match in the shards: for the text's next
-// type:repo that is not resolved or, when all are, for the whole text.
-func (q *inquiry) list(ctx context.Context, span, text string, shards []searchwire.Shard, maxSkipped uint32) (entries []*searchv1.RepoEntry) {
-	call := func(ctx context.Context, c searchv1.SearchServiceClient, shards []searchwire.Shard, h *hearing) (fanout.Reply[[]*searchv1.RepoEntry], error) {
-		r, err := c.List(ctx, &searchv1.ListRequest{
-			Query: text, SyntaxVersion: q.version, MaxSkippedFiles: maxSkipped, Plan: q.plan(text, shards, nil),
-		}, h.options()...)
-		return fanout.Reply[[]*searchv1.RepoEntry]{Value: r.GetRepos(), Coverage: r.GetCoverage()}, err
-	}
-	ask(ctx, q, span, shards, call, func(e []*searchv1.RepoEntry) { entries = append(entries, e...) })
-	return entries
 }
 
 // plan is what a searcher is sent. Of the repos that a type:repo stands for it

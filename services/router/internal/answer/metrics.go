@@ -66,7 +66,7 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 // present makes the series of all label values that are known, so that they are
 // there before they first happen.
 func (m *Metrics) present() {
-	for _, method := range []string{"search", "stream_search", "list", "get_file"} {
+	for _, method := range []string{"search", "stream_search", "list", "stream_list", "get_file"} {
 		m.spent.WithLabelValues(method)
 		for _, outcome := range usualOutcomes {
 			m.latency.WithLabelValues(method, outcome)

@@ -3,6 +3,7 @@ package answer_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
@@ -47,7 +48,8 @@ type simSearcher struct {
 	ahead int
 }
 
-func (s *simSearcher) Search(ctx context.Context, req *searchv1.SearchRequest, _ ...grpc.CallOption) (*searchv1.SearchResponse, error) {
+func (s *simSearcher) StreamSearch(ctx context.Context, streamed *searchv1.StreamSearchRequest, _ ...grpc.CallOption) (grpc.ServerStreamingClient[searchv1.StreamSearchResponse], error) {
+	req := streamed.Search
 	deadline, _ := ctx.Deadline()
 	s.mu.Lock()
 	wait := time.Duration(s.ahead) * simTime / simProcessors
@@ -75,7 +77,21 @@ func (s *simSearcher) Search(ctx context.Context, req *searchv1.SearchRequest, _
 		})
 	}
 	searching.Wait()
-	return &searchv1.SearchResponse{Coverage: account.Coverage()}, ctx.Err()
+	return &oneMessage{message: &searchv1.StreamSearchResponse{Coverage: account.Coverage()}}, ctx.Err()
+}
+
+// oneMessage is a stream of one message.
+type oneMessage struct {
+	grpc.ClientStream
+	message *searchv1.StreamSearchResponse
+}
+
+func (m *oneMessage) Recv() (*searchv1.StreamSearchResponse, error) {
+	next := m.message
+	if m.message = nil; next == nil {
+		return nil, io.EOF
+	}
+	return next, nil
 }
 
 func (s *simSearcher) work(ctx context.Context) (done bool) {

@@ -14,7 +14,7 @@ import (
 	"github.com/trawl-search/trawl/internal/searchwire"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/router/internal/admission"
-	"github.com/trawl-search/trawl/services/router/internal/fanout"
+	"github.com/trawl-search/trawl/services/router/internal/gather"
 	"github.com/trawl-search/trawl/services/router/internal/page"
 	"github.com/trawl-search/trawl/services/router/internal/plan"
 )
@@ -38,10 +38,11 @@ func (s *Service) Search(ctx context.Context, req *searchv1.SearchRequest) (resp
 	if err != nil {
 		return nil, err
 	}
-	var lists [][]*searchv1.FileMatch
-	q.search(asking, p, func(r *searchv1.SearchResponse) {
-		lists = append(lists, r.Files)
-		searchwire.AddStatistics(p.statistics, r.Statistics)
+	set := s.newFileSet()
+	var lists []*fileList
+	q.search(asking, p, set, func(f *found) {
+		lists = append(lists, f.files)
+		searchwire.AddStatistics(p.statistics, f.statistics)
 	})
 	_, span := s.tracer.Start(whole, "merge")
 	defer span.End()
@@ -49,29 +50,13 @@ func (s *Service) Search(ctx context.Context, req *searchv1.SearchRequest) (resp
 	if resp.Coverage, err = q.close(whole, p.options.RequireComplete); err != nil {
 		return nil, err
 	}
-	if resp.Files, resp.NextPageToken, err = p.cut(lists, q.layout.Revision); err != nil {
+	p.finish(start, q.layout)
+	files, cut := set.Best(int(p.options.MaxFiles)+1, lists...)
+	q.commit(files)
+	if err := p.fill(resp, files, cut, q.layout.Revision); err != nil {
 		return nil, err
 	}
-	p.finish(start, q.layout)
 	return resp, nil
-}
-
-// search asks for the page in all wanted shards.
-func (q *inquiry) search(ctx context.Context, p *searchPage, accept func(*searchv1.SearchResponse)) {
-	call := func(ctx context.Context, c searchv1.SearchServiceClient, shards []searchwire.Shard, h *hearing) (fanout.Reply[*searchv1.SearchResponse], error) {
-		r, err := c.Search(ctx, &searchv1.SearchRequest{
-			Query: q.text, Options: p.perSearcher(), Plan: q.plan(q.text, shards, p.after),
-		}, h.options()...)
-		return fanout.Reply[*searchv1.SearchResponse]{Value: r, Coverage: r.GetCoverage()}, err
-	}
-	ask(ctx, q, "fan out", q.wanted, call, func(r *searchv1.SearchResponse) {
-		for _, f := range r.Files {
-			if len(f.Branches) > 0 {
-				f.Commit = q.layout.Commit(f.Repo, f.Branches[0], f.Commit)
-			}
-		}
-		accept(r)
-	})
 }
 
 // searchPage is the page of an answer that a request asks for.
@@ -113,21 +98,44 @@ func (p *searchPage) perSearcher() *searchv1.SearchOptions {
 	return o
 }
 
-// cut makes the page out of what all searchers gave, and the token of the next
-// one. The largest page of all may be followed by an empty one.
-func (p *searchPage) cut(lists [][]*searchv1.FileMatch, revision int64) (files []*searchv1.FileMatch, next []byte, err error) {
-	limit := int(p.options.MaxFiles)
-	files = searchwire.Merge(limit+1, lists...)
-	more := len(files) > limit || limit == searchwire.MaxFiles && len(files) == limit
+// tokenRoom is what a token of the next page may take in a response, and the
+// fields that are filled in last.
+const tokenRoom = page.MaxBytes + 64
+
+// fill makes the page out of the best files of all searchers, which are one more
+// than the page may have if there are as many, and the token of the next one. The
+// largest page of all may be followed by an empty one.
+func (p *searchPage) fill(resp *searchv1.SearchResponse, files []*searchv1.FileMatch, cut gather.Cut, revision int64) error {
+	limit, maxBytes := int(p.options.MaxFiles), int(p.options.MaxBytes)
+	more := len(files) > limit || cut != gather.Whole || limit == searchwire.MaxFiles && len(files) == limit
 	files = files[:min(limit, len(files))]
-	if more {
-		if files, next = p.endAt(files, revision); next == nil {
-			return nil, nil, searchwire.FieldError(codes.FailedPrecondition, "options.max_files",
-				"the next page cannot be named, the paths here are too long; ask for more files at once")
+	if len(files) < limit {
+		resp.Cut = cutReasons[cut]
+	}
+	resp.Coverage = searchwire.TrimCoverage(resp.Coverage, maxBytes/2)
+	room := maxBytes - proto.Size(resp) - tokenRoom
+	if n := searchwire.Fitting(files, room); n < len(files) {
+		if n == 0 {
+			searchwire.CutFile(files[0], room) // or else there would be no next page either
+			n = 1
+		}
+		if n < len(files) {
+			files, more, resp.Cut = files[:n], true, searchv1.CutReason_CUT_REASON_MAX_BYTES
 		}
 	}
-	searchwire.LimitBytes(files, p.options.MaxBytes)
-	return files, next, nil
+	resp.Files = files
+	if !more || len(files) == 0 {
+		return nil
+	}
+	kept, next := p.endAt(files, revision)
+	switch {
+	case next != nil:
+		resp.Files, resp.NextPageToken = kept, next
+	case resp.Cut == searchv1.CutReason_CUT_REASON_UNSPECIFIED:
+		return searchwire.FieldError(codes.FailedPrecondition, "options.max_files",
+			"the next page cannot be named, the paths here are too long; ask for more files at once")
+	}
+	return nil
 }
 
 // endAt ends the page at its last file, or before files whose path is too long

@@ -3,8 +3,10 @@
 package answer
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
+	"math"
 
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc/codes"
@@ -32,11 +34,14 @@ type Searchers interface {
 	Client(address string) (searchv1.SearchServiceClient, error)
 }
 
-// Limits are the most that this server grants; what is asked beyond is lowered
-// to them and told in the statistics.
+// Limits are the most that this server grants, zero: as much as is asked for. What is
+// asked beyond MaxFiles and MaxBytes is lowered to them, which the statistics say.
 type Limits struct {
 	MaxFiles uint32
 	MaxBytes uint64
+	// QueryBytes is how much memory the files or repos may take that searchers send for
+	// one query. What has no room is left out, and the answer says so.
+	QueryBytes int64
 }
 
 // Config is what a Service works by.
@@ -72,6 +77,18 @@ func New(cfg Config, layouts Layouts, searchers Searchers, tracer trace.Tracer, 
 		quarantine: newQuarantine(metrics, log),
 		limiter:    admission.NewLimiter(cfg.MaxQueries, metrics.admission),
 	}
+}
+
+// queryBytes is the limit of memory.
+func (l Limits) queryBytes() int64 { return cmp.Or(l.QueryBytes, math.MaxInt64) }
+
+// bytes is the limit of an answer whose caller asks for so much, zero: by default.
+func (l Limits) bytes(asked uint64) int {
+	asked = cmp.Or(asked, searchwire.DefaultMaxBytes)
+	if l.MaxBytes > 0 {
+		asked = min(asked, l.MaxBytes)
+	}
+	return int(min(asked, searchwire.MaxBytes))
 }
 
 // refusePlan holds plans to where they belong: between router and searcher.

@@ -2,6 +2,7 @@ package answer
 
 import (
 	"cmp"
+	"slices"
 
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
@@ -10,6 +11,7 @@ import (
 	"github.com/trawl-search/trawl/internal/searchwire"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/router/internal/admission"
+	"github.com/trawl-search/trawl/services/router/internal/gather"
 )
 
 // StreamSearch implements searchv1.SearchServiceServer. Without max_files it
@@ -27,6 +29,7 @@ func (s *Service) StreamSearch(req *searchv1.StreamSearchRequest, stream grpc.Se
 		search.Options = &searchv1.SearchOptions{}
 	}
 	search.Options.MaxFiles = cmp.Or(search.Options.MaxFiles, searchwire.MaxFiles)
+	search.Options.MaxBytes = cmp.Or(search.Options.MaxBytes, s.cfg.Limits.MaxBytes, searchwire.MaxBytes)
 	p, err := s.newPage(search)
 	if err != nil {
 		return err
@@ -40,8 +43,8 @@ func (s *Service) StreamSearch(req *searchv1.StreamSearchRequest, stream grpc.Se
 	if err != nil {
 		return err
 	}
-	out := &pieces{stream: stream, page: p}
-	q.search(asking, p, out.take)
+	out := &pieces{stream: stream, inquiry: q, page: p, set: s.newFileSet()}
+	q.search(asking, p, out.set, out.take)
 	if err := out.rest(); err != nil {
 		return err
 	}
@@ -50,9 +53,13 @@ func (s *Service) StreamSearch(req *searchv1.StreamSearchRequest, stream grpc.Se
 	}
 	p.finish(start, q.layout)
 	return stream.Send(&searchv1.StreamSearchResponse{
-		Statistics: p.statistics, Coverage: coverage, RevisionToken: catalog.EncodeToken(q.layout.Revision),
+		Statistics: p.statistics, Coverage: searchwire.TrimCoverage(coverage, lastPiece), RevisionToken: catalog.EncodeToken(q.layout.Revision),
+		Cut: out.reason(),
 	})
 }
+
+// lastPiece is the most that the account in the last message of a stream takes.
+const lastPiece = 1 << 20
 
 // streamClass takes a stream of everything for a program's, which can wait.
 func streamClass(m searchv1.Mode) admission.Class {
@@ -64,50 +71,76 @@ func streamClass(m searchv1.Mode) admission.Class {
 
 // pieces sends files in messages of a bounded size.
 type pieces struct {
-	stream grpc.ServerStreamingServer[searchv1.StreamSearchResponse]
-	page   *searchPage
+	stream  grpc.ServerStreamingServer[searchv1.StreamSearchResponse]
+	inquiry *inquiry
+	page    *searchPage
+	set     *fileSet
 	// held are the lists that top_k must see all of before it sends one.
-	held [][]*searchv1.FileMatch
+	held []*fileList
 	// files and bytes sent so far.
-	files int
-	bytes uint64
+	files, bytes int
+	// cut is why files were left out.
+	cut searchv1.CutReason
 	// err is the first of sending.
 	err error
 }
 
 // take sends a searcher's files, or holds them. After an error it does nothing.
-func (p *pieces) take(r *searchv1.SearchResponse) {
-	searchwire.AddStatistics(p.page.statistics, r.Statistics)
-	if p.page.options.Mode == searchv1.Mode_MODE_TOP_K {
-		p.held = append(p.held, r.Files)
-		return
+func (p *pieces) take(f *found) {
+	searchwire.AddStatistics(p.page.statistics, f.statistics)
+	p.held = append(p.held, f.files)
+	if p.page.options.Mode != searchv1.Mode_MODE_TOP_K {
+		p.sendHeld()
 	}
-	p.send(r.Files)
 }
 
 // rest sends what was held.
 func (p *pieces) rest() error {
-	p.send(searchwire.Merge(int(p.page.options.MaxFiles), p.held...))
+	p.sendHeld()
 	return p.err
 }
 
-func (p *pieces) send(files []*searchv1.FileMatch) {
-	files = files[:min(len(files), int(p.page.options.MaxFiles)-p.files)]
-	p.files += len(files)
-	searchwire.LimitBytes(files, p.page.options.MaxBytes-p.bytes)
-	for piece := range searchwire.Pieces(files) {
-		if p.err == nil {
-			p.err = p.stream.Send(&searchv1.StreamSearchResponse{Files: piece})
-		}
+// sendHeld sends the files held, as far as the limits of the answer go, and lets go of them.
+func (p *pieces) sendHeld() {
+	files, cut := p.set.Best(int(p.page.options.MaxFiles)-p.files, p.held...)
+	if cut != gather.Whole {
+		p.cut = cutReasons[cut]
 	}
-	for _, f := range files {
-		p.bytes += contentBytes(f)
+	p.send(files)
+	for _, l := range p.held {
+		l.Drop()
+	}
+	p.held = nil
+}
+
+func (p *pieces) send(files []*searchv1.FileMatch) {
+	p.inquiry.commit(files)
+	room := int(p.page.options.MaxBytes) - p.bytes
+	if n := searchwire.Fitting(files, room); n < len(files) {
+		if n == 0 && p.files == 0 {
+			searchwire.CutFile(files[0], room)
+			n = 1
+		}
+		if n < len(files) {
+			p.cut = searchv1.CutReason_CUT_REASON_MAX_BYTES
+			p.bytes = int(p.page.options.MaxBytes) // what is found from now on has no room either
+		}
+		files = files[:n]
+	}
+	p.files += len(files)
+	for piece := range searchwire.Pieces(slices.Values(files)) {
+		if p.err == nil {
+			message := &searchv1.StreamSearchResponse{Files: piece}
+			p.bytes += proto.Size(message)
+			p.err = p.stream.Send(message)
+		}
 	}
 }
 
-func contentBytes(f *searchv1.FileMatch) (sum uint64) {
-	for _, c := range f.Chunks {
-		sum += uint64(len(c.Content))
+// reason is why files are left out that max_files has room for.
+func (p *pieces) reason() searchv1.CutReason {
+	if p.files >= int(p.page.options.MaxFiles) {
+		return searchv1.CutReason_CUT_REASON_UNSPECIFIED
 	}
-	return sum
+	return p.cut
 }

@@ -4,13 +4,19 @@ import (
 	"encoding/hex"
 	"strings"
 
+	"github.com/trawl-search/trawl/internal/searchwire"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
 // maxUncovered is how many shards an account describes; it counts all of them.
 const maxUncovered = 100
 
+// maxUncoveredBytes is how large their description is at most, as a message: shards of
+// many repos name each of them.
+const maxUncoveredBytes = 1 << 20
+
 func newAccount(c *searchv1.Coverage) account {
+	c = searchwire.TrimCoverage(c, maxUncoveredBytes)
 	a := account{
 		Complete: c.GetComplete(), Requested: c.GetRequested(), Searched: c.GetSearched(),
 		Pruned: c.GetPruned(), Failed: c.GetFailed(), NotReached: c.GetNotReached(),

@@ -41,8 +41,16 @@ func (f *fake) Search(ctx context.Context, req *searchv1.SearchRequest) (*search
 	return f.search, f.note(ctx)
 }
 
-func (f *fake) List(ctx context.Context, _ *searchv1.ListRequest) (*searchv1.ListResponse, error) {
-	return f.list, f.note(ctx)
+func (f *fake) EachRepo(ctx context.Context, _ *searchv1.ListRequest, do func([]*searchv1.RepoEntry) error) (*searchv1.Coverage, error) {
+	if err := f.note(ctx); err != nil {
+		return nil, err
+	}
+	for i := range f.list.GetRepos() {
+		if err := do(f.list.Repos[i : i+1]); err != nil {
+			return nil, err
+		}
+	}
+	return f.list.GetCoverage(), nil
 }
 
 func (f *fake) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error) {

@@ -19,7 +19,8 @@ import (
 // the index.
 type Answers interface {
 	Search(ctx context.Context, req *searchv1.SearchRequest) (*searchv1.SearchResponse, error)
-	List(ctx context.Context, req *searchv1.ListRequest) (*searchv1.ListResponse, error)
+	// EachRepo gives all repos that a List finds to do, some at a time.
+	EachRepo(ctx context.Context, req *searchv1.ListRequest, do func([]*searchv1.RepoEntry) error) (*searchv1.Coverage, error)
 	GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error)
 }
 
@@ -30,7 +31,7 @@ type Limits struct {
 	WallTime time.Duration
 	// Files in one answer.
 	Files uint32
-	// Bytes of content in one answer, before base64; of whole files likewise.
+	// Bytes of one answer, as it is sent.
 	Bytes uint64
 }
 

@@ -95,47 +95,54 @@ func (h *Handler) list(ctx context.Context, req *listRequest) (*listReply, error
 	}
 	ctx, cancel := context.WithTimeout(ctx, h.wallTime(0))
 	defer cancel()
-	resp, err := h.open(nil).List(ctx, &searchv1.ListRequest{Query: req.Q})
+	var l repoList
+	if field == listRepos {
+		l.Repos = []repoEntry{}
+	} else {
+		l.ReposMap = make(map[uint32]mappedEntry)
+	}
+	room := &room{left: int64(h.limits.Bytes) - listFrame}
+	coverage, err := h.open(nil).EachRepo(ctx, &searchv1.ListRequest{Query: req.Q}, func(entries []*searchv1.RepoEntry) error {
+		for _, e := range entries {
+			l.add(field, e, room)
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	l := repoList{Crashes: int(resp.Coverage.GetFailed()), Trawl: newAccount(resp.Coverage)}
-	for _, e := range resp.Repos {
-		l.Stats.add(statsOf(e))
-	}
-	l.Stats.Repos = len(resp.Repos)
-	if field == listReposMap {
-		l.fillMap(resp.Repos)
-	} else {
-		l.fillRepos(resp.Repos)
-	}
+	l.Crashes = int(coverage.GetFailed())
+	left, shared := l.Trawl.ReposLeftOut, l.Trawl.SharedIDs
+	l.Trawl = newAccount(coverage)
+	l.Trawl.ReposLeftOut, l.Trawl.SharedIDs = left, shared
 	return &listReply{List: l}, nil
 }
 
-func (l *repoList) fillRepos(entries []*searchv1.RepoEntry) {
-	l.Repos = make([]repoEntry, len(entries))
-	for i, e := range entries {
-		l.Repos[i] = repoEntry{
+// add counts a repo, and shows it if there is room.
+func (l *repoList) add(field listField, e *searchv1.RepoEntry, room *room) {
+	l.Stats.add(statsOf(e))
+	l.Stats.Repos++
+	if !room.takeRepo(e) {
+		l.Trawl.ReposLeftOut++
+		return
+	}
+	if field == listRepos {
+		l.Repos = append(l.Repos, repoEntry{
 			Repository:    repository{ID: RepoID(e.Name), Name: e.Name, URL: e.Url, Branches: branches(e)},
 			IndexMetadata: indexMetadata{IndexTime: published(e)}, Stats: statsOf(e),
-		}
+		})
+		return
 	}
-}
-
-func (l *repoList) fillMap(entries []*searchv1.RepoEntry) {
-	l.ReposMap = make(map[uint32]mappedEntry, len(entries))
-	for _, e := range entries {
-		id := RepoID(e.Name)
-		if _, taken := l.ReposMap[id]; taken {
-			l.Trawl.SharedIDs = append(l.Trawl.SharedIDs, e.Name)
-			continue
-		}
-		m := mappedEntry{Branches: branches(e)}
-		if e.PublishedAt != nil {
-			m.IndexTimeUnix = e.PublishedAt.Seconds
-		}
-		l.ReposMap[id] = m
+	id := RepoID(e.Name)
+	if _, taken := l.ReposMap[id]; taken {
+		l.Trawl.SharedIDs = append(l.Trawl.SharedIDs, e.Name)
+		return
 	}
+	m := mappedEntry{Branches: branches(e)}
+	if e.PublishedAt != nil {
+		m.IndexTimeUnix = e.PublishedAt.Seconds
+	}
+	l.ReposMap[id] = m
 }
 
 func branches(e *searchv1.RepoEntry) []branch {

@@ -125,6 +125,10 @@ type account struct {
 	Uncovered []uncovered `json:"Uncovered,omitempty"`
 	// Clamped are the options that asked for more than this server grants.
 	Clamped []string `json:"Clamped,omitempty"`
+	// FilesLeftOut counts the files that match and are not shown for want of room.
+	FilesLeftOut int `json:"FilesLeftOut,omitempty"`
+	// ReposLeftOut counts such repos of a list.
+	ReposLeftOut int `json:"ReposLeftOut,omitempty"`
 	// Ignored are the options that were set and have no effect.
 	Ignored []string `json:"Ignored,omitempty"`
 	// ContentsMissing counts the files whose content Whole asked for in vain.

@@ -28,11 +28,12 @@ func (h *Handler) search(ctx context.Context, req *searchRequest) (*searchReply,
 	}
 	files, skipped := req.Opts.choose(resp.Files)
 	result.FilesSkipped = skipped
-	result.Files = req.Opts.show(files)
 	result.Trawl.Clamped, result.Trawl.Ignored = req.Opts.clamped(h.limits), req.Opts.ignored()
-	h.tellSize(result, req, resp)
+	room := newRoom(h.limits.Bytes, result)
+	result.Files = req.Opts.show(files, room)
+	h.tellSize(result, req, resp, room)
 	if req.Opts.Whole {
-		h.addContents(ctx, answers, files, result)
+		h.addContents(ctx, answers, files, result, room)
 	}
 	return &searchReply{Result: *result}, nil
 }
@@ -40,37 +41,53 @@ func (h *Handler) search(ctx context.Context, req *searchRequest) (*searchReply,
 // estimate answers with a bound of the documents that can match: those of the
 // repos in which something does.
 func (h *Handler) estimate(ctx context.Context, answers Answers, req *searchRequest) (*searchReply, error) {
-	resp, err := answers.List(ctx, &searchv1.ListRequest{Query: req.Q})
+	documents := 0
+	coverage, err := answers.EachRepo(ctx, &searchv1.ListRequest{Query: req.Q}, func(entries []*searchv1.RepoEntry) error {
+		for _, e := range entries {
+			documents += int(e.Documents)
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
 	result := searchResult{
-		stats: newStats(nil, resp.Coverage), Trawl: newAccount(resp.Coverage),
+		stats: newStats(nil, coverage), Trawl: newAccount(coverage),
 		Files: []fileMatch{}, RepoURLs: map[string]string{}, LineFragments: map[string]string{},
 	}
-	for _, e := range resp.Repos {
-		result.ShardFilesConsidered += int(e.Documents)
-	}
+	result.ShardFilesConsidered = documents
 	result.Trawl.Clamped, result.Trawl.Ignored = req.Opts.clamped(h.limits), req.Opts.ignored()
 	return &searchReply{Result: result}, nil
 }
 
-// tellSize tells that the answer is shorter than asked because of this
-// server's limits: of files, or of bytes, for which matches are left out.
-func (h *Handler) tellSize(result *searchResult, req *searchRequest, resp *searchv1.SearchResponse) {
+// tellSize says that the answer is shorter than asked because of this server's
+// limits: of files, or of bytes, for which files or matches are left out.
+func (h *Handler) tellSize(result *searchResult, req *searchRequest, resp *searchv1.SearchResponse, room *room) {
 	const files = "MaxDocDisplayCount"
 	asked := req.Opts.MaxDocDisplayCount
-	cut := len(resp.NextPageToken) > 0 && (asked <= 0 || asked > len(resp.Files))
+	cut := room.files > 0 || len(resp.NextPageToken) > 0 && (asked <= 0 || asked > len(resp.Files))
 	if cut && !slices.Contains(result.Trawl.Clamped, files) {
 		result.Trawl.Clamped = append(result.Trawl.Clamped, files)
 	}
-	short := slices.ContainsFunc(resp.Files, func(f *searchv1.FileMatch) bool { return cutShort(f, req.Opts.MaxMatchDisplayCount) })
+	if cut && resp.Cut != searchv1.CutReason_CUT_REASON_UNSPECIFIED || room.files > 0 {
+		result.Trawl.FilesLeftOut = leftOut(result, asked)
+	}
+	short := room.matches || slices.ContainsFunc(resp.Files, func(f *searchv1.FileMatch) bool { return cutShort(f, req.Opts.MaxMatchDisplayCount) })
 	if short {
 		result.Trawl.Clamped = append(result.Trawl.Clamped, "MaxMatchDisplayCount")
 	}
 	if (cut || short) && result.FlushReason == 0 {
 		result.FlushReason = flushSize
 	}
+}
+
+// leftOut is how many files that match and that the request has room for are not shown.
+func leftOut(result *searchResult, asked int) int {
+	due := result.FileCount - result.FilesSkipped
+	if asked > 0 {
+		due = min(due, asked)
+	}
+	return max(due-len(result.Files), 0)
 }
 
 // cutShort reports whether ranges of the file are missing that the limit of

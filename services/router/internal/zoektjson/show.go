@@ -6,18 +6,22 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// show puts files into zoekt's terms, up to the limit of matches; the file
-// that reaches it is the last.
-func (o *searchOptions) show(files []*searchv1.FileMatch) []fileMatch {
+// show puts files into zoekt's terms, up to the limit of matches, where the file
+// that reaches it is the last, and as far as there is room.
+func (o *searchOptions) show(files []*searchv1.FileMatch, room *room) []fileMatch {
 	shown := make([]fileMatch, 0, len(files))
 	left := o.MaxMatchDisplayCount
-	for _, f := range files {
+	for i, f := range files {
 		m := describe(f)
 		var n int
 		if o.ChunkMatches {
 			m.ChunkMatches, n = o.chunks(f, left)
 		} else {
 			m.LineMatches, n = o.lines(f, left)
+		}
+		if !room.take(&m, i == 0) {
+			room.files = len(files) - i
+			break
 		}
 		shown = append(shown, m)
 		if o.MaxMatchDisplayCount > 0 {

@@ -14,16 +14,16 @@ const fetches = 8
 
 // addContents puts the contents into the files of the result, as many as the
 // time and the limit of bytes allow.
-func (h *Handler) addContents(ctx context.Context, answers Answers, files []*searchv1.FileMatch, result *searchResult) {
+func (h *Handler) addContents(ctx context.Context, answers Answers, files []*searchv1.FileMatch, result *searchResult, room *room) {
 	next := make(chan int)
 	var left, missing atomic.Int64
-	left.Store(int64(h.limits.Bytes))
+	left.Store(room.left)
 	var fetching sync.WaitGroup
 	for range min(fetches, len(result.Files)) {
 		fetching.Go(func() {
 			for i := range next {
-				content, ok := fetch(ctx, answers, files[i])
-				if size := int64(len(content)); ok && left.Add(-size) < 0 {
+				content, ok := fetch(ctx, answers, files[i], left.Load())
+				if size := base64Size(len(content)); ok && left.Add(-size) < 0 {
 					left.Add(size)
 					ok = false
 				}
@@ -43,17 +43,21 @@ func (h *Handler) addContents(ctx context.Context, answers Answers, files []*sea
 	result.Trawl.ContentsMissing = int(missing.Load())
 }
 
-// fetch gets the content of a file that was found. A file without searchable
-// content has an empty one.
-func fetch(ctx context.Context, answers Answers, f *searchv1.FileMatch) (content []byte, ok bool) {
+// besideContent is what a response with a file has beside its content, at most: beyond
+// it the file counts as one that there is no room for.
+const besideContent = 4 << 10
+
+// fetch gets the content of a file that was found, if it has no more than most bytes.
+// A file without searchable content has an empty one.
+func fetch(ctx context.Context, answers Answers, f *searchv1.FileMatch, most int64) (content []byte, ok bool) {
 	if f.SkipReason != searchv1.SkipReason_SKIP_REASON_UNSPECIFIED {
 		return nil, true
 	}
-	if ctx.Err() != nil || len(f.Branches) == 0 {
+	if ctx.Err() != nil || len(f.Branches) == 0 || most <= 0 {
 		return nil, false
 	}
-	resp, err := answers.GetFile(ctx, &searchv1.GetFileRequest{Repo: f.Repo, Path: f.Path, Branch: f.Branches[0]})
-	if err != nil || !bytes.Equal(resp.Blob, f.Blob) {
+	resp, err := answers.GetFile(ctx, &searchv1.GetFileRequest{Repo: f.Repo, Path: f.Path, Branch: f.Branches[0], MaxBytes: uint64(most) + besideContent})
+	if err != nil || !bytes.Equal(resp.Blob, f.Blob) || uint64(len(resp.Content)) < resp.SizeBytes {
 		return nil, false
 	}
 	return resp.Content, true

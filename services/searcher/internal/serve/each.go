@@ -29,10 +29,11 @@ const (
 // although what was found stands.
 type visit func(ctx context.Context, sh store.Shard, planned searchwire.Shard) (incomplete, err error)
 
-// each visits the shards, several at a time, and accounts for all of them. It
-// returns when all visits have ended, which is soon after ctx does. Its error is
-// the status of a call that is refused: nothing was visited.
-func (s *Service) each(ctx context.Context, span string, p *searchv1.Plan, shards []searchwire.Shard, do visit) (*searchwire.Account, error) {
+// each visits the shards, several at a time, and accounts for all of them. After
+// each visit, when its processor is free for others, it calls then, unless that is
+// nil. It returns when all visits have ended, which is soon after ctx does. Its error
+// is the status of a call that is refused: nothing was visited.
+func (s *Service) each(ctx context.Context, span string, p *searchv1.Plan, shards []searchwire.Shard, do visit, then func()) (*searchwire.Account, error) {
 	call, err := s.admission.admit(ctx, len(shards))
 	if err != nil {
 		s.metrics.refused.Inc()
@@ -58,6 +59,9 @@ func (s *Service) each(ctx context.Context, span string, p *searchv1.Plan, shard
 			mu.Lock()
 			mark(account, shard.Digest, reason, err)
 			mu.Unlock()
+			if then != nil {
+				then()
+			}
 		}
 	}
 	for range min(len(order), s.slots.Count()) - 1 {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -17,11 +18,28 @@ import (
 	"github.com/trawl-search/trawl/services/searcher/internal/store"
 )
 
-// List implements searchv1.SearchServiceServer. Entries are of the planned
-// shards only, one for each repo and shard. When the plan resolves fewer
-// type:repo than the query has, it lists the repos of the next one.
-func (s *Service) List(ctx context.Context, req *searchv1.ListRequest) (*searchv1.ListResponse, error) {
-	defer s.metrics.begin("list")()
+// StreamList implements searchv1.SearchServiceServer. Entries are of the planned
+// shards only, one for each repo and shard, and go out when a shard was searched. When
+// the plan resolves fewer type:repo than the query has, it lists the repos of the next one.
+func (s *Service) StreamList(req *searchv1.StreamListRequest, stream grpc.ServerStreamingServer[searchv1.StreamListResponse]) error {
+	defer s.metrics.begin("stream_list")()
+	coverage, err := s.list(stream.Context(), req.List, func(entries []*searchv1.RepoEntry) error {
+		for piece := range searchwire.EntryPieces(slices.Values(entries)) {
+			if err := stream.Send(&searchv1.StreamListResponse{Repos: piece}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return stream.Send(&searchv1.StreamListResponse{Coverage: coverage})
+}
+
+// list gives the entries of each shard to send, one call at a time and while no
+// processor is held. An error of send ends it.
+func (s *Service) list(ctx context.Context, req *searchv1.ListRequest, send func([]*searchv1.RepoEntry) error) (*searchv1.Coverage, error) {
 	shards, err := planned(req.Plan)
 	if err != nil {
 		return nil, err
@@ -39,8 +57,7 @@ func (s *Service) List(ctx context.Context, req *searchv1.ListRequest) (*searchv
 	}
 	ctx, cancel := budget(ctx)
 	defer cancel()
-	var mu sync.Mutex
-	resp := &searchv1.ListResponse{}
+	out := &outbox{send: send, failed: cancel}
 	account, err := s.each(ctx, "list shard", req.Plan, shards, func(ctx context.Context, sh store.Shard, planned searchwire.Shard) (error, error) {
 		overlays, err := planned.ShardOverlays()
 		if err != nil {
@@ -52,18 +69,50 @@ func (s *Service) List(ctx context.Context, req *searchv1.ListRequest) (*searchv
 		if err != nil {
 			return nil, err
 		}
-		mu.Lock()
-		defer mu.Unlock()
-		for i := range r.Repos {
-			resp.Repos = append(resp.Repos, searchwire.Entry(&r.Repos[i]))
-		}
+		out.put(r.Repos)
 		return r.Incomplete, nil
-	})
+	}, out.flush)
 	if err != nil {
 		return nil, err
 	}
-	resp.Coverage = account.Coverage()
-	return resp, nil
+	return account.Coverage(), out.err
+}
+
+// outbox holds entries until nobody is kept waiting by sending them.
+type outbox struct {
+	send func([]*searchv1.RepoEntry) error
+	// failed ends the call.
+	failed func()
+
+	mu      sync.Mutex
+	waiting []*searchv1.RepoEntry
+
+	sending sync.Mutex
+	err     error
+}
+
+func (o *outbox) put(repos []shard.RepoStats) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for i := range repos {
+		o.waiting = append(o.waiting, searchwire.Entry(&repos[i]))
+	}
+}
+
+// flush sends what waits.
+func (o *outbox) flush() {
+	o.sending.Lock()
+	defer o.sending.Unlock()
+	o.mu.Lock()
+	entries := o.waiting
+	o.waiting = nil
+	o.mu.Unlock()
+	if o.err != nil || len(entries) == 0 {
+		return
+	}
+	if o.err = o.send(entries); o.err != nil {
+		o.failed()
+	}
 }
 
 // GetFile implements searchv1.SearchServiceServer. NOT_FOUND means that none of
@@ -97,17 +146,12 @@ func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*s
 		defer mu.Unlock()
 		found = f
 		return nil, nil
-	})
+	}, nil)
 	if err != nil {
 		return nil, err
 	}
 	if found != nil {
-		resp := file(found)
-		if size := proto.Size(resp); s.cfg.MaxAnswer > 0 && size > s.cfg.MaxAnswer {
-			return nil, searchwire.FieldError(codes.FailedPrecondition, "path", fmt.Sprintf(
-				"file %q in %s takes an answer of %d bytes; searchers send at most %d (max-response-bytes)", req.Path, req.Repo, size, s.cfg.MaxAnswer))
-		}
-		return resp, nil
+		return s.file(found, req)
 	}
 	if c := account.Coverage(); !c.Complete {
 		return nil, status.Errorf(codes.Unavailable, "%s: %s", c.Uncovered[0].Reason, c.Uncovered[0].Message)
@@ -115,9 +159,25 @@ func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*s
 	return nil, searchwire.FieldError(codes.NotFound, "path", fmt.Sprintf("no file %q in %s on branch %q", req.Path, req.Repo, req.Branch))
 }
 
-func file(f *shard.File) *searchv1.GetFileResponse {
-	return &searchv1.GetFileResponse{
-		Content: f.Content, Language: f.Language, Commit: f.Commit, Blob: f.Blob, Branches: f.Branches,
-		SkipReason: searchv1.SkipReason(f.Skip),
+// file is the part of a document that was asked for, as far as an answer has room for
+// it. Routers that ask for no part take the answer for all of the document.
+func (s *Service) file(f *shard.File, req *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error) {
+	resp := &searchv1.GetFileResponse{
+		Language: f.Language, Commit: f.Commit, Blob: f.Blob, Branches: f.Branches,
+		SkipReason: searchv1.SkipReason(f.Skip), SizeBytes: uint64(len(f.Content)),
 	}
+	part := f.Content[min(req.Offset, uint64(len(f.Content))):]
+	if req.MaxBytes > 0 {
+		part = part[:min(req.MaxBytes, uint64(len(part)))]
+	}
+	if s.cfg.MaxAnswer > 0 {
+		room := s.cfg.MaxAnswer - proto.Size(resp) - searchwire.ContentField
+		if len(part) > room && (req.MaxBytes == 0 || room <= 0) {
+			return nil, searchwire.FieldError(codes.FailedPrecondition, "path", fmt.Sprintf(
+				"file %q in %s has %d bytes; there is room for %d in an answer of a searcher (max-response-bytes)", req.Path, req.Repo, len(f.Content), max(room, 0)))
+		}
+		part = part[:min(room, len(part))]
+	}
+	resp.Content = part
+	return resp, nil
 }

@@ -22,7 +22,7 @@ type Metrics struct {
 
 // methods are the values of the label; as all label values that are known, they
 // are present before they first happen.
-var methods = []string{"search", "stream_search", "list", "get_file"}
+var methods = []string{"search", "stream_search", "list", "stream_list", "get_file"}
 
 // NewMetrics registers the metrics.
 func NewMetrics(r prometheus.Registerer) (*Metrics, error) {

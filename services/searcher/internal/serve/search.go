@@ -2,7 +2,6 @@ package serve
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"google.golang.org/grpc"
@@ -51,44 +50,22 @@ func (q *question) in(ctx context.Context, sh store.Shard, planned searchwire.Sh
 	return sh.Search(ctx, q.query, opts)
 }
 
-// Search implements searchv1.SearchServiceServer.
-func (s *Service) Search(ctx context.Context, req *searchv1.SearchRequest) (*searchv1.SearchResponse, error) {
-	start := time.Now()
-	defer s.metrics.begin("search")()
-	q, err := newQuestion(req)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := budget(ctx)
-	defer cancel()
-	var mu sync.Mutex
-	var best []shard.FileMatch
-	var stats shard.Stats
+// search finds the best files of all shards of the question.
+func (s *Service) search(ctx context.Context, q *question) (*best, *searchwire.Account, error) {
+	b := &best{limit: int(q.options.MaxFiles), maxBytes: int64(q.options.MaxBytes)}
 	account, err := s.each(ctx, "search shard", q.plan, q.shards, func(ctx context.Context, sh store.Shard, planned searchwire.Shard) (error, error) {
-		mu.Lock()
-		floor := shard.Floor(int(q.options.MaxFiles), best)
-		mu.Unlock()
-		r, err := q.in(ctx, sh, planned, floor)
+		r, err := q.in(ctx, sh, planned, b.floor())
 		if err != nil {
 			return nil, err
 		}
-		mu.Lock()
-		defer mu.Unlock()
-		best = shard.Merge(int(q.options.MaxFiles), best, r.Files)
-		stats.Add(r.Stats)
+		b.add(r)
 		return r.Incomplete, nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	resp := &searchv1.SearchResponse{Files: searchwire.Files(best), Statistics: searchwire.Statistics(stats), Coverage: account.Coverage()}
-	searchwire.LimitBytes(resp.Files, q.options.MaxBytes)
-	resp.Statistics.Duration = durationpb.New(time.Since(start))
-	return resp, nil
+	}, nil)
+	return b, account, err
 }
 
-// StreamSearch implements searchv1.SearchServiceServer: the files of each shard
-// go out when it is searched, up to max_files of each.
+// StreamSearch implements searchv1.SearchServiceServer: the best files of all
+// shards go out when these are searched, in the total order.
 func (s *Service) StreamSearch(req *searchv1.StreamSearchRequest, stream grpc.ServerStreamingServer[searchv1.StreamSearchResponse]) error {
 	start := time.Now()
 	defer s.metrics.begin("stream_search")()
@@ -98,34 +75,24 @@ func (s *Service) StreamSearch(req *searchv1.StreamSearchRequest, stream grpc.Se
 	}
 	ctx, cancel := budget(stream.Context())
 	defer cancel()
-	var mu sync.Mutex
-	var stats shard.Stats
-	account, err := s.each(ctx, "search shard", q.plan, q.shards, func(ctx context.Context, sh store.Shard, planned searchwire.Shard) (error, error) {
-		r, err := q.in(ctx, sh, planned, nil)
-		if err != nil {
-			return nil, err
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		stats.Add(r.Stats)
-		if err := sendPieces(stream, searchwire.Files(r.Files)); err != nil {
-			return nil, err
-		}
-		return r.Incomplete, nil
-	})
+	found, account, err := s.search(ctx, q)
 	if err != nil {
 		return err
 	}
-	last := searchwire.Statistics(stats)
-	last.Duration = durationpb.New(time.Since(start))
-	return stream.Send(&searchv1.StreamSearchResponse{Statistics: last, Coverage: account.Coverage()})
-}
-
-func sendPieces(stream grpc.ServerStreamingServer[searchv1.StreamSearchResponse], files []*searchv1.FileMatch) error {
-	for piece := range searchwire.Pieces(files) {
-		if err := stream.Send(&searchv1.StreamSearchResponse{Files: piece}); err != nil {
-			return err
-		}
+	last := &searchv1.StreamSearchResponse{Statistics: searchwire.Statistics(found.stats), Coverage: account.Coverage()}
+	last.Statistics.Duration = durationpb.New(time.Since(start))
+	if found.cut() {
+		last.Cut = searchv1.CutReason_CUT_REASON_MAX_BYTES
 	}
-	return nil
+	// Messages are made one after the other: all at once would take many times the
+	// memory of what was found.
+	for piece := range searchwire.Pieces(searchwire.Files(found.files)) {
+		if last.Files != nil {
+			if err := stream.Send(&searchv1.StreamSearchResponse{Files: last.Files}); err != nil {
+				return err
+			}
+		}
+		last.Files = piece
+	}
+	return stream.Send(last)
 }

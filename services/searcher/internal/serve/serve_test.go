@@ -34,6 +34,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type act string
 
 func (a act) Search(ctx context.Context, q *shard.Query, opts shard.Options) (*shard.Result, error) {
+	if r, ok := searchDense(a, opts); ok {
+		return r, nil
+	}
 	r := &shard.Result{Stats: shard.Stats{FilesMatched: 1}}
 	if opts.Repos("r") {
 		r.Files = []shard.FileMatch{{Repo: "r", Path: []byte(a), Score: float64(len(a))}}
@@ -88,6 +91,12 @@ func (a applied) WaitApplied(context.Context, int64) error { return a.err }
 // start makes a service whose shards are loaded, except those named "missing".
 func start(t testing.TB, contents ...string) *serve.Service {
 	t.Helper()
+	return startWith(t, serve.Config{}, contents...)
+}
+
+// startWith is start, with settings beside those that all tests have.
+func startWith(t testing.TB, cfg serve.Config, contents ...string) *serve.Service {
+	t.Helper()
 	b := bucket.NewMemory(1 << 20)
 	stored, err := store.NewMetrics(prometheus.NewRegistry())
 	if err != nil {
@@ -124,7 +133,7 @@ func start(t testing.TB, contents ...string) *serve.Service {
 	for counts, changed := s.Counts(); !counts.Settled(); counts, changed = s.Counts() {
 		<-changed
 	}
-	cfg := serve.Config{Parallel: 2, LoadWait: 20 * time.Millisecond}
+	cfg.Parallel, cfg.LoadWait = 2, 20*time.Millisecond
 	return serve.New(cfg, s, applied{}, noop.NewTracerProvider().Tracer(""), metrics, log)
 }
 
@@ -293,7 +302,10 @@ func TestStreamSearch(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := out.sent[len(out.sent)-1]
-	if len(out.sent) != 3 || last.Coverage.Searched != 2 || last.Coverage.Failed != 1 || last.Statistics.FilesMatched != 2 {
+	if len(out.sent) != 1 || last.Coverage.Searched != 2 || last.Coverage.Failed != 1 || last.Statistics.FilesMatched != 2 {
 		t.Errorf("sent %v", out.sent)
+	}
+	if len(last.Files) != 2 || string(last.Files[0].Path) != "fine" || last.Cut != 0 {
+		t.Errorf("files %v, cut %v", last.Files, last.Cut)
 	}
 }

@@ -1,0 +1,88 @@
+package access
+
+import (
+	"context"
+	"errors"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+)
+
+// Stream is the interceptor of a router's connections for calls with a stream of
+// answers. The seal is sent ahead of the request it is of, so that the call begins
+// when the request is known.
+func (s Sealer) Stream(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	if !sealable(method) || desc.ClientStreams {
+		return open(ctx, desc, conn, method, opts...)
+	}
+	return &sealing{ctx: ctx, begin: func(req any) (grpc.ClientStream, error) {
+		ctx, err := s.seal(ctx, method, req)
+		if err != nil {
+			return nil, err
+		}
+		return open(ctx, desc, conn, method, opts...)
+	}}, nil
+}
+
+// sealing is a stream that begins with the one request sent on it. As any client's
+// stream it is not for concurrent use.
+type sealing struct {
+	ctx   context.Context //nolint:containedctx // a stream has one, by its interface
+	begin func(req any) (grpc.ClientStream, error)
+	// begun is nil until there is a request.
+	begun grpc.ClientStream
+}
+
+var errNotBegun = errors.New("the stream has no request yet")
+
+// SendMsg implements grpc.ClientStream.
+func (s *sealing) SendMsg(m any) error {
+	if s.begun == nil {
+		begun, err := s.begin(m)
+		if err != nil {
+			return err
+		}
+		s.begun = begun
+	}
+	return s.begun.SendMsg(m)
+}
+
+// RecvMsg implements grpc.ClientStream.
+func (s *sealing) RecvMsg(m any) error {
+	if s.begun == nil {
+		return errNotBegun
+	}
+	return s.begun.RecvMsg(m)
+}
+
+// CloseSend implements grpc.ClientStream.
+func (s *sealing) CloseSend() error {
+	if s.begun == nil {
+		return errNotBegun
+	}
+	return s.begun.CloseSend()
+}
+
+// Header implements grpc.ClientStream.
+func (s *sealing) Header() (metadata.MD, error) {
+	if s.begun == nil {
+		return nil, errNotBegun
+	}
+	return s.begun.Header()
+}
+
+// Trailer implements grpc.ClientStream.
+func (s *sealing) Trailer() metadata.MD {
+	if s.begun == nil {
+		return nil
+	}
+	return s.begun.Trailer()
+}
+
+// Context implements grpc.ClientStream.
+func (s *sealing) Context() context.Context {
+	if s.begun == nil {
+		return s.ctx
+	}
+	return s.begun.Context()
+}

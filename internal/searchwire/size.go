@@ -1,0 +1,129 @@
+package searchwire
+
+import (
+	"slices"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// About what messages take on the heap beside their text, by their structs and the
+// size classes of Go's allocator. Ranges count most: of 24 bytes in a message each
+// becomes 168 in memory.
+const (
+	fileMemory  = 320
+	chunkMemory = 200
+	rangeMemory = 168
+	entryMemory = 256
+	partMemory  = 96
+)
+
+// FileMemory is about how many bytes the file takes in memory.
+func FileMemory(f *searchv1.FileMatch) int64 {
+	size := fileMemory + len(f.Repo) + len(f.Path) + len(f.Blob) + len(f.Commit) + len(f.Language) + len(f.Explanation)
+	for _, b := range f.Branches {
+		size += 16 + len(b)
+	}
+	for _, c := range f.Chunks {
+		size += chunkMemory + len(c.Content) + rangeMemory*len(c.Ranges)
+	}
+	return int64(size)
+}
+
+// EntryMemory is about how many bytes the repo takes in memory.
+func EntryMemory(e *searchv1.RepoEntry) int64 {
+	size := entryMemory + len(e.Name) + len(e.Url)
+	for _, b := range e.Branches {
+		size += partMemory + len(b.Name) + len(b.Commit)
+	}
+	for _, l := range e.Languages {
+		size += partMemory + len(l.Language)
+	}
+	for _, f := range e.SkippedFiles {
+		size += partMemory + len(f.Path)
+	}
+	return int64(size)
+}
+
+// Fitting is how many of the messages, from the first, a field that repeats them
+// has room for in so many bytes.
+func Fitting[T proto.Message](messages []T, room int) int {
+	for i, m := range messages {
+		if room -= inField(proto.Size(m)); room < 0 {
+			return i
+		}
+	}
+	return len(messages)
+}
+
+// inField is the size of a message, whose own is given, as a field of another.
+func inField(size int) int { return 1 + protowire.SizeBytes(size) }
+
+// CutFile leaves out matches of a file, from the end, until a message has room for
+// it in so many bytes, or nothing is left to leave out, and marks it as cut if it
+// leaves out any. A line is left out whole, unless it is for its many ranges that
+// it does not fit: then the first of these stay.
+func CutFile(f *searchv1.FileMatch, room int) {
+	size := proto.Size(f)
+	for inField(size) > room && len(f.Chunks) > 0 {
+		f.Cut = true
+		last := f.Chunks[len(f.Chunks)-1]
+		without := size - inField(proto.Size(last))
+		if cutChunk(last, room-without-2*framing) {
+			return
+		}
+		f.Chunks, size = f.Chunks[:len(f.Chunks)-1], without
+	}
+}
+
+// cutChunk keeps as many ranges of the chunk as there is room for; false if not even one.
+func cutChunk(c *searchv1.ChunkMatch, room int) bool {
+	bare := proto.Size(&searchv1.ChunkMatch{Content: c.Content, ContentStart: c.ContentStart, FileName: c.FileName})
+	kept := Fitting(c.Ranges, room-bare)
+	if kept == 0 {
+		return false
+	}
+	c.Ranges = c.Ranges[:kept]
+	return true
+}
+
+// CutEntry leaves out skipped files of a repo until a message has room for it in so
+// many bytes.
+func CutEntry(e *searchv1.RepoEntry, room int) {
+	if inField(proto.Size(e)) > room {
+		bare := proto.Size(withoutSkipped(e)) + 2*framing
+		e.SkippedFiles = e.SkippedFiles[:Fitting(e.SkippedFiles, room-bare)]
+	}
+}
+
+// TrimCoverage is the coverage with as many of the uncovered shards as there is room
+// for in so many bytes. It counts those it leaves out, and is c itself if there are none.
+func TrimCoverage(c *searchv1.Coverage, room int) *searchv1.Coverage {
+	if proto.Size(c) <= room {
+		return c
+	}
+	trimmed := &searchv1.Coverage{
+		Complete: c.Complete, Requested: c.Requested, Searched: c.Searched, Pruned: c.Pruned, Failed: c.Failed, NotReached: c.NotReached,
+		UncoveredLeftOut: c.UncoveredLeftOut + uint64(len(c.Uncovered)),
+	}
+	kept := Fitting(c.Uncovered, room-proto.Size(trimmed))
+	trimmed.Uncovered = slices.Clip(c.Uncovered[:kept])
+	trimmed.UncoveredLeftOut -= uint64(kept)
+	return trimmed
+}
+
+// LimitBytes leaves out the chunks of files that would take all files over limit, in
+// bytes as they are sent. Files and their counts stay.
+func LimitBytes(files []*searchv1.FileMatch, limit uint64) {
+	left := int64(limit)
+	for _, f := range files {
+		left -= int64(inField(proto.Size(f)))
+	}
+	for i := len(files) - 1; i >= 0 && left < 0; i-- {
+		before := proto.Size(files[i])
+		files[i].Chunks = nil
+		left += int64(before - proto.Size(files[i]))
+	}
+}

@@ -1,0 +1,123 @@
+package searchwire_test
+
+import (
+	"runtime"
+	"slices"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	"github.com/trawl-search/trawl/internal/searchwire"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// TestMemoryIsMeasured: what files and repos are said to take is what they take on the
+// heap when they are decoded.
+func TestMemoryIsMeasured(t *testing.T) {
+	at := &searchv1.Location{ByteOffset: 1000, LineNumber: 20, Column: 30}
+	few := &searchv1.FileMatch{Repo: "github.com/org/name", Path: []byte("src/some/file.go"), Branches: []string{"main"}, Blob: make([]byte, 20), Commit: "c0"}
+	many := proto.Clone(few).(*searchv1.FileMatch)
+	few.Chunks = []*searchv1.ChunkMatch{{Content: make([]byte, 80), ContentStart: at, Ranges: []*searchv1.Range{{Start: at, End: at}}}}
+	many.Chunks = []*searchv1.ChunkMatch{{Content: make([]byte, 4000), ContentStart: at, Ranges: slices.Repeat([]*searchv1.Range{{Start: at, End: at}}, 2000)}}
+	repo := &searchv1.RepoEntry{
+		Name: "github.com/org/name", Url: "https://github.com/org/name", Branches: []*searchv1.BranchEntry{{Name: "main", Commit: "c0"}},
+		Languages:    slices.Repeat([]*searchv1.LanguageShare{{Language: "Go", Documents: 3, Bytes: 9}}, 5),
+		SkippedFiles: slices.Repeat([]*searchv1.SkippedFile{{Path: []byte("some/path/to/a/file")}}, 20),
+	}
+	for name, c := range map[string]struct {
+		message proto.Message
+		said    int64
+	}{
+		"few matches":  {few, searchwire.FileMemory(few)},
+		"many matches": {many, searchwire.FileMemory(many)},
+		"repo":         {repo, searchwire.EntryMemory(repo)},
+	} {
+		taken := heapOf(t, c.message)
+		if ratio := float64(c.said) / float64(taken); ratio < 0.75 || ratio > 1.35 {
+			t.Errorf("%s: said to take %d bytes, takes %d", name, c.said, taken)
+		}
+	}
+}
+
+// heapOf is what one decoded copy of the message takes on the heap.
+func heapOf(t *testing.T, m proto.Message) int64 {
+	t.Helper()
+	raw, err := proto.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copies := make([]proto.Message, 200)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for i := range copies {
+		copies[i] = m.ProtoReflect().New().Interface()
+		if err := proto.Unmarshal(raw, copies[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	runtime.KeepAlive(copies)
+	return (int64(after.HeapAlloc) - int64(before.HeapAlloc)) / int64(len(copies))
+}
+
+// TestCutFileFits: a file is cut to the room there is, from its end, and says so.
+func TestCutFileFits(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		whole := drawFile(t, 0)
+		f := proto.Clone(whole).(*searchv1.FileMatch)
+		room := rapid.SampledFrom([]int{0, 300, 5000, 200_000, 1 << 20, 8 << 20, 64 << 20}).Draw(t, "room")
+		searchwire.CutFile(f, room)
+		size, full := proto.Size(&searchv1.SearchResponse{Files: []*searchv1.FileMatch{f}}), proto.Size(&searchv1.SearchResponse{Files: []*searchv1.FileMatch{whole}})
+		switch {
+		case full <= room:
+			if !proto.Equal(f, whole) {
+				t.Fatal("a file that fits was changed")
+			}
+			return
+		case len(whole.Chunks) > 0 && !f.Cut:
+			t.Fatal("it does not say that it was cut")
+		case size > room && len(f.Chunks) > 0:
+			t.Fatalf("%d bytes where there is room for %d", size, room)
+		}
+		for i, c := range f.Chunks {
+			last := i == len(f.Chunks)-1
+			if !proto.Equal(c, whole.Chunks[i]) && (!last || len(c.Ranges) == 0 || len(c.Content) != len(whole.Chunks[i].Content)) {
+				t.Fatalf("chunk %d is not that of the file", i)
+			}
+		}
+	})
+}
+
+func TestTrimCoverage(t *testing.T) {
+	c := &searchv1.Coverage{Requested: 1000, Searched: 1, Failed: 999}
+	for i := range 999 {
+		c.Uncovered = append(c.Uncovered, &searchv1.UncoveredShard{Digest: make([]byte, 32), Repos: []string{"github.com/org/name"}, Message: string(rune('a' + i%26))})
+	}
+	for _, room := range []int{0, 100, 10_000, 1 << 20} {
+		got := searchwire.TrimCoverage(c, room)
+		if n := proto.Size(got); n > max(room, 20) {
+			t.Errorf("%d bytes where there is room for %d", n, room)
+		}
+		if got.Requested != 1000 || got.Failed != 999 || len(got.Uncovered)+int(got.UncoveredLeftOut) != 999 {
+			t.Errorf("with room for %d: %d are named, %d left out, failed %d", room, len(got.Uncovered), got.UncoveredLeftOut, got.Failed)
+		}
+	}
+	if searchwire.TrimCoverage(c, 1<<20) != c {
+		t.Error("a coverage that fits was copied")
+	}
+}
+
+// TestLimitBytes: files stay, and lose their matches from the end.
+func TestLimitBytes(t *testing.T) {
+	var files []*searchv1.FileMatch
+	for range 4 {
+		files = append(files, &searchv1.FileMatch{Path: []byte("p"), MatchCount: 1, Chunks: []*searchv1.ChunkMatch{{Content: make([]byte, 1000)}}})
+	}
+	searchwire.LimitBytes(files, 2500)
+	if len(files[0].Chunks)+len(files[1].Chunks) != 2 || len(files[2].Chunks)+len(files[3].Chunks) != 0 || files[3].MatchCount != 1 {
+		t.Errorf("left %v", files)
+	}
+}

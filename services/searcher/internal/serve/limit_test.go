@@ -1,0 +1,160 @@
+package serve_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/internal/searchwire"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+	"github.com/trawl-search/trawl/services/searcher/internal/serve"
+)
+
+// dense is what a shard named "dense-…" finds: files of 10 kB and more, by their scores
+// between those of the others.
+func dense(name string, opts shard.Options) *shard.Result {
+	r := &shard.Result{Stats: shard.Stats{FilesMatched: 100, Matches: 100}}
+	var size int64
+	for i := range 100 {
+		f := shard.FileMatch{Repo: "r", Path: fmt.Appendf(nil, "%s/%03d", name, i), Score: float64(100 - i), MatchCount: 1}
+		if opts.MaxMatchesPerFile > 0 {
+			f.Chunks = []shard.Chunk{{Content: make([]byte, 10_000), Ranges: make([]shard.Range, 1)}}
+		}
+		if size += f.Size(); opts.MaxBytes > 0 && size > opts.MaxBytes && len(r.Files) > 0 {
+			r.Cut = true
+			break
+		}
+		if opts.Floor == nil || shard.Compare(f.Key(), *opts.Floor) <= 0 {
+			r.Files = append(r.Files, f)
+		}
+	}
+	return r
+}
+
+// TestBoundedAnswers: an answer is of the best files of all shards, in order, without a
+// gap, within its bytes and in small messages; it counts all and says that it was cut.
+func TestBoundedAnswers(t *testing.T) {
+	shards := []string{"dense-a", "dense-b", "dense-c"}
+	s := start(t, shards...)
+	var order []string
+	for i := range 100 {
+		for _, name := range shards {
+			order = append(order, fmt.Sprintf("%s/%03d", name, i))
+		}
+	}
+	for _, c := range []struct {
+		files uint32
+		bytes uint64
+		want  int
+		cut   bool
+	}{{1000, 1, 1, true}, {1000, 200_000, 19, true}, {1000, 2_100_000, 205, true}, {1000, 64 << 20, 300, false}, {10, 200_000, 10, false}, {30, 200_000, 19, true}} {
+		out := &stream{ctx: t.Context()}
+		req := &searchv1.SearchRequest{Query: "q", Plan: planOf("r", shards...), Options: &searchv1.SearchOptions{MaxFiles: c.files, MaxBytes: c.bytes}}
+		if err := s.StreamSearch(&searchv1.StreamSearchRequest{Search: req}, out); err != nil {
+			t.Fatal(err)
+		}
+		var paths []string
+		for _, m := range out.sent {
+			if n := proto.Size(m); n > 1<<20+1<<10 {
+				t.Errorf("a message of %d bytes", n)
+			}
+			for _, f := range m.Files {
+				paths = append(paths, string(f.Path))
+			}
+		}
+		last := out.sent[len(out.sent)-1]
+		if !slices.Equal(paths, order[:len(paths)]) || len(paths) != c.want || last.Cut != 0 != c.cut {
+			t.Errorf("%d files in %d bytes: %d files, cut %v; want %d, %v", c.files, c.bytes, len(paths), last.Cut, c.want, c.cut)
+		}
+		if last.Statistics.FilesMatched != 300 || !last.Coverage.Complete {
+			t.Errorf("statistics %v, coverage %v", last.Statistics, last.Coverage)
+		}
+	}
+}
+
+// TestRoutersThatDoNotStream get every file, as they were before: without matches where
+// the bytes do not suffice.
+func TestRoutersThatDoNotStream(t *testing.T) {
+	shards := []string{"dense-a", "dense-b", "dense-c", "good"}
+	s := start(t, shards...)
+	for limit, shown := range map[uint64]int{200_000: 19, 64 << 20: 300} {
+		resp, err := s.Search(t.Context(), &searchv1.SearchRequest{
+			Query: "q", Plan: planOf("r", append(shards, "stranger")...), Options: &searchv1.SearchOptions{MaxFiles: 1000, MaxBytes: limit},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		withMatches := 0
+		for _, f := range resp.Files {
+			if len(f.Chunks) > 0 {
+				withMatches++
+			}
+		}
+		inOrder := slices.IsSortedFunc(resp.Files, func(a, b *searchv1.FileMatch) int { return shard.Compare(searchwire.Key(a), searchwire.Key(b)) })
+		if len(resp.Files) != 301 || !inOrder || withMatches > shown || withMatches < shown-10 || uint64(proto.Size(resp)) > limit {
+			t.Errorf("within %d bytes: %d files, %d of them with matches, in %d bytes, in order %v", limit, len(resp.Files), withMatches, proto.Size(resp), inOrder)
+		}
+		if c := resp.Coverage; resp.Statistics.FilesMatched != 301 || c.Searched != 4 || c.Failed != 1 {
+			t.Errorf("statistics %v, coverage %v", resp.Statistics, resp.Coverage)
+		}
+	}
+}
+
+func searchDense(a act, opts shard.Options) (*shard.Result, bool) {
+	if !strings.HasPrefix(string(a), "dense-") {
+		return nil, false
+	}
+	return dense(string(a), opts), true
+}
+
+// TestPartsOfAFile: a searcher sends the part of a file that it is asked for, and all of
+// it to routers that do not ask for a part.
+func TestPartsOfAFile(t *testing.T) {
+	s := start(t, "good")
+	for _, c := range []struct {
+		offset, bytes uint64
+		want          string
+	}{{0, 0, "repository"}, {0, 4, "repo"}, {4, 3, "sit"}, {8, 100, "ry"}, {10, 1, ""}, {1 << 63, 1, ""}} {
+		req := &searchv1.GetFileRequest{Repo: "repository", Path: []byte("good"), Plan: planOf("repository", "good"), Offset: c.offset, MaxBytes: c.bytes}
+		resp, err := s.GetFile(t.Context(), req)
+		if err != nil || string(resp.Content) != c.want || resp.SizeBytes != 10 {
+			t.Errorf("%d bytes from %d: %v, %v", c.bytes, c.offset, resp, err)
+		}
+	}
+}
+
+// TestFileLargerThanAnAnswer: a searcher sends as much of a file as its answers have room
+// for, and refuses a router that would take it for the whole file.
+func TestFileLargerThanAnAnswer(t *testing.T) {
+	req := &searchv1.GetFileRequest{Repo: "repository", Path: []byte("good"), Plan: planOf("repository", "good")}
+	whole, err := start(t, "good").GetFile(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	limit := proto.Size(whole) - 2
+	s := startWith(t, serve.Config{MaxAnswer: limit}, "good")
+	if _, err := s.GetFile(t.Context(), req); status.Code(err) != codes.FailedPrecondition || !strings.Contains(err.Error(), "max-response-bytes") {
+		t.Errorf("the whole file: %v", err)
+	}
+	var content []byte
+	for len(content) < len(whole.Content) {
+		req.Offset, req.MaxBytes = uint64(len(content)), 100
+		part, err := s.GetFile(t.Context(), req)
+		if err != nil || len(part.Content) == 0 || proto.Size(part) > limit {
+			t.Fatalf("a part of %d bytes, %v", proto.Size(part), err)
+		}
+		content = append(content, part.Content...)
+	}
+	if string(content) != string(whole.Content) {
+		t.Errorf("in parts: %q", content)
+	}
+	if _, err := startWith(t, serve.Config{MaxAnswer: 1}, "good").GetFile(t.Context(), req); status.Code(err) != codes.FailedPrecondition {
+		t.Errorf("no room at all: %v", err)
+	}
+}

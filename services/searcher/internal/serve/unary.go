@@ -1,0 +1,85 @@
+package serve
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/internal/searchwire"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// The calls of this file are for routers of versions that did not stream, while a
+// cluster is upgraded.
+
+// Search implements searchv1.SearchServiceServer. Those routers take the answer for all
+// files that max_files has room for: where max_bytes has not, files without matches follow.
+func (s *Service) Search(ctx context.Context, req *searchv1.SearchRequest) (*searchv1.SearchResponse, error) {
+	start := time.Now()
+	defer s.metrics.begin("search")()
+	q, err := newQuestion(req)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := budget(ctx)
+	defer cancel()
+	found, account, err := s.search(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	files := found.files
+	if found.cut() {
+		more, again, err := s.search(ctx, q.withoutMatches())
+		if err != nil {
+			return nil, err
+		}
+		for _, u := range account.Coverage().Uncovered {
+			again.Uncovered(searchwire.Digest(u.Digest), u.Reason, u.Message)
+		}
+		// All of these files come before those that are found again.
+		account, files = again, append(files, after(more.files, *found.bound)...)
+	}
+	resp := &searchv1.SearchResponse{
+		Files: slices.Collect(searchwire.Files(files)), Statistics: searchwire.Statistics(found.stats), Coverage: account.Coverage(),
+	}
+	searchwire.LimitBytes(resp.Files, q.options.MaxBytes)
+	resp.Statistics.Duration = durationpb.New(time.Since(start))
+	return resp, nil
+}
+
+// withoutMatches asks for the same files, without what matches in them and without a
+// limit of bytes.
+func (q *question) withoutMatches() *question {
+	bare := *q
+	bare.options = proto.Clone(q.options).(*searchv1.SearchOptions)
+	bare.options.MaxMatchesPerFile, bare.options.MaxBytes = 0, 0
+	return &bare
+}
+
+// after are the files behind a place in the total order.
+func after(files []shard.FileMatch, place shard.Key) []shard.FileMatch {
+	i := slices.IndexFunc(files, func(f shard.FileMatch) bool { return shard.Compare(f.Key(), place) > 0 })
+	if i < 0 {
+		return nil
+	}
+	return files[i:]
+}
+
+// List implements searchv1.SearchServiceServer.
+func (s *Service) List(ctx context.Context, req *searchv1.ListRequest) (*searchv1.ListResponse, error) {
+	defer s.metrics.begin("list")()
+	resp := &searchv1.ListResponse{}
+	var err error
+	resp.Coverage, err = s.list(ctx, req, func(entries []*searchv1.RepoEntry) error {
+		resp.Repos = append(resp.Repos, entries...)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return resp, nil
+}
