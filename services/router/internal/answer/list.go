@@ -186,7 +186,9 @@ func (q *inquiry) complete(ctx context.Context, entries []*searchv1.RepoEntry, m
 	if len(others) == 0 {
 		return entries, false
 	}
-	again, cut := q.list(ctx, "describe repos", everything, joined(others), maxSkipped)
+	others = joined(others)
+	q.account.Want(others)
+	again, cut := q.list(ctx, "describe repos", everything, others, maxSkipped)
 	if cut {
 		// Only what comes before the place of the cut is known in full.
 		last := ""

@@ -7,9 +7,12 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/trawl-search/trawl/internal/searchwire"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+	"github.com/trawl-search/trawl/services/router/internal/plan"
 )
 
 // TestTypeRepo: each type:repo is asked for in its turn, the first before the
@@ -81,6 +84,40 @@ func TestListTellsOfWholeRepos(t *testing.T) {
 	}
 	if resp.Coverage.Requested != 3 || resp.Coverage.Searched != 3 {
 		t.Errorf("coverage %v", resp.Coverage)
+	}
+}
+
+// TestListMissesADescription: a shard that the plan prunes is wanted after all where it
+// holds a part of a repo that is listed; if it fails, the list says so.
+func TestListMissesADescription(t *testing.T) {
+	c := start(t, 1, func(c *cluster) {
+		root := &catalogv1.Root{Repo: "r", Generation: 3, Branches: []*catalogv1.Branch{{Name: "main", Commit: "c0"}}}
+		for i, language := range []string{"Go", "C"} {
+			digest := d(i + 1)
+			c.searchers[0].repos[digest] = []*searchv1.RepoEntry{{Name: "r", Documents: 1}}
+			root.Shards = append(root.Shards, &catalogv1.ShardRef{Digest: digest[:], SizeBytes: 10, Languages: []string{language}})
+		}
+		var err error
+		if c.layout, err = plan.NewLayout(42, []*catalogv1.Root{root}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	for i, want := range []*searchv1.Coverage{
+		{Complete: true, Requested: 2, Searched: 2},
+		{Requested: 2, Searched: 1, Failed: 1},
+	} {
+		broken := i == 1
+		if broken {
+			c.searchers[0].lacks[d(2)] = reasonCorrupt
+		}
+		resp, err := c.List(t.Context(), &searchv1.ListRequest{Query: "lang:Go"})
+		if err != nil || len(resp.Repos) != 1 {
+			t.Fatalf("%v, %v", resp, err)
+		}
+		resp.Coverage.Uncovered = nil
+		if !proto.Equal(resp.Coverage, want) {
+			t.Errorf("broken %v: coverage %v, want %v", broken, resp.Coverage, want)
+		}
 	}
 }
 
