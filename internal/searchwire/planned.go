@@ -56,6 +56,29 @@ func (s *Shard) Planned() *searchv1.PlannedShard {
 	return p
 }
 
+// PlannedSize is the most bytes that the shard takes in the plan of a query with that
+// many type:repo, each of which may name its repos once more.
+func (s *Shard) PlannedSize(typeRepos int) int {
+	names := 0
+	for _, name := range s.Repos {
+		names += inField(len(name))
+	}
+	size := inField(len(s.Digest)) + names*(1+typeRepos) + framing
+	for _, o := range s.Overlays {
+		size += 2*(framing+numberField) + inField(len(o.Hidden)) + framing + numberBytes*len(o.Places)
+		for _, name := range o.Branches {
+			size += inField(len(name))
+		}
+	}
+	return size
+}
+
+// The most that a number of 32 bits takes, alone and as a field.
+const (
+	numberBytes = 5
+	numberField = 1 + numberBytes
+)
+
 // ParsePlanned is the reverse of Planned.
 func ParsePlanned(p *searchv1.PlannedShard) (Shard, error) {
 	d, err := ParseDigest(p.Digest)

@@ -3,7 +3,10 @@ package searchwire_test
 import (
 	"maps"
 	"slices"
+	"strings"
 	"testing"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/trawl-search/trawl/index/docset"
 	"github.com/trawl-search/trawl/index/shard"
@@ -31,6 +34,28 @@ func TestPlannedShardIsReadAgain(t *testing.T) {
 	s.Overlays = nil
 	if p := s.Planned(); len(p.Hidden)+len(p.Branches) != 0 {
 		t.Errorf("nothing has become of them: %v", p)
+	}
+}
+
+// TestPlannedSize: a plan is no larger than is said, and not much smaller.
+func TestPlannedSize(t *testing.T) {
+	names := slices.Repeat([]string{"host/a", strings.Repeat("n", 1024), "host/" + strings.Repeat("m", 200)}, 300)
+	overlays := map[string]searchwire.Overlay{
+		"host/a": {Hidden: make([]byte, 16<<10), Branches: slices.Repeat([]string{"main", "a/rather/long/branch"}, 500), Places: slices.Repeat([]uint32{1, 1 << 31}, 500)},
+	}
+	for what, s := range map[string]searchwire.Shard{
+		"one repo": {Repos: names[:1]}, "many repos": {Repos: names}, "changed": {Repos: names[:3], Overlays: overlays},
+	} {
+		for typeRepos := range 3 {
+			p := &searchv1.Plan{Shards: []*searchv1.PlannedShard{s.Planned()}}
+			for range typeRepos {
+				p.Resolved = append(p.Resolved, &searchv1.RepoNames{Names: s.Repos})
+			}
+			size, said := proto.Size(p)-8*typeRepos, s.PlannedSize(typeRepos) // a list of names has a frame of its own
+			if size > said || float64(said) > 1.5*float64(size)+20 {
+				t.Errorf("%s, %d type:repo: %d bytes, said to be %d", what, typeRepos, size, said)
+			}
+		}
 	}
 }
 

@@ -273,7 +273,7 @@ func (s *searcher) serve(tb testing.TB) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	srv := grpc.NewServer(grpc.WaitForHandlers(true))
+	srv := grpc.NewServer(grpc.WaitForHandlers(true), grpc.MaxRecvMsgSize(16<<20)) // as searchers do
 	searchv1.RegisterSearchServiceServer(srv, s)
 	var serving sync.WaitGroup
 	serving.Go(func() { srv.Serve(ln) })

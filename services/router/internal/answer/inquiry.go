@@ -135,7 +135,9 @@ func ask[R any](ctx context.Context, q *inquiry, name string, shards []searchwir
 	ctx, span := q.service.tracer.Start(ctx, name)
 	defer span.End()
 	span.SetAttributes(attribute.Int("trawl.shards", len(shards)))
-	fanout.Scatter(ctx, q.service.fanout, shards, q.account, calling(q.service, q.turn, q.fingerprint(), call), func(r R) {
+	f := q.service.fanout
+	f.TypeRepos = len(q.resolved)
+	fanout.Scatter(ctx, f, shards, q.account, calling(q.service, q.turn, q.fingerprint(), call), func(r R) {
 		q.answered = true
 		accept(r)
 	})

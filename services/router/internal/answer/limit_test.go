@@ -340,3 +340,25 @@ func TestLargeFileInParts(t *testing.T) {
 		t.Errorf("%d bytes, want %d", len(content), len(want))
 	}
 }
+
+// TestLargePlans: shards with more names of repos than a message may have are asked for
+// in several calls, all the more when a type:repo stands for each of them.
+func TestLargePlans(t *testing.T) {
+	c := start(t, 1, func(c *cluster) {
+		for shard := range 20 {
+			for repo := range 1000 {
+				e := &searchv1.RepoEntry{Name: fmt.Sprintf("%02d/%s%04d", shard, strings.Repeat("n", 1000), repo)}
+				c.searchers[0].repos[d(shard)] = append(c.searchers[0].repos[d(shard)], e)
+			}
+		}
+	})
+	for _, query := range []string{"foo", "foo (type:repo bar) (type:repo baz)"} {
+		resp, err := c.Search(t.Context(), &searchv1.SearchRequest{Query: query})
+		if err != nil || !resp.Coverage.Complete || resp.Coverage.Searched != 20 {
+			t.Errorf("%s: %v, %v", query, resp.GetCoverage(), err)
+		}
+	}
+	if n := len(c.searchers[0].asked); n < 2+4 || n > 3+10 {
+		t.Errorf("the searcher was asked %d times", n)
+	}
+}

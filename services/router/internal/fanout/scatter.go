@@ -6,7 +6,7 @@ package fanout
 
 import (
 	"context"
-	"slices"
+	"iter"
 	"time"
 
 	"github.com/trawl-search/trawl/internal/searchwire"
@@ -31,8 +31,12 @@ type Policy struct {
 	Replicas int
 }
 
-// maxShardsPerCall bounds the size of one request.
-const maxShardsPerCall = 2000
+// What bounds one request: the searchers' limit is 16 MiB unless it is set otherwise,
+// and the query has a part in it.
+const (
+	maxShardsPerCall = 2000
+	maxBytesPerCall  = 8 << 20
+)
 
 // Reply is what a searcher answered, with its account of the shards sent to it.
 type Reply[R any] struct {
@@ -44,7 +48,7 @@ type Reply[R any] struct {
 // none of the searcher's.
 type Call[R any] func(ctx context.Context, t Target, shards []searchwire.Shard) (Reply[R], error)
 
-// Fanout is what every Scatter of a router has in common. It is safe for
+// Fanout is what every Scatter of a router has in common, but for TypeRepos. It is safe for
 // concurrent use when Candidates is.
 type Fanout struct {
 	Policy Policy
@@ -52,6 +56,9 @@ type Fanout struct {
 	// Candidates are the searchers to ask for a shard, best first. They are
 	// asked for anew in each round, and not changed.
 	Candidates func(searchwire.Digest) []Target
+	// TypeRepos is how many type:repo of a query are resolved in its plans, which
+	// makes these larger.
+	TypeRepos int
 }
 
 // Scatter asks for the shards until each is settled or ctx ends, and then
@@ -164,8 +171,28 @@ func (s *scatter[R]) dispatch(tasks []*task) {
 		s.exhausted(t)
 	}
 	for _, target := range groups.order {
-		for part := range slices.Chunk(groups.of[target], maxShardsPerCall) {
+		for part := range s.calls(groups.of[target]) {
 			s.await(s.send(target, part, nil))
+		}
+	}
+}
+
+// calls divides the tasks of one searcher into those of one call each.
+func (s *scatter[R]) calls(tasks []*task) iter.Seq[[]*task] {
+	return func(yield func([]*task) bool) {
+		from, size := 0, 0
+		for i, t := range tasks {
+			more := t.shard.PlannedSize(s.TypeRepos)
+			if i > from && (i-from == maxShardsPerCall || size+more > maxBytesPerCall) {
+				if !yield(tasks[from:i:i]) {
+					return
+				}
+				from, size = i, 0
+			}
+			size += more
+		}
+		if from < len(tasks) {
+			yield(tasks[from:])
 		}
 	}
 }
