@@ -191,10 +191,9 @@ SERVED ?=
 bench: ## Measure indexing and search of CORPUS beside the peers installed, or with SERVED=1 as callers see it (bench/README.md)
 	@mkdir -p .cache && $(GO) build -o .cache/bench ./bench && $(if $(SERVED),$(GO) build -o .cache/trawl ./cmd/trawl &&) .cache/bench $(if $(SERVED),served) -corpus $(CORPUS) $(BENCH)
 
-REPO ?= .
 .PHONY: bench-push
-bench-push: ## Measure how long pushes to a copy of REPO take until they can be searched
-	@mkdir -p .cache && $(GO) build -o .cache/bench ./bench && $(GO) build -o .cache/trawl ./cmd/trawl && .cache/bench push -repo $(REPO) $(BENCH)
+bench-push: ## Measure how long pushes to a copy of REPO (this one) take until they can be searched
+	@mkdir -p .cache && $(GO) build -o .cache/bench ./bench && $(GO) build -o .cache/trawl ./cmd/trawl && .cache/bench push -repo $(or $(REPO),.) $(BENCH)
 
 .PHONY: profile-index
 profile-index: ## Write a CPU profile of indexing CORPUS
