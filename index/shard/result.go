@@ -147,8 +147,6 @@ type Stats struct {
 	BytesDecoded, UnitsDecoded uint64
 	// ListsRead counts posting lists that were opened.
 	ListsRead uint64
-	// WordsRead counts words of lexicons that were looked at.
-	WordsRead uint64
 	// ShardsScanned counts shards in which some atom had no n-gram to filter by.
 	ShardsScanned uint64
 	// CountsInexact is set when FilesMatched and Matches are lower bounds.
@@ -163,7 +161,6 @@ func (s *Stats) Add(o Stats) {
 	s.BytesDecoded += o.BytesDecoded
 	s.UnitsDecoded += o.UnitsDecoded
 	s.ListsRead += o.ListsRead
-	s.WordsRead += o.WordsRead
 	s.ShardsScanned += o.ShardsScanned
 	s.CountsInexact = s.CountsInexact || o.CountsInexact
 }

@@ -80,7 +80,6 @@ func (s *search) matchBlock(dst []wordMatch, m wordMatcher, number uint32) ([]wo
 	if err := read(number, b); err != nil {
 		return dst, err
 	}
-	s.stats.WordsRead += uint64(b.Len())
 	last := -1
 	for start, end := range regex.Ranges(m.Matcher, b.Text) {
 		i := b.At(start, max(last, 0))
