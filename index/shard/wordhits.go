@@ -190,4 +190,3 @@ func (s *search) talliesAmong(found []wordMatch, w *among) ([]tally, error) {
 	slices.SortFunc(tallies, func(a, b tally) int { return int(a.superblock) - int(b.superblock) })
 	return joinTallies(tallies), nil
 }
-
