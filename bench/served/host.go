@@ -57,7 +57,7 @@ type prepared struct {
 func (h *host) data() string  { return filepath.Join(h.dir, trawl) }
 func (h *host) index() string { return filepath.Join(h.dir, zoekt) }
 
-// run starts one of the servers, which knows of so many repos.
+// run starts one of the servers, which holds that number of repos.
 func (h *host) run(ctx context.Context, name string, repos int) (s *server.Server, err error) {
 	switch name {
 	case trawl:

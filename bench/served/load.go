@@ -28,8 +28,8 @@ const (
 	quick = "without 1-2 chars, regex only"
 )
 
-// load is what one contestant answered to a number of clients, each of which asks
-// its next query when it has the answer to the last.
+// load is what one contestant answered to several clients. Each client asks its
+// next query when it has the answer to the last.
 type load struct {
 	set, name string
 	clients   int

@@ -22,7 +22,7 @@ import (
 type ranged struct {
 	cold
 
-	// fetched are bytes of objects, in so many requests, by the queries of all rounds.
+	// fetched are the bytes of objects that the queries of all rounds read, and the requests for them.
 	fetched, requests int64
 }
 

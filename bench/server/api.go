@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Options of a search, of which zero means the server's own choice.
+// Options of a search. Zero leaves the choice to the server.
 type Options struct {
 	MaxDocDisplayCount                     int           `json:",omitempty"`
 	ChunkMatches                           bool          `json:",omitempty"`
@@ -21,12 +21,12 @@ type Options struct {
 // unlimited is more matches than any corpus has.
 const unlimited = 1 << 30
 
-// Every asks for all matches to be counted, and so many files to be shown; 0: all.
+// Every asks for all matches to be counted, and for that number of files to be shown; 0 shows all.
 func Every(files int) Options {
 	return Options{MaxDocDisplayCount: files, ChunkMatches: files > 0, ShardMaxMatchCount: unlimited, TotalMaxMatchCount: unlimited}
 }
 
-// Early asks for the first so many files, as zoekt's own page does. zoekt derives
+// Early asks for that number of first files, as zoekt's own page does. zoekt derives
 // limits on matches from the number (calculateDefaultSearchLimits in internal/json)
 // and stops at them, whether or not better files follow.
 func Early(files int) Options { return Options{MaxDocDisplayCount: files, ChunkMatches: true} }

@@ -129,8 +129,8 @@ func (s *search) readRather(m *matching) (bool, error) {
 	return bytes < readPays*candidates.n, nil
 }
 
-// At most mostRead blobs are read rather than words looked up, where finding those of a
-// block of the lexicon, and reading their postings, takes as long as reading readPays bytes.
+// At most mostRead blobs are read rather than words looked up. Finding the words of a block of
+// the lexicon, with their postings, counts as reading readPays bytes, which is a guess.
 const (
 	mostRead = 64
 	readPays = 512
@@ -145,8 +145,8 @@ type among struct {
 // superblocks [first, end) are those of a blob.
 type superblocks struct{ first, end uint32 }
 
-// Words are looked up in up to mostAmong blobs rather than read as a whole, where a seek
-// takes as long as to read seekPostings postings.
+// Words are looked up in up to mostAmong blobs rather than read as a whole. A seek counts as
+// reading seekPostings postings, which is a guess.
 const (
 	mostAmong    = 1 << 14
 	seekPostings = 24
