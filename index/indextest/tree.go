@@ -69,15 +69,18 @@ func (t *Tree) all() (*Corpus, error) {
 }
 
 // Part makes a corpus of files of about so many bytes in all: half of them stand
-// together in the tree, the others anywhere. They are of up to three repos. The same
-// seed gives the same part of the same files.
+// together in the tree, the others anywhere. None is larger than that. They are of up
+// to three repos. The same seed gives the same part of the same files.
 func (t *Tree) Part(seed uint64, size int64) (*Corpus, error) {
 	rng := rand.New(rand.NewPCG(seed, 5))
 	repos := make([][]int, 1+rng.IntN(3))
-	taken := map[int]bool{}
+	taken, most := map[int]bool{}, size // taken or too large
 	take := func(i int) {
-		if !taken[i] && len(taken) < len(t.paths) {
-			taken[i] = true
+		if taken[i] {
+			return
+		}
+		taken[i] = true
+		if t.sizes[i] <= most {
 			to := rng.IntN(len(repos))
 			repos[to] = append(repos[to], i)
 			size -= t.sizes[i] + 1

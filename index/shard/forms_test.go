@@ -62,10 +62,14 @@ func formOf(t fataler, name string, c *indextest.Corpus, rng *rand.Rand) form {
 // pager asks the shards in turn, the later ones with what the earlier ones found as
 // the floor.
 func (f form) pager() indextest.Pager {
+	var asked query.Q
+	var ready *shard.Query // of asked
 	return indextest.Pager{Name: f.name, Page: func(q query.Q, ask indextest.Ask) (page indextest.Page, err error) {
-		ready, err := shard.Prepare(q)
-		if err != nil {
-			return page, err
+		if q != asked {
+			if ready, err = shard.Prepare(q); err != nil {
+				return page, err
+			}
+			asked = q
 		}
 		opts := shard.Options{MaxFiles: ask.MaxFiles, MaxMatchesPerFile: ask.MaxMatches, ContextLines: ask.MaxFiles % 2}
 		if ask.TopK {

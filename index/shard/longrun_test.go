@@ -27,24 +27,40 @@ const (
 	seedEnv = "TRAWL_TEST_SEED"
 )
 
-// Parts of a tree are small, since brute force takes as long as the text is, and are
-// asked perPart queries of each kind. One in largeEvery is large, so that its posting
-// lists have many blocks, and is asked one.
+// Parts of a tree are small, since brute force takes as long as the text is: most are
+// of 4 to 64 KiB, and asked up to perPart queries of each kind. One in largeEvery is
+// large, so that its posting lists have many blocks, and is asked one.
 const (
-	perPart    = 20
-	largeEvery = 16
-	largeSize  = 16 << 20
+	perPart     = 10
+	smallestLog = 12
+	largestLog  = 16
+	largeEvery  = 64
+	largeSize   = 1 << 20
+	hugeEvery   = 8 // of the large ones
+	hugeSize    = 16 << 20
 )
 
-var partSizes = []int64{32 << 10, 64 << 10, 128 << 10, 256 << 10, 256 << 10, 512 << 10, 512 << 10, 1 << 20}
+// sizeOf draws the size of a part, and how many queries of each kind it is asked.
+func sizeOf(rng *rand.Rand) (size int64, perKind int) {
+	if rng.IntN(largeEvery) > 0 {
+		return 1 << (smallestLog + rng.IntN(largestLog-smallestLog+1)), perPart
+	}
+	if rng.IntN(hugeEvery) > 0 {
+		return largeSize, 1
+	}
+	return hugeSize, 1
+}
 
 // TestRealTreeParts compares the engine with brute force on random parts of real
 // trees in every form of index: pages, scores and counts too. As many queries as
 // wanted are run by
 //
 //	TRAWL_TEST_QUERIES=10000 TRAWL_TEST_TREE=/usr/src:/usr/include go test ./index/shard -run RealTreeParts -v -timeout 0
+//
+// A part depends on its tree and its seed alone: to repeat one that failed, begin with
+// its seed and ask for 10 queries.
 func TestRealTreeParts(t *testing.T) {
-	trees, queries := []string{goSource(t)}, fromEnv(t, queriesEnv, 0)
+	trees, queries := []string{goSource(t)}, fromEnv(t, queriesEnv, 3)
 	if s := os.Getenv(treeEnv); s != "" {
 		trees = filepath.SplitList(s)
 	}
@@ -53,21 +69,13 @@ func TestRealTreeParts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := &longRun{T: t, tree: tree, rounds: 3, perPart: 2, kinds: map[string]*tally{}}
-		r.seed, r.began = uint64(fromEnv(t, seedEnv, 1)), time.Now()
-		if queries > 0 {
-			r.perPart = min(perPart, queries)
-			r.rounds = (queries + r.perPart - 1) / r.perPart
-			r.rounds += r.rounds / largeEvery
-		}
+		r := &longRun{T: t, tree: tree, wanted: queries, began: time.Now(), kinds: map[string]*tally{}}
+		r.seed = uint64(fromEnv(t, seedEnv, 1))
 		if deadline, ok := t.Deadline(); ok {
 			r.deadline = deadline.Add(-time.Minute)
 		}
-		t.Logf("%s: %d bytes, %d parts, up to %d queries of each of %d kinds, seed %d", dir, tree.Bytes, r.rounds, r.perPart, indextest.Kinds(), r.seed)
+		t.Logf("%s: %d bytes, %d queries of each of %d kinds, from seed %d", dir, tree.Bytes, queries, indextest.Kinds(), r.seed)
 		r.run()
-		if t.Failed() {
-			return
-		}
 	}
 }
 
@@ -88,16 +96,20 @@ func fromEnv(t *testing.T, name string, otherwise int) int {
 type longRun struct {
 	*testing.T
 	tree            *indextest.Tree
-	seed            uint64
-	rounds, perPart int
+	wanted          int // queries of each kind
 	began, deadline time.Time
 
-	mu    sync.Mutex
-	next  int // round
-	done  int
-	asked int
-	kinds map[string]*tally
+	mu          sync.Mutex
+	seed        uint64 // of the next part
+	dealt, done int    // queries of each kind
+	parts       int    // that are done
+	logged      time.Time
+	failures    int
+	kinds       map[string]*tally
 }
+
+// enough failures end a run.
+const enough = 10
 
 // tally counts the queries of a kind, those that found something, and the time that
 // all took.
@@ -109,8 +121,16 @@ type tally struct {
 // Fatalf ends a part. A goroutine must not end the test.
 func (r *longRun) Fatalf(format string, args ...any) {
 	r.Helper()
-	r.Errorf(format, args...)
+	r.fail(format, args...)
 	runtime.Goexit()
+}
+
+func (r *longRun) fail(format string, args ...any) {
+	r.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failures++
+	r.Errorf(format, args...)
 }
 
 // run works on as many parts at once as there are processors.
@@ -118,50 +138,55 @@ func (r *longRun) run() {
 	var all sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		all.Go(func() {
-			for round, ok := r.take(); ok; round, ok = r.take() {
-				r.part(round)
+			for p, ok := r.take(); ok; p, ok = r.take() {
+				r.part(p)
 			}
 		})
 	}
 	all.Wait()
-	took := time.Since(r.began)
-	r.Logf("%d queries in %s, %.0f a second", r.asked, took.Round(time.Second), float64(r.asked)/took.Seconds())
+	r.progress()
 	for _, kind := range slices.Sorted(maps.Keys(r.kinds)) {
 		k := r.kinds[kind]
 		r.Logf("%-26s %7d queries, %7d found something, %8s each", kind, k.asked, k.found, (k.took / time.Duration(k.asked)).Round(time.Microsecond))
 	}
 }
 
-// take gives the next round, if there is one and time for it.
-func (r *longRun) take() (round int, ok bool) {
+// treePart is one part of a tree that is still to be asked.
+type treePart struct {
+	seed    uint64
+	rng     *rand.Rand
+	size    int64
+	perKind int
+}
+
+// take gives the next part, if one is wanted and there is time for it.
+func (r *longRun) take() (p treePart, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.Failed() || r.next == r.rounds {
-		return 0, false
+	if r.failures >= enough || r.dealt >= r.wanted {
+		return p, false
 	}
 	if !r.deadline.IsZero() && time.Now().After(r.deadline) {
-		r.Errorf("no time is left after %d of %d parts: give go test -timeout 0", r.done, r.rounds)
-		return 0, false
+		r.Errorf("no time is left after %d of %d queries of each kind: give go test -timeout 0", r.done, r.wanted)
+		return p, false
 	}
-	r.next++
-	return r.next - 1, true
+	p = treePart{seed: r.seed, rng: rand.New(rand.NewPCG(r.seed, 6))}
+	p.size, p.perKind = sizeOf(p.rng)
+	p.perKind = min(p.perKind, (r.wanted+2)/3)
+	r.seed++
+	r.dealt += p.perKind
+	return p, true
 }
 
 // part indexes a part of the tree in some form, and asks it.
-func (r *longRun) part(round int) {
-	seed := r.seed + uint64(round)
-	rng := rand.New(rand.NewPCG(seed, 6))
-	size, perKind, form := partSizes[rng.IntN(len(partSizes))], r.perPart, formNames[rng.IntN(len(formNames))]
-	if round%largeEvery == largeEvery-1 {
-		size, perKind = largeSize, 1
-	}
-	c, err := r.tree.Part(seed, size)
+func (r *longRun) part(p treePart) {
+	c, err := r.tree.Part(p.seed, p.size)
 	if err != nil {
 		r.Fatalf("%v", err)
 	}
-	c.Name = fmt.Sprintf("%s, %d bytes, %s", c.Name, size, form)
-	counts := r.ask(c, formOf(r, form, c, rng), indextest.Queries(c, seed, perKind*indextest.Kinds()))
-	r.count(counts)
+	form := formNames[p.rng.IntN(len(formNames))]
+	c.Name = fmt.Sprintf("%s, %d bytes, %s", c.Name, p.size, form)
+	r.count(p, r.ask(c, formOf(r, form, c, p.rng), indextest.Queries(c, p.seed, p.perKind*indextest.Kinds())))
 }
 
 // ask compares the answers of queries over a corpus with the oracle's.
@@ -171,12 +196,12 @@ func (r *longRun) ask(c *indextest.Corpus, f form, queries []indextest.Query) ma
 			r.Fatalf("corpus %s: %v", c.Name, err)
 		}
 	}
-	o, counts := indextest.NewOracle(c), map[string]*tally{}
+	o, pager, counts := indextest.NewOracle(c), f.pager(), map[string]*tally{}
 	for _, q := range queries {
 		began := time.Now()
-		documents, diff := o.ComparePages(q, 1, f.pager())
+		documents, diff := o.ComparePages(q, 1, pager)
 		if diff != "" {
-			r.Fatalf("corpus %s, query %d of seed %d (%s): %s\n%s", c.Name, q.Number, q.Seed, q.Kind, q.Text, diff)
+			r.fail("corpus %s, query %d of seed %d (%s): %s\n%s", c.Name, q.Number, q.Seed, q.Kind, q.Text, diff)
 		}
 		k := counts[q.Kind]
 		if k == nil {
@@ -192,20 +217,27 @@ func (k *tally) add(more tally) {
 	k.asked, k.found, k.took = k.asked+more.asked, k.found+more.found, k.took+more.took
 }
 
-// count takes over what a part counted, and says how far the run is now and then.
-func (r *longRun) count(counts map[string]*tally) {
+// count takes over what a part counted, and says once a minute how far the run is.
+func (r *longRun) count(p treePart, counts map[string]*tally) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.done++
+	r.done, r.parts = r.done+p.perKind, r.parts+1
 	for kind, k := range counts {
 		if r.kinds[kind] == nil {
 			r.kinds[kind] = &tally{}
 		}
 		r.kinds[kind].add(*k)
-		r.asked += k.asked
 	}
-	if took := time.Since(r.began); r.done%10 == 0 {
-		left := took / time.Duration(r.done) * time.Duration(r.rounds-r.done)
-		r.Logf("%d of %d parts, %d queries, %.0f a second, %s to go", r.done, r.rounds, r.asked, float64(r.asked)/took.Seconds(), left.Round(time.Second))
+	if time.Since(r.logged) > time.Minute {
+		r.progress()
 	}
+}
+
+func (r *longRun) progress() {
+	r.logged = time.Now()
+	took := time.Since(r.began)
+	asked := r.done * indextest.Kinds()
+	left := took / time.Duration(max(1, r.done)) * time.Duration(max(0, r.wanted-r.done))
+	r.Logf("%d of %d queries of each kind in %d parts up to seed %d, %.0f queries a second, %s passed, %s to go",
+		r.done, r.wanted, r.parts, r.seed-1, float64(asked)/took.Seconds(), took.Round(time.Second), left.Round(time.Second))
 }
