@@ -56,13 +56,12 @@ func (o *Oracle) Compare(text string, engine Engine) string {
 	if diff != "" {
 		return diff
 	}
-	s := o.shareFor(q)
-	want, wantErr := o.eval(q, s)
+	want, wantErr := o.Eval(q)
 	got, gotErr := engine(q)
 	if wantErr != nil || gotErr != nil {
 		return differentErrors(q, gotErr, wantErr)
 	}
-	got = o.only(slices.Clone(got), s)
+	got = slices.Clone(got)
 	sortResults(got)
 	if diff := firstDifference(o.corpus, want, got); diff != "" {
 		return fmt.Sprintf("tree %s\n%d documents, should be %d\n%s", q, len(got), len(want), diff)

@@ -3,7 +3,6 @@ package indextest
 import (
 	"cmp"
 	"errors"
-	"hash/crc32"
 	"regexp"
 	"runtime"
 	"slices"
@@ -38,9 +37,6 @@ func (r Result) MatchCount() int { return len(r.Content) + len(r.Name) }
 type Oracle struct {
 	corpus    *Corpus
 	documents []*document
-	// Sample, if above 1, is the share of the documents that Compare looks at where
-	// it would take long: one in so many, other ones for each query.
-	Sample int
 }
 
 // NewOracle makes an oracle for the corpus.
@@ -57,14 +53,7 @@ func NewOracle(c *Corpus) *Oracle {
 // Eval says what the query must find in the corpus, in order of repo, path and
 // branches. It returns query.ErrNoSymbols if the query asks for symbols, and
 // query.ErrUnresolved if it holds a type:repo that Resolve has not replaced.
-func (o *Oracle) Eval(q query.Q) ([]Result, error) { return o.eval(q, everyDocument) }
-
-// share are the documents whose number leaves the rest first when divided by of.
-type share struct{ first, of int }
-
-var everyDocument = share{0, 1}
-
-func (o *Oracle) eval(q query.Q, s share) ([]Result, error) {
+func (o *Oracle) Eval(q query.Q) ([]Result, error) {
 	c, err := compile(q)
 	if err != nil {
 		return nil, err
@@ -75,7 +64,7 @@ func (o *Oracle) eval(q query.Q, s share) ([]Result, error) {
 	for w := range workers {
 		all.Go(func() {
 			known := make([]finding, len(c.find)*2)
-			for i := s.first + w*s.of; i < len(o.documents); i += workers * s.of {
+			for i := w; i < len(o.documents); i += workers {
 				clear(known)
 				e := evaluation{c, o.documents[i], known}
 				if e.holds(q) {
@@ -92,38 +81,6 @@ func (o *Oracle) eval(q query.Q, s share) ([]Result, error) {
 
 // Eval is that of a new Oracle.
 func Eval(c *Corpus, q query.Q) ([]Result, error) { return NewOracle(c).Eval(q) }
-
-// shareFor is the share of documents that a query is compared on.
-func (o *Oracle) shareFor(q query.Q) share {
-	const fewTexts = 3 // bytes of a literal that few texts have
-	slow := false
-	query.Walk(q, func(n query.Q) bool {
-		if n, ok := n.(*query.Regexp); ok && n.Scope != query.FileName {
-			slow = slow || shortest(requiredBy(n)) < fewTexts
-		}
-		return !slow
-	})
-	if !slow || o.Sample <= 1 {
-		return everyDocument
-	}
-	return share{int(crc32.ChecksumIEEE([]byte(q.String()))) % o.Sample, o.Sample}
-}
-
-// only keeps the results that are of a share of the documents.
-func (o *Oracle) only(results []Result, s share) []Result {
-	if s == everyDocument {
-		return results
-	}
-	type key struct{ repo, path string }
-	has := map[key][]*document{}
-	for i := s.first; i < len(o.documents); i += s.of {
-		d := o.documents[i]
-		has[key{d.Name, d.Path}] = append(has[key{d.Name, d.Path}], d)
-	}
-	return slices.DeleteFunc(results, func(r Result) bool {
-		return !slices.ContainsFunc(has[key{r.Repo, r.Path}], func(d *document) bool { return slices.Equal(d.Document.Branches, r.Branches) })
-	})
-}
 
 // Resolve replaces each type:repo by the repos in which its child finds something.
 func (o *Oracle) Resolve(q query.Q) (query.Q, error) {

@@ -72,28 +72,3 @@ func TestComparePagesSeesEveryDifference(t *testing.T) {
 		t.Errorf("the oracle's error: got %q", diff)
 	}
 }
-
-// TestSample: an oracle that samples finds no difference where there is none, and over
-// all queries one in any document.
-func TestSample(t *testing.T) {
-	c := Words(3)
-	o := NewOracle(c)
-	o.Sample = 4
-	queries := Queries(c, 3, 4*len(kinds))
-	o.Check(t, queries, oracleEngine(c))
-	seen, slow := 0, 0
-	for _, q := range queries {
-		tree, diff := o.parse(q.Text)
-		if diff != "" {
-			t.Fatal(diff)
-		}
-		if o.shareFor(tree) == everyDocument {
-			continue
-		}
-		slow++
-		seen += b2i(o.Compare(q.Text, func(query.Q) ([]Result, error) { return nil, nil }) != "")
-	}
-	if slow < 20 || seen < slow/4 || seen == slow {
-		t.Errorf("of %d queries that are sampled, %d saw that nothing was found", slow, seen)
-	}
-}
