@@ -209,6 +209,21 @@ func TestCheckOfWords(t *testing.T) {
 	}
 }
 
+// TestCountsAreBounded: no word starts in a superblock more often than MaxCount.
+func TestCountsAreBounded(t *testing.T) {
+	for count, sound := range map[uint16]bool{MaxCount - 1: true, MaxCount: true, MaxCount + 1: false, 2*MaxCount - 1: false, 2 * MaxCount: false} {
+		x, err := openWords(t, writeWords(t, []wordList{{[]uint32{0, 2, 3}, []uint8{1, 6, 1}, []uint16{1, count, 2}}}, 4))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := readWords(t, x); (err == nil) != sound {
+			t.Errorf("%d times in a superblock: %v", count, err)
+		} else {
+			checkCorrupt(t, err)
+		}
+	}
+}
+
 // TestMarkedDefinitions reads a tail with definitions, which later writers may mark.
 func TestMarkedDefinitions(t *testing.T) {
 	lists := []wordList{{[]uint32{0, 2, 3}, []uint8{1, 6, 1}, []uint16{1, 300, 2}}}

@@ -11,7 +11,7 @@ import (
 // decode one by one: a bit that says whether definitions are marked, and if so a bit for
 // each posting, then the counts in gamma codes, then the masks as masks are coded.
 
-// maxCountBits bounds the zeros at the start of a count's code.
+// maxCountBits is the zeros at the start of the code of MaxCount.
 const maxCountBits = 11
 
 var errTail = errors.New("counts of a word end too early, or are too large")
@@ -122,18 +122,19 @@ func (r *tailReader) openEnds(l *WordList) error {
 	return nil
 }
 
-// counts decodes gamma codes of at most maxCountBits zeros, as many at once as one load
-// is sure to hold.
+// counts decodes gamma codes of counts up to MaxCount, as many at once as one load is
+// sure to hold.
 func (r *bitReader) counts(counts []uint16) error {
 	const enough = loadedBits - 2*maxCountBits - 1
 	for i := 0; i < len(counts); {
 		v, used := r.load(), uint(0)
 		for ; i < len(counts) && used <= enough; i++ {
-			k := uint(bits.TrailingZeros64(v | 1<<(maxCountBits+1)))
-			if k > maxCountBits {
+			k := uint(bits.TrailingZeros64(v | 1<<(maxCountBits+1))) // above maxCountBits, the count is above MaxCount
+			n := 1<<k | v>>(k+1)&(1<<k-1)
+			if n > MaxCount {
 				return errTail
 			}
-			counts[i] = uint16(1<<k | v>>(k+1)&(1<<k-1))
+			counts[i] = uint16(n)
 			v >>= 2*k + 1
 			used += 2*k + 1
 		}
