@@ -2,36 +2,30 @@ package compact
 
 import (
 	"context"
-	"sync"
-	"time"
+
+	"golang.org/x/time/rate"
 )
 
-// pacer spreads work over time: so many bytes a second. It is safe for concurrent use.
-type pacer struct {
-	rate int64
+// pacer admits bytes at a rate.
+type pacer struct{ *rate.Limiter }
 
-	mu   sync.Mutex
-	next time.Time // when all that was admitted is paid for
+// newPacer returns a pacer of so many bytes a second. Its bucket holds what the rate
+// admits in 5 ms: a shorter wait is not worth a timer.
+func newPacer(bytesPerSecond int64) pacer {
+	return pacer{rate.NewLimiter(rate.Limit(bytesPerSecond), int(max(1, bytesPerSecond/200)))}
 }
 
-// wait admits n bytes: at once if what was admitted before is paid for.
-func (p *pacer) wait(ctx context.Context, n int) error {
-	p.mu.Lock()
-	now := time.Now()
-	if p.next.Before(now) {
-		p.next = now
+// wait returns when n bytes may pass, or with the cause of the context's end.
+func (p pacer) wait(ctx context.Context, n int) error {
+	for n > 0 {
+		step := min(n, p.Burst())
+		if err := p.WaitN(ctx, step); err != nil {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			return err //nolint:wrapcheck // it says that the deadline comes first
+		}
+		n -= step
 	}
-	wait := p.next.Sub(now)
-	p.next = p.next.Add(time.Duration(float64(n) / float64(p.rate) * float64(time.Second)))
-	p.mu.Unlock()
-	// Short waits are gathered into one that is worth a timer.
-	if wait < 5*time.Millisecond {
-		return ctx.Err()
-	}
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(wait):
-		return nil
-	}
+	return nil
 }
