@@ -124,11 +124,6 @@ SOAK ?= 1h
 soak: ## Record and judge histories of a cluster under faults for SOAK (1h); pages of failures go to .cache/cluster/logs
 	TRAWL_TEST_SOAK=$(SOAK) $(GO) test -v -count=1 -timeout 0 -run '^TestLinearizable$$' ./integration/cluster
 
-.PHONY: dashboards
-dashboards: ## Draw the Grafana dashboards anew, with what a Trawl tells that works for four minutes (needs Chromium)
-	@command -v chromium >/dev/null || { echo "apt-get install --no-install-recommends chromium"; exit 1; }
-	$(GO) -C tools/metrics run ./render -minutes 4
-
 .PHONY: terraform-test
 terraform-test: ## Test the Terraform modules with OpenTofu (the first time it is built: ten minutes)
 	TRAWL_TEST_TERRAFORM=build $(GO) test -v -count=1 -timeout 100m -run TestModules ./integration/terraform

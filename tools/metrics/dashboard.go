@@ -37,16 +37,7 @@ type Panel struct {
 
 	FieldConfig struct {
 		Defaults struct {
-			Unit   string   `json:"unit"`
-			Max    *float64 `json:"max"`
-			Custom struct {
-				Stacking struct {
-					Mode string `json:"mode"`
-				} `json:"stacking"`
-			} `json:"custom"`
-			Thresholds struct {
-				Steps []Step `json:"steps"`
-			} `json:"thresholds"`
+			Unit string `json:"unit"`
 		} `json:"defaults"`
 	} `json:"fieldConfig"`
 }
@@ -64,12 +55,6 @@ type Target struct {
 type Link struct {
 	Title string `json:"title"`
 	URL   string `json:"url"`
-}
-
-// Step is where a color begins.
-type Step struct {
-	Color string  `json:"color"`
-	Value float64 `json:"value"`
 }
 
 // Dashboards reads those of a folder.
