@@ -39,6 +39,14 @@ type Settings interface {
 	Validate() error
 }
 
+// Governed is implemented by settings of several roles in one process, of which some must
+// agree.
+type Governed interface {
+	// GovernedBy maps a key, or a group of keys, to the key that decides in its place.
+	// A governed setting cannot be set, and neither help nor Print lists it.
+	GovernedBy() map[string]string
+}
+
 const (
 	// fileFlag names the flag and the key of the YAML file's path.
 	fileFlag = "config"
@@ -121,8 +129,13 @@ func (s *Set) apply(l layer) []error {
 			problems = append(problems, &Error{Key: key, Source: source, Want: s.unknown(key)})
 			continue
 		}
-		if err := s.fields[i].set(l.values[key], l.fromArgv); err != nil {
-			problems = append(problems, s.fields[i].problem(l.values[key], source, err))
+		f := s.fields[i]
+		err := f.set(l.values[key], l.fromArgv)
+		if f.governedBy != "" {
+			err = fmt.Errorf("nothing here: %s decides for all roles", f.governedBy)
+		}
+		if err != nil {
+			problems = append(problems, f.problem(l.values[key], source, err))
 			continue
 		}
 		s.sources[key] = source

@@ -14,6 +14,7 @@ import (
 type field struct {
 	key, flag, env string
 	doc            string
+	governedBy     string        // the key that decides instead; else empty
 	value          reflect.Value // addressable
 	initial        string        // the default as text, redacted
 }
@@ -36,11 +37,16 @@ func fieldsOf(role string, settings Settings) ([]*field, error) {
 	if err != nil {
 		return nil, err
 	}
+	var governed map[string]string
+	if g, ok := settings.(Governed); ok {
+		governed = g.GovernedBy()
+	}
 	seen := map[string]string{envName(role, fileFlag): "--" + fileFlag, envName(role, printFlag): "--" + printFlag}
 	for _, f := range fields {
 		f.flag = strings.ReplaceAll(f.key, ".", "-")
 		f.env = envName(role, f.key)
 		f.initial = format(f.value)
+		f.governedBy = governor(governed, f.key)
 		if other, ok := seen[f.env]; ok {
 			return nil, fmt.Errorf("%s and %s share the variable %s", f.key, other, f.env)
 		}
@@ -50,6 +56,20 @@ func fieldsOf(role string, settings Settings) ([]*field, error) {
 		seen[f.env] = f.key
 	}
 	return fields, nil
+}
+
+// governor returns the key that governs a key: its own, or that of a group above it.
+func governor(governed map[string]string, key string) string {
+	for {
+		if by, ok := governed[key]; ok {
+			return by
+		}
+		last := strings.LastIndexByte(key, '.')
+		if last < 0 {
+			return ""
+		}
+		key = key[:last]
+	}
 }
 
 // walk appends the settings below one struct.
@@ -117,6 +137,7 @@ func (f *field) declare(flags *pflag.FlagSet) {
 	if f.value.Kind() == reflect.Bool {
 		fl.NoOptDefVal = "true"
 	}
+	fl.Hidden = f.governedBy != ""
 }
 
 // flagValue keeps a flag's text until Load decides what wins.

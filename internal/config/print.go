@@ -19,6 +19,9 @@ func Print(w io.Writer, settings Settings) error {
 	}
 	root := &yaml.Node{Kind: yaml.MappingNode}
 	for _, f := range fields {
+		if f.governedBy != "" {
+			continue
+		}
 		steps := strings.Split(f.key, ".")
 		parent := root
 		for _, step := range steps[:len(steps)-1] {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -45,7 +46,7 @@ func TestSettingsThatAreRefused(t *testing.T) {
 		{[]string{"up", "--roles", "none,router"}, []string{"roles", "none alone"}},
 		{[]string{"up", "--data-dir", ""}, []string{"data-dir"}},
 		{[]string{"up", "--router-grpc", "127.0.0.1:1"}, []string{"router.grpc", "grpc decides"}},
-		{[]string{"up", "--indexer-source-folders", "/x"}, []string{"indexer.source", "source decides"}},
+		{[]string{"up", "--indexer-source-folders", "/x"}, []string{`indexer.source.folders = "/x" (--indexer-source-folders): want nothing here: source decides`}},
 		{[]string{"up", "--searcher-cache-dir", "/x"}, []string{"searcher.cache-dir", "data-dir decides"}},
 		{[]string{"up", "--grpc", "nowhere", "--log-level", "loud"}, []string{"grpc = \"nowhere\"", "log-level"}},
 		{[]string{"router", "--etcd-endpoints", "", "--nats-replicas", "9"}, []string{"etcd.endpoints", "nats.replicas"}},
@@ -69,6 +70,29 @@ func TestSettingsThatAreRefused(t *testing.T) {
 				t.Errorf("trawl %v: %q is not in %q", tt.args, want, errs)
 			}
 		}
+	}
+}
+
+// TestHelpOfUp: up lists the flags that it accepts, and no others.
+func TestHelpOfUp(t *testing.T) {
+	_, help, _ := run(t, nil, "up", "--help")
+	listed := regexp.MustCompile(`(?m)^ +(--[a-z-]+) `).FindAllStringSubmatch(help, -1)
+	if len(listed) < 50 {
+		t.Fatalf("%d flags in %s", len(listed), help)
+	}
+	for _, flag := range listed {
+		exit, _, errs := run(t, nil, "up", flag[1], "?", "--print-config")
+		if exit == 2 && strings.Contains(errs, "want nothing here") {
+			t.Errorf("up --help lists %s, which up refuses: %s", flag[1], errs)
+		}
+	}
+	for _, refused := range []string{"--indexer-source-folders", "--router-grpc", "--searcher-access-mode"} {
+		if strings.Contains(help, refused) {
+			t.Errorf("up --help lists %s", refused)
+		}
+	}
+	if !strings.Contains(help, "--indexer-source-max-bytes") {
+		t.Errorf("up --help lacks what only the indexer decides: %s", help)
 	}
 }
 

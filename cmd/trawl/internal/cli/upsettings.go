@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"path/filepath"
-	"reflect"
 	"slices"
 
 	"github.com/trawl-search/trawl/internal/access"
@@ -77,29 +76,23 @@ func (s *upSettings) Validate() error {
 	check.Nested("indexer", &s.Indexer)
 	check.Nested("searcher", &s.Searcher)
 	check.Nested("router", &s.Router)
-	s.checkGoverned(&check)
 	return check.Err()
 }
 
-// checkGoverned refuses values of one role for what all have in common: they
-// would be ignored.
-func (s *upSettings) checkGoverned(check *config.Check) {
-	var standard upSettings
-	standard.SetDefaults()
-	for _, g := range []struct {
-		key, instead  string
-		value, normal any
-	}{
-		{"router.grpc", "grpc", s.Router.GRPC, standard.Router.GRPC},
-		{"router.http", "http", s.Router.HTTP, standard.Router.HTTP},
-		{"router.source", "source", s.Router.Source, standard.Router.Source},
-		{"indexer.source", "source", s.Indexer.Source.Policy, standard.Indexer.Source.Policy},
-		{"router.access", "access", s.Router.Access, standard.Router.Access},
-		{"searcher.access", "access", s.Searcher.Access, standard.Searcher.Access},
-		{"indexer.cache-dir", "data-dir", s.Indexer.CacheDir, standard.Indexer.CacheDir},
-		{"searcher.cache-dir", "data-dir", s.Searcher.CacheDir, standard.Searcher.CacheDir},
-	} {
-		check.That(reflect.DeepEqual(g.value, g.normal), g.key, g.value, "nothing here: "+g.instead+" decides for all roles")
+// GovernedBy implements config.Governed.
+func (s *upSettings) GovernedBy() map[string]string {
+	return map[string]string{
+		"router.grpc":                     "grpc",
+		"router.http":                     "http",
+		"router.source":                   "source",
+		"indexer.source.schemes":          "source",
+		"indexer.source.hosts":            "source",
+		"indexer.source.private-networks": "source",
+		"indexer.source.folders":          "source",
+		"router.access":                   "access",
+		"searcher.access":                 "access",
+		"indexer.cache-dir":               "data-dir",
+		"searcher.cache-dir":              "data-dir",
 	}
 }
 
