@@ -2,6 +2,7 @@ package zoektjson
 
 import (
 	"bytes"
+	"iter"
 	"slices"
 	"unicode/utf8"
 
@@ -16,19 +17,23 @@ type passage struct {
 	offset, line uint32
 	// bounds[i] is where line i of text begins, from 0; the last is its end.
 	bounds []int
+	// group is that which is being shown.
+	group []span
 }
 
-func newPassage(c *searchv1.ChunkMatch) *passage {
-	p := &passage{text: c.Content, offset: c.ContentStart.GetByteOffset(), line: c.ContentStart.GetLineNumber(), bounds: []int{0}}
-	for i, b := range c.Content {
-		if b == '\n' {
-			p.bounds = append(p.bounds, i+1)
+// set makes the passage that of a chunk. A passage is used for one chunk after the
+// other, so that it allocates for the longest one only.
+func (p *passage) set(c *searchv1.ChunkMatch) {
+	p.text, p.offset, p.line = c.Content, c.ContentStart.GetByteOffset(), c.ContentStart.GetLineNumber()
+	p.bounds = append(p.bounds[:0], 0)
+	for start := 0; start < len(p.text); {
+		if n := bytes.IndexByte(p.text[start:], '\n'); n >= 0 {
+			start += n + 1
+		} else {
+			start = len(p.text)
 		}
+		p.bounds = append(p.bounds, start)
 	}
-	if last := p.bounds[len(p.bounds)-1]; last < len(c.Content) {
-		p.bounds = append(p.bounds, len(c.Content))
-	}
-	return p
 }
 
 // lineOf is the line, from 0, in which the byte at the place in text is.
@@ -61,20 +66,28 @@ func (p *passage) span(r *searchv1.Range) (s span, ok bool) {
 	return s, true
 }
 
-// group puts those ranges together that share a line, or whose context does.
-func (p *passage) group(ranges []*searchv1.Range, context int) (groups [][]span) {
-	for _, r := range ranges {
-		s, ok := p.span(r)
-		if !ok {
-			continue
+// groups puts those ranges together that share a line, or whose context does. A
+// group is valid until the next one.
+func (p *passage) groups(ranges []*searchv1.Range, context int) iter.Seq[[]span] {
+	return func(yield func([]span) bool) {
+		p.group = p.group[:0]
+		for _, r := range ranges {
+			s, ok := p.span(r)
+			if !ok {
+				continue
+			}
+			if n := len(p.group); n > 0 && p.group[n-1].last+context < s.first-context {
+				if !yield(p.group) {
+					return
+				}
+				p.group = p.group[:0]
+			}
+			p.group = append(p.group, s)
 		}
-		if n := len(groups); n > 0 && groups[n-1][len(groups[n-1])-1].last+context >= s.first-context {
-			groups[n-1] = append(groups[n-1], s)
-			continue
+		if len(p.group) > 0 {
+			yield(p.group)
 		}
-		groups = append(groups, []span{s})
 	}
-	return groups
 }
 
 // chunk shows the spans of a group with the lines around them.
@@ -84,6 +97,7 @@ func (p *passage) chunk(group []span, context int) chunkMatch {
 		Content:       p.cut(from, group[len(group)-1].last+context+1),
 		ContentStart:  location{p.offset + uint32(p.start(from)), p.line + uint32(from), 1},
 		BestLineMatch: p.line + uint32(group[0].first),
+		Ranges:        make([]textRange, 0, len(group)),
 	}
 	for _, s := range group {
 		m.Ranges = append(m.Ranges, textRange{p.locate(s.start, s.first), p.locate(s.end, s.last)})

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
+	"sync"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -75,6 +77,8 @@ var httpStatus = map[codes.Code]int{
 	codes.Canceled:           clientClosed,
 }
 
+const internalError = "internal error, see the router's log"
+
 // explain says how an error is told. The text of one without a status was not
 // written for callers.
 func explain(err error) (code int, text string) {
@@ -86,7 +90,7 @@ func explain(err error) (code int, text string) {
 		s, ok = status.FromContextError(err), true
 	}
 	if !ok {
-		return http.StatusInternalServerError, "internal error, see the router's log"
+		return http.StatusInternalServerError, internalError
 	}
 	if code, ok = httpStatus[s.Code()]; !ok {
 		code = http.StatusInternalServerError
@@ -96,9 +100,36 @@ func explain(err error) (code int, text string) {
 
 // send writes v as the whole answer. When that fails the caller has gone.
 func (h *Handler) send(w http.ResponseWriter, r *http.Request, code int, v any) {
+	buf, _ := buffers.Get().(*[]byte)
+	defer func() {
+		if cap(*buf) <= keptBuffer {
+			buffers.Put(buf)
+		}
+	}()
+	body, err := appendAny((*buf)[:0], v)
+	if err != nil {
+		h.log.ErrorContext(r.Context(), "encode the answer to a zoekt request", "path", r.URL.Path, "error", err)
+		h.send(w, r, http.StatusInternalServerError, problem{internalError})
+		return
+	}
+	*buf = body
 	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(code)
-	if err := json.NewEncoder(w).Encode(v); err != nil {
+	if _, err := w.Write(body); err != nil {
 		h.log.DebugContext(r.Context(), "send the answer to a zoekt request", "path", r.URL.Path, "error", err)
 	}
+}
+
+// buffers are kept for the next answers, unless they are larger than keptBuffer.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+const keptBuffer = 4 << 20
+
+func appendAny(b []byte, v any) ([]byte, error) {
+	if reply, ok := v.(*searchReply); ok {
+		return appendReply(b, reply)
+	}
+	raw, err := json.Marshal(v)
+	return append(append(b, raw...), '\n'), err
 }

@@ -48,8 +48,10 @@ func describe(f *searchv1.FileMatch) fileMatch {
 // chunks shows a file as chunks with at most limit ranges, zero: all, and
 // counts those.
 func (o *searchOptions) chunks(f *searchv1.FileMatch, limit int) (out []chunkMatch, n int) {
-	out = []chunkMatch{}
-	for _, c := range matchesOf(f) {
+	matches := matchesOf(f)
+	out = make([]chunkMatch, 0, len(matches))
+	var p passage
+	for _, c := range matches {
 		if limit > 0 && n == limit {
 			break
 		}
@@ -59,8 +61,8 @@ func (o *searchOptions) chunks(f *searchv1.FileMatch, limit int) (out []chunkMat
 			out = append(out, nameChunk(c, ranges))
 			continue
 		}
-		p := newPassage(c)
-		for _, group := range p.group(ranges, o.context()) {
+		p.set(c)
+		for group := range p.groups(ranges, o.context()) {
 			out = append(out, p.chunk(group, o.context()))
 		}
 	}
@@ -70,8 +72,10 @@ func (o *searchOptions) chunks(f *searchv1.FileMatch, limit int) (out []chunkMat
 // lines shows a file as lines with at most limit fragments, zero: all, and
 // counts those.
 func (o *searchOptions) lines(f *searchv1.FileMatch, limit int) (out []lineMatch, n int) {
-	out = []lineMatch{}
-	for _, c := range matchesOf(f) {
+	matches := matchesOf(f)
+	out = make([]lineMatch, 0, len(matches))
+	var p passage
+	for _, c := range matches {
 		if limit > 0 && n == limit {
 			break
 		}
@@ -80,7 +84,8 @@ func (o *searchOptions) lines(f *searchv1.FileMatch, limit int) (out []lineMatch
 			out, n = append(out, m), n+len(m.LineFragments)
 			continue
 		}
-		for _, m := range newPassage(c).lineMatches(c.Ranges, o.context()) {
+		p.set(c)
+		for _, m := range p.lineMatches(c.Ranges, o.context()) {
 			if limit > 0 && n == limit {
 				break
 			}
