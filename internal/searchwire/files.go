@@ -28,27 +28,50 @@ func file(f *shard.FileMatch) *searchv1.FileMatch {
 	}
 }
 
+// chunks makes all messages of a kind in one piece of memory: there are hundreds of
+// matches in a file, each of three messages.
 func chunks(in []shard.Chunk) []*searchv1.ChunkMatch {
-	out := make([]*searchv1.ChunkMatch, len(in))
-	for i, c := range in {
-		out[i] = &searchv1.ChunkMatch{
-			Content: c.Content, ContentStart: location(c.Start),
-			Ranges: ranges(c.Ranges), FileName: c.FileName,
-		}
+	matches := 0
+	for i := range in {
+		matches += len(in[i].Ranges)
+	}
+	m := messages{
+		ranges: make([]searchv1.Range, matches), rangeList: make([]*searchv1.Range, matches),
+		locations: make([]searchv1.Location, len(in)+2*matches),
+	}
+	all, out := make([]searchv1.ChunkMatch, len(in)), make([]*searchv1.ChunkMatch, len(in))
+	for i := range in {
+		c := &in[i]
+		out[i] = &all[i]
+		out[i].Content, out[i].ContentStart = c.Content, m.location(c.Start)
+		out[i].Ranges, out[i].FileName = m.someRanges(c.Ranges), c.FileName
 	}
 	return out
 }
 
-func ranges(in []shard.Range) []*searchv1.Range {
-	out := make([]*searchv1.Range, len(in))
-	for i, r := range in {
-		out[i] = &searchv1.Range{Start: location(r.Start), End: location(r.End)}
+// messages are those that were made and are not used yet.
+type messages struct {
+	ranges    []searchv1.Range
+	rangeList []*searchv1.Range
+	locations []searchv1.Location
+}
+
+func (m *messages) someRanges(in []shard.Range) []*searchv1.Range {
+	n := len(in)
+	out := m.rangeList[:n:n]
+	for i := range in {
+		out[i] = &m.ranges[i]
+		out[i].Start, out[i].End = m.location(in[i].Start), m.location(in[i].End)
 	}
+	m.ranges, m.rangeList = m.ranges[n:], m.rangeList[n:]
 	return out
 }
 
-func location(l shard.Location) *searchv1.Location {
-	return &searchv1.Location{ByteOffset: l.Offset, LineNumber: l.Line, Column: l.Column}
+func (m *messages) location(l shard.Location) *searchv1.Location {
+	to := &m.locations[0]
+	m.locations = m.locations[1:]
+	to.ByteOffset, to.LineNumber, to.Column = l.Offset, l.Line, l.Column
+	return to
 }
 
 // Statistics maps the statistics of shards.

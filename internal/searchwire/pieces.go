@@ -15,8 +15,9 @@ const (
 	pieceBytes = 1 << 20
 	// framing is the most that the field of a message takes beside its bytes.
 	framing = 6
-	// chunkFrame is the most that a chunk takes beside its content and ranges, and
-	// rangeBytes a range in it.
+	// fileFrame is the most that a file takes beside its texts and chunks, chunkFrame a
+	// chunk beside its content and ranges, and rangeBytes a range in it.
+	fileFrame  = 96
 	chunkFrame = 64
 	rangeBytes = 48
 	// leastRoom is how much content a part takes though the file's name leaves no room.
@@ -61,6 +62,10 @@ func batches[T proto.Message](items iter.Seq[T], parts func(T) iter.Seq2[T, int]
 // fileParts divides a file: into itself where a message has room for it.
 func fileParts(f *searchv1.FileMatch) iter.Seq2[*searchv1.FileMatch, int] {
 	return func(yield func(*searchv1.FileMatch, int) bool) {
+		if size := sizeBound(f); size <= pieceBytes {
+			yield(f, size)
+			return
+		}
 		if size := proto.Size(f) + framing; size <= pieceBytes {
 			yield(f, size)
 			return

@@ -58,6 +58,30 @@ func Fitting[T proto.Message](messages []T, room int) int {
 	return len(messages)
 }
 
+// FittingFiles is Fitting for files, most of which are far smaller than the room.
+func FittingFiles(files []*searchv1.FileMatch, room int) int {
+	left := room
+	for _, f := range files {
+		if left -= sizeBound(f); left < 0 {
+			return Fitting(files, room)
+		}
+	}
+	return len(files)
+}
+
+// sizeBound is not less than what the file takes as a field of a message. It does not
+// look at each range, of which there can be a hundred times as many as chunks.
+func sizeBound(f *searchv1.FileMatch) int {
+	size := fileFrame + len(f.Repo) + len(f.Path) + len(f.Blob) + len(f.Commit) + len(f.Language) + len(f.Explanation)
+	for _, b := range f.Branches {
+		size += framing + len(b)
+	}
+	for _, c := range f.Chunks {
+		size += chunkFrame + len(c.Content) + rangeBytes*len(c.Ranges)
+	}
+	return size
+}
+
 // inField is the size of a message, whose own is given, as a field of another.
 func inField(size int) int { return 1 + protowire.SizeBytes(size) }
 

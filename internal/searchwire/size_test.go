@@ -1,6 +1,7 @@
 package searchwire_test
 
 import (
+	"math"
 	"runtime"
 	"slices"
 	"testing"
@@ -120,4 +121,28 @@ func TestLimitBytes(t *testing.T) {
 	if len(files[0].Chunks)+len(files[1].Chunks) != 2 || len(files[2].Chunks)+len(files[3].Chunks) != 0 || files[3].MatchCount != 1 {
 		t.Errorf("left %v", files)
 	}
+}
+
+// TestFittingFiles: as many files fit as their exact sizes say, whatever is in them.
+func TestFittingFiles(t *testing.T) {
+	largest := &searchv1.Location{ByteOffset: math.MaxUint32, LineNumber: math.MaxUint32, Column: math.MaxUint32}
+	rapid.Check(t, func(t *rapid.T) {
+		var files []*searchv1.FileMatch
+		for range rapid.IntRange(0, 5).Draw(t, "files") {
+			f := drawFile(t, 0)
+			f.Score, f.MatchCount, f.SkipReason, f.Cut, f.Continued = -1, math.MaxUint64, -1, true, true
+			for _, c := range f.Chunks {
+				c.FileName, c.Continued, c.ContentStart = true, true, largest
+				for _, r := range c.Ranges {
+					r.Start, r.End = largest, largest
+				}
+			}
+			files = append(files, f)
+		}
+		size := proto.Size(&searchv1.SearchResponse{Files: files})
+		room := max(size+rapid.OneOf(rapid.IntRange(-100, 100), rapid.IntRange(-size, size)).Draw(t, "more"), 0)
+		if got, want := searchwire.FittingFiles(files, room), searchwire.Fitting(files, room); got != want {
+			t.Fatalf("%d of %d files fit into %d bytes of %d, want %d", got, len(files), room, size, want)
+		}
+	})
 }

@@ -114,7 +114,7 @@ func (p *searchPage) fill(resp *searchv1.SearchResponse, files []*searchv1.FileM
 	}
 	resp.Coverage = searchwire.TrimCoverage(resp.Coverage, maxBytes/2)
 	room := maxBytes - proto.Size(resp) - tokenRoom
-	if n := searchwire.Fitting(files, room); n < len(files) {
+	if n := searchwire.FittingFiles(files, room); n < len(files) {
 		if n == 0 {
 			searchwire.CutFile(files[0], room) // or else there would be no next page either
 			n = 1

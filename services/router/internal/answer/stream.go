@@ -116,7 +116,7 @@ func (p *pieces) sendHeld() {
 func (p *pieces) send(files []*searchv1.FileMatch) {
 	p.inquiry.commit(files)
 	room := int(p.page.options.MaxBytes) - p.bytes
-	if n := searchwire.Fitting(files, room); n < len(files) {
+	if n := searchwire.FittingFiles(files, room); n < len(files) {
 		if n == 0 && p.files == 0 {
 			searchwire.CutFile(files[0], room)
 			n = 1
