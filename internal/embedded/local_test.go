@@ -3,6 +3,7 @@ package embedded_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -57,6 +58,16 @@ func TestReadsAreLinearizable(t *testing.T) {
 // TestReadsWhileOthersWrite: a read that begins after a write was acknowledged to
 // whomever finds it, however many there are of both.
 func TestReadsWhileOthersWrite(t *testing.T) {
+	t.Run("many keys", func(t *testing.T) {
+		readWhileOthersWrite(t, func(writer int) string { return fmt.Sprint("k", writer) }, clientv3.WithPrefix())
+	})
+	t.Run("one key", func(t *testing.T) {
+		readWhileOthersWrite(t, func(int) string { return "k" })
+	})
+}
+
+// readWhileOthersWrite reads k in the way that the options say.
+func readWhileOthersWrite(t *testing.T, key func(writer int) string, read ...clientv3.OpOption) {
 	e := startEtcd(t)
 	other, err := clientv3.New(clientv3.Config{Endpoints: []string{e.Endpoint()}, Logger: zap.NewNop()})
 	if err != nil {
@@ -71,7 +82,7 @@ func TestReadsWhileOthersWrite(t *testing.T) {
 	for i, client := range []*clientv3.Client{other, other, e.Client()} {
 		working.Go(func() {
 			for ctx.Err() == nil {
-				put, err := client.Put(ctx, fmt.Sprint("k", i), "v")
+				put, err := client.Put(ctx, key(i), "v")
 				for err == nil {
 					before := acknowledged.Load()
 					if before >= put.Header.Revision || acknowledged.CompareAndSwap(before, put.Header.Revision) {
@@ -81,9 +92,9 @@ func TestReadsWhileOthersWrite(t *testing.T) {
 			}
 		})
 	}
-	for range 5000 {
+	for n := 0; n < 5000 || acknowledged.Load() < 50; n++ {
 		least := acknowledged.Load()
-		got, err := e.Client().Get(t.Context(), "k", clientv3.WithPrefix())
+		got, err := e.Client().Get(t.Context(), "k", read...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,8 +106,42 @@ func TestReadsWhileOthersWrite(t *testing.T) {
 			t.Fatalf("read revision %d after %d was acknowledged", newest, least)
 		}
 	}
-	if acknowledged.Load() == 0 {
-		t.Error("nothing was written")
+}
+
+// TestReadAgain: a key is what it is now, whatever was read of it before, and of
+// which key.
+func TestReadAgain(t *testing.T) {
+	c := startEtcd(t).Client()
+	want := map[string]string{}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 500 {
+		key := fmt.Sprint(rng.IntN(2))
+		switch value := fmt.Sprint(rng.Int()); rng.IntN(6) {
+		case 0:
+			if _, err := c.Put(t.Context(), key, value); err != nil {
+				t.Fatal(err)
+			}
+			want[key] = value
+		case 1:
+			if _, err := c.Delete(t.Context(), key); err != nil {
+				t.Fatal(err)
+			}
+			delete(want, key)
+		default:
+			if rng.IntN(4) == 0 {
+				if keys, err := c.Get(t.Context(), key, clientv3.WithKeysOnly()); err != nil || len(keys.Kvs) > 0 && len(keys.Kvs[0].Value) > 0 {
+					t.Fatalf("key %s alone: %v, %v", key, keys, err)
+				}
+			}
+			got, err := c.Get(t.Context(), key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			value, some := want[key]
+			if found := len(got.Kvs) == 1 && string(got.Kvs[0].Value) == value; found != some || int(got.Count) != len(got.Kvs) {
+				t.Fatalf("key %s: %v, want %q (%t)", key, got, value, some)
+			}
+		}
 	}
 }
 
