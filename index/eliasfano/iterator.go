@@ -40,3 +40,45 @@ func (it *Iterator) Next() (uint64, bool) {
 	it.i++
 	return v, true
 }
+
+// nearValues is up to how many values Skip counts in their bits. Looking one up takes as
+// long as counting those of some words.
+const nearValues = blockBits
+
+// Skip makes value i the next one: sooner than From if that is not far ahead.
+func (it *Iterator) Skip(i int) {
+	l := it.list
+	if l == nil {
+		return
+	}
+	left := i - it.i
+	if uint(left) > nearValues || i >= l.n {
+		*it = l.From(i)
+		return
+	}
+	for ones := bits.OnesCount64(it.bits); left >= ones; ones = bits.OnesCount64(it.bits) {
+		left -= ones
+		it.word++
+		if l.high+it.word*(wordBits/8) >= l.dir { // hostile: fewer ones than values
+			it.list = nil
+			return
+		}
+		it.bits = l.word(it.word)
+	}
+	for ; left > 0; left-- {
+		it.bits &= it.bits - 1
+	}
+	it.i = i
+}
+
+// Check reports whether an iterator and At agree on every value: in a list whose bits are
+// damaged, looking a value up may not see what counting does.
+func (l *List) Check() bool {
+	it := l.From(0)
+	for i := range l.n {
+		if v, ok := it.Next(); !ok || v != l.At(i) {
+			return false
+		}
+	}
+	return true
+}

@@ -105,7 +105,7 @@ func (x *WordIndex) openedTable() (*wordTable, error) {
 
 // Check compares what is known of the text, for each superblock the number of blocks up
 // to the last one in which a word starts, with the table, and the ends of all lists with
-// the sections. It reads no list.
+// the sections. It reads no list of postings.
 func (x *WordIndex) Check(blocks []uint8) error {
 	t, err := x.openedTable()
 	if err != nil {
@@ -125,6 +125,9 @@ func (x *WordIndex) Check(blocks []uint8) error {
 	}{{&t.listEnds, x.lists}, {&t.tailEnds, x.tails}} {
 		if end := s.ends.At(s.ends.Len() - 1); end != uint64(s.section.Len()) { // 0 without words
 			return s.section.Corruptf(int64(end), "the last list ends here, the section at %d", s.section.Len())
+		}
+		if !s.ends.Check() {
+			return x.table.Corruptf(wordHeadSize, "where lists end is one thing when it is looked up, and another when it is counted")
 		}
 	}
 	return nil

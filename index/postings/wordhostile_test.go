@@ -2,6 +2,7 @@ package postings
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"math/rand/v2"
 	"slices"
@@ -97,7 +98,18 @@ func readWords(t failer, x *WordIndex) (first error) {
 		}
 	}
 	var it WordIterator
+	var r WordReader
+	if err := r.Reset(x); err != nil {
+		return err
+	}
 	for word := range min(x.Words(), 200) {
+		err := r.Open(word)
+		for superblocks, counts := r.Block(); err == nil && len(superblocks) > 0; superblocks, counts = r.Block() {
+			if superblocks[len(superblocks)-1] >= x.Superblocks() || len(counts) != len(superblocks) || slices.Contains(counts, 0) {
+				t.Fatalf("superblocks %v of %d, counts %v", superblocks, x.Superblocks(), counts)
+			}
+		}
+		keep(cmp.Or(err, r.Err()))
 		list, err := x.List(word)
 		if err != nil {
 			keep(err)

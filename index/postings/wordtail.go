@@ -89,9 +89,7 @@ func (r *tailReader) open(l *WordList, number int, counts []uint16) error {
 		return err
 	}
 	r.bits, r.end = bitReader{data: data, pos: uint(from % 8)}, uint(to-from/8*8)
-	if r.bits.get(1) != 0 {
-		r.bits.pos += uint(len(counts)) // definitions, which nobody asks for yet
-	}
+	r.bits.passDefinitions(len(counts))
 	if err := r.bits.counts(counts); err != nil || r.bits.pos > r.end {
 		return l.index.tails.Corruptf(first, "%v", errTail)
 	}
@@ -120,6 +118,13 @@ func (r *tailReader) openEnds(l *WordList) error {
 	}
 	r.opened = true
 	return nil
+}
+
+// passDefinitions passes what says which of n postings are definitions: nobody asks for it yet.
+func (r *bitReader) passDefinitions(n int) {
+	if r.get(1) != 0 {
+		r.pos += uint(n)
+	}
 }
 
 // counts decodes gamma codes of counts up to MaxCount, as many at once as one load is

@@ -329,6 +329,32 @@ func (s *search) denseTallies(found []wordMatch, masks bool) ([]tally, error) {
 
 // addUp adds the postings to dense.
 func (s *search) addUp(found []wordMatch, masks bool) error {
+	if masks {
+		return s.addUpMasks(found)
+	}
+	r := &s.wordReader
+	if err := s.words.Read(r); err != nil {
+		return err
+	}
+	for i := range found {
+		w := &found[i]
+		if err := r.Open(w.word); err != nil {
+			return err
+		}
+		for superblocks, counts := r.Block(); len(superblocks) > 0; superblocks, counts = r.Block() {
+			for i, superblock := range superblocks {
+				s.dense.add(superblock, counts[i], w)
+			}
+		}
+		if err := cmp.Or(r.Err(), s.tick()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addUpMasks is addUp with the masks of the blocks.
+func (s *search) addUpMasks(found []wordMatch) error {
 	it := &s.wordIterator
 	for i := range found {
 		w := &found[i]
@@ -336,18 +362,9 @@ func (s *search) addUp(found []wordMatch, masks bool) error {
 		if err != nil {
 			return err
 		}
-		it.Reset(list)
-		if masks {
-			for it.Next() {
-				s.dense.add(it.Superblock(), it.Count(), w)
-				s.dense.blocks[it.Superblock()] |= it.Mask()
-			}
-		} else {
-			for superblocks, counts := it.Block(); len(superblocks) > 0; superblocks, counts = it.Block() {
-				for i, superblock := range superblocks {
-					s.dense.add(superblock, counts[i], w)
-				}
-			}
+		for it.Reset(list); it.Next(); {
+			s.dense.add(it.Superblock(), it.Count(), w)
+			s.dense.blocks[it.Superblock()] |= it.Mask()
 		}
 		if err := cmp.Or(it.Err(), s.tick()); err != nil {
 			return err
@@ -403,6 +420,7 @@ type wordScratch struct {
 	lexicon      words.Block
 	lists        []postings.WordList
 	wordIterator postings.WordIterator
+	wordReader   postings.WordReader
 	dense        dense
 	overlap      []span
 }

@@ -113,6 +113,9 @@ func (x *Index) Superblocks() uint32 { return x.info.superblocks }
 // List returns the posting list of a word.
 func (x *Index) List(word uint32) (postings.WordList, error) { return x.lists.List(word) }
 
+// Read makes a reader ready for the posting lists of the words.
+func (x *Index) Read(r *postings.WordReader) error { return r.Reset(x.lists) }
+
 // Postings is the number of pairs of a word and a superblock.
 func (x *Index) Postings() uint64 { return x.lists.Postings() }
 

@@ -3,6 +3,7 @@ package words
 import (
 	"encoding/binary"
 	"errors"
+	"math/bits"
 
 	"github.com/trawl-search/trawl/index/ngram"
 )
@@ -136,40 +137,65 @@ func (b *Block) At(at, from int) int {
 	return from
 }
 
+// blockText is room for the text of a block, and for what is copied beyond it.
+const blockText = BlockWords*(ngram.MaxWord+1) + shortCopy
+
 // decode decodes a block of n words, as they are spelled or in small letters. Words of a
 // sound block are not longer than ngram.MaxWord and consist of word bytes.
 func (b *Block) decode(data []byte, n int, spelled bool) error {
 	b.Text, b.n = b.Text[:0], 0
-	var word [ngram.MaxWord]byte
 	spellings := (n + 3) / 4
 	if len(data) < spellings {
 		return errBlock
 	}
-	entries := data[spellings:]
+	if cap(b.Text) < blockText {
+		b.Text = make([]byte, 0, blockText)
+	}
+	text, entries := b.Text[:blockText], data[spellings:]
+	var capitals [BlockWords]uint16 // where those of a word are in the data
+	last, at := 0, 0
 	for i := range n {
 		shared, suffix, rest, ok := readHead(entries)
 		size := shared + suffix
-		if !ok || size > ngram.MaxWord || size == 0 || suffix > len(rest) {
+		if !ok || size > ngram.MaxWord || size == 0 || suffix > len(rest) || shared > max(at-1-last, 0) {
 			return errBlock
 		}
-		copy(word[shared:], rest[:suffix])
-		start := len(b.Text)
-		b.Text = append(b.Text, word[:size]...)
-		var err error
-		spelling := data[i/4] >> (i % 4 * 2) & 3
-		if entries = rest[suffix:]; spelled {
-			entries, err = capitalize(b.Text[start:], spelling, entries)
-		} else if spelling == spelledOther {
-			entries, err = passCapitals(size, entries)
+		copyShort(text[at:], text[last:], shared)
+		copyShort(text[at+shared:], rest, suffix)
+		entries = rest[suffix:]
+		capitals[i] = uint16(len(data) - len(entries))
+		if data[i/4]>>(i%4*2)&3 == spelledOther {
+			var err error
+			if entries, err = passCapitals(size, entries); err != nil {
+				return err
+			}
 		}
-		if err != nil {
-			return err
-		}
-		b.ends[i] = uint16(len(b.Text))
-		b.Text = append(b.Text, '\n')
+		last = at
+		at += size
+		b.ends[i] = uint16(at)
+		text[at] = '\n'
+		at++
 	}
-	b.n = n
+	b.Text, b.n = text[:at], n
+	if spelled {
+		for i := range n {
+			capitalize(b.Word(i), data[i/4]>>(i%4*2)&3, data[capitals[i]:])
+		}
+	}
 	return nil
+}
+
+// shortCopy is what copyShort copies at once.
+const shortCopy = 16
+
+// copyShort is copy for n bytes, which mostly are few: it may change up to shortCopy bytes
+// of to.
+func copyShort(to, from []byte, n int) {
+	if n <= shortCopy && len(from) >= shortCopy {
+		*(*[shortCopy]byte)(to) = [shortCopy]byte(from)
+	} else {
+		copy(to[:n], from)
+	}
 }
 
 // readHead reads how many bytes a word shares and how many follow, and returns those.
@@ -190,8 +216,8 @@ func readHead(entries []byte) (shared, suffix int, rest []byte, ok bool) {
 	return shared, suffix, rest, true
 }
 
-// capitalize spells a word of small letters, and returns what follows its capitals.
-func capitalize(word []byte, spelling uint8, entries []byte) ([]byte, error) {
+// capitalize spells a word of small letters; passCapitals has passed the capitals.
+func capitalize(word []byte, spelling uint8, capitals []byte) {
 	switch spelling {
 	case spelledTitle:
 		word[0] = upper(word[0])
@@ -201,19 +227,14 @@ func capitalize(word []byte, spelling uint8, entries []byte) ([]byte, error) {
 		}
 	case spelledOther:
 		for ; len(word) > 0; word = word[min(len(word), caseGroup):] {
-			group, n := binary.Uvarint(entries)
-			if n <= 0 {
-				return nil, errBlock
-			}
-			entries = entries[n:]
-			for i := 0; group != 0 && i < min(len(word), caseGroup); i, group = i+1, group>>1 {
-				if group&1 == 1 {
-					word[i] = upper(word[i])
-				}
+			group, n := binary.Uvarint(capitals)
+			capitals = capitals[n:]
+			for group &= 1<<min(len(word), caseGroup) - 1; group != 0; group &= group - 1 {
+				i := bits.TrailingZeros64(group)
+				word[i] = upper(word[i])
 			}
 		}
 	}
-	return entries, nil
 }
 
 // passCapitals returns what follows the capitals of a word of size bytes.

@@ -1,0 +1,116 @@
+package postings
+
+import "github.com/trawl-search/trawl/index/eliasfano"
+
+// WordReader reads the lists of many words, one after the other and each as a whole: words
+// that ascend sooner than List and WordIterator do. Most words have few postings, and what
+// longer lists need is left out for these. It allocates nothing. One goroutine at a time.
+type WordReader struct {
+	index        *WordIndex
+	table        *wordTable
+	lists, tails endReader
+	it           WordIterator // of a list of several blocks
+	values       [blockSize]uint32
+	countsOf     [blockSize]uint16
+	superblocks  []uint32 // the only block of a list, until it is returned
+	counts       []uint16
+	long         bool // the list has several blocks
+}
+
+// Reset makes ready to read the lists of an index.
+func (r *WordReader) Reset(x *WordIndex) error {
+	t, err := x.openedTable()
+	if err != nil {
+		return err
+	}
+	r.index, r.table = x, t
+	r.lists, r.tails = newEndReader(&t.listEnds), newEndReader(&t.tailEnds)
+	return nil
+}
+
+// Open moves before the first posting of a word.
+func (r *WordReader) Open(word uint32) error {
+	x := r.index
+	if word >= x.words {
+		return x.table.Corruptf(0, "word %d of %d is wanted", word, x.words)
+	}
+	var at span
+	at.from, at.to = r.lists.bounds(int(word))
+	at.maskFrom, at.maskTo = r.tails.bounds(int(word))
+	if at.from > at.to || at.maskFrom > at.maskTo {
+		return x.table.Corruptf(wordHeadSize, "the list of word %d ends before it starts", word)
+	}
+	data, err := x.lists.Bytes(int64(at.from), int64(at.to-at.from))
+	if err != nil {
+		return err
+	}
+	raw, err := openList(data, x.superblocks)
+	if err == nil && raw.blocks() == 1 {
+		r.superblocks, err = raw.decode(0, &r.values)
+	}
+	if err != nil {
+		return x.lists.Corruptf(int64(at.from), "%v", err)
+	}
+	if r.long = raw.blocks() > 1; r.long {
+		r.it.Reset(WordList{index: x, blocks: r.table.blocks, raw: raw, at: int64(at.from), tailFrom: int64(at.maskFrom), tailTo: int64(at.maskTo)})
+		return nil
+	}
+	r.counts = r.countsOf[:len(r.superblocks)]
+	return r.readCounts(at)
+}
+
+// readCounts reads the counts of a list of one block.
+func (r *WordReader) readCounts(at span) error {
+	data, err := r.index.tails.Bytes(int64(at.maskFrom), int64(at.maskTo-at.maskFrom))
+	if err != nil {
+		return err
+	}
+	bits := bitReader{data: data}
+	bits.passDefinitions(len(r.counts))
+	if err := bits.counts(r.counts); err != nil || bits.overrun() {
+		return r.index.tails.Corruptf(int64(at.maskFrom), "%v", errTail)
+	}
+	return nil
+}
+
+// Block returns the superblocks and counts of the next postings, good until the next call;
+// none at the end, or after an error, which Err reports.
+func (r *WordReader) Block() (superblocks []uint32, counts []uint16) {
+	if r.long {
+		return r.it.Block()
+	}
+	superblocks, r.superblocks = r.superblocks, nil
+	return superblocks, r.counts
+}
+
+// Err is the error that ended a list, nil at its end.
+func (r *WordReader) Err() error {
+	if r.long {
+		return r.it.Err()
+	}
+	return nil
+}
+
+// endReader reads where the things of ascending numbers start and end.
+type endReader struct {
+	list *eliasfano.List
+	ends eliasfano.Iterator
+	next int    // number of the thing whose end is next
+	last uint64 // end of the one before
+}
+
+func newEndReader(ends *eliasfano.List) endReader { return endReader{list: ends, ends: ends.From(0)} }
+
+func (r *endReader) bounds(i int) (from, to uint64) {
+	if i < r.next {
+		*r = newEndReader(r.list)
+	}
+	if i > r.next {
+		r.ends.Skip(i - 1)
+		r.last, _ = r.ends.Next()
+	}
+	from = r.last
+	r.last, _ = r.ends.Next()
+	r.next = i + 1
+	return from, r.last
+}

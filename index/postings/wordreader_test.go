@@ -1,0 +1,90 @@
+package postings
+
+import (
+	"slices"
+	"testing"
+)
+
+// TestWordReader reads random lists by a WordReader, in ascending order with gaps and then
+// from the first one again.
+func TestWordReader(t *testing.T) {
+	random := newRandom(t)
+	lists := randomWords(random, 2000, 700)
+	x, err := openWords(t, writeWords(t, lists, 700))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r WordReader
+	if err := r.Reset(x); err != nil {
+		t.Fatal(err)
+	}
+	for word := 0; word < 3*len(lists); word += 1 + random.IntN(1+random.IntN(800)) {
+		want := lists[word%len(lists)]
+		if err := r.Open(uint32(word % len(lists))); err != nil {
+			t.Fatal(err)
+		}
+		superblocks, counts := wholeList(&r)
+		if r.Err() != nil || !slices.Equal(superblocks, want.superblocks) || !slices.Equal(counts, want.counts) {
+			t.Fatalf("word %d: %v %v, not %v %v: %v", word%len(lists), superblocks, counts, want.superblocks, want.counts, r.Err())
+		}
+	}
+	if err := r.Open(x.Words()); err == nil {
+		t.Error("a word that is not there opens")
+	}
+}
+
+func wholeList(r *WordReader) (superblocks []uint32, counts []uint16) {
+	for s, c := r.Block(); len(s) > 0; s, c = r.Block() {
+		superblocks, counts = append(superblocks, s...), append(counts, c...)
+	}
+	return superblocks, counts
+}
+
+// BenchmarkReadWords reads the lists of words of which most have few postings.
+func BenchmarkReadWords(b *testing.B) {
+	const words, superblocks = 1 << 14, 1 << 16
+	lists := make([]wordList, words)
+	for i := range lists {
+		step := uint32(superblocks/(1+words/(i+1)) + 1)
+		for s := uint32(i) % step; s < superblocks; s += step {
+			lists[i].superblocks = append(lists[i].superblocks, s)
+			lists[i].masks = append(lists[i].masks, 1)
+			lists[i].counts = append(lists[i].counts, uint16(1+i%3))
+		}
+	}
+	x, err := openWords(b, writeWords(b, lists, superblocks))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Run("reader", func(b *testing.B) {
+		var r WordReader
+		if err := r.Reset(x); err != nil {
+			b.Fatal(err)
+		}
+		for b.Loop() {
+			for word := range uint32(words) {
+				if err := r.Open(word); err != nil {
+					b.Fatal(err)
+				}
+				for s, _ := r.Block(); len(s) > 0; s, _ = r.Block() {
+				}
+			}
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/words, "ns/word")
+	})
+	b.Run("iterator", func(b *testing.B) {
+		var it WordIterator
+		for b.Loop() {
+			for word := range uint32(words) {
+				list, err := x.List(word)
+				if err != nil {
+					b.Fatal(err)
+				}
+				it.Reset(list)
+				for s, _ := it.Block(); len(s) > 0; s, _ = it.Block() {
+				}
+			}
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/words, "ns/word")
+	})
+}
