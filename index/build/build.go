@@ -31,7 +31,7 @@ type Options struct {
 	MaxSourceBytes int64
 	// Effort to make the content small. Default docstore.Fresh.
 	Effort docstore.Effort
-	// Processors that may work at once, the caller's one of them. Default: all.
+	// Processors that the work is spread over; with one, the caller does all. Default: all.
 	Processors int
 }
 
@@ -106,11 +106,11 @@ func (l *lastDocument) follow(path, oid []byte) error {
 // Builder writes one shard. It is not safe for concurrent use. Close must be
 // called, also after an error.
 type Builder struct {
-	opts    Options
-	w       *format.Writer
-	content *docstore.ContentWriter
-	docs    *docstore.DocsWriter
-	*workspace
+	opts      Options
+	w         *format.Writer
+	content   *docstore.ContentWriter
+	docs      *docstore.DocsWriter
+	collect   collector // its workspace is nil once closed
 	maxMemory int64
 
 	names  []byte // all paths so far
@@ -137,7 +137,8 @@ func NewBuilder(w io.Writer, opts Options) (*Builder, error) {
 	if b.content, err = docstore.NewContentWriter(b.w, opts.Effort, opts.Processors); err != nil {
 		return nil, fmt.Errorf("begin shard: %w", err)
 	}
-	b.workspace = takeWorkspace()
+	ws := takeWorkspace()
+	b.collect = collector{workspace: ws, processors: opts.Processors, filling: &ws.batches[0], busy: &ws.batches[1]}
 	return b, nil
 }
 
@@ -160,10 +161,11 @@ func (b *Builder) fail(err error) error {
 }
 
 // Full reports whether the shard holds as much content as it should, or has
-// collected as many words and postings as memory is meant for.
+// collected as many words and postings as memory is meant for. Those of the contents
+// added last, up to a megabyte, may not be counted yet.
 func (b *Builder) Full() bool {
 	return b.result.ContentBytes >= uint64(b.opts.MaxSourceBytes) ||
-		b.workspace != nil && b.memory() >= b.maxMemory
+		b.collect.memory >= b.maxMemory
 }
 
 // Add adds a document of the repo added last; documents come in ascending
@@ -243,7 +245,7 @@ func (b *Builder) store(content []byte) (blob uint32, err error) {
 	if err != nil {
 		return 0, err
 	}
-	return b.content.Blobs() - 1, b.addContent(first, content)
+	return b.content.Blobs() - 1, b.collect.add(first, content)
 }
 
 // blobID is the object id that Git gives to content.

@@ -70,6 +70,40 @@ func TestSameInputSameShard(t *testing.T) {
 	}
 }
 
+// TestProcessorsDoNotShow builds the same shard on one, two and more processors: of many
+// contents, some with opaque superblocks, some larger than what is collected at once.
+func TestProcessorsDoNotShow(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	var docs []build.Document
+	for i := range 60 {
+		var text bytes.Buffer
+		for size := random.IntN(60_000) + i/59*1_000_000; text.Len() < size; {
+			switch random.IntN(200) {
+			case 0:
+				text.Write(bytes.Repeat([]byte{'x'}, random.IntN(5_000)))
+			case 1:
+				text.WriteString("\u212A long \u017F")
+			default:
+				fmt.Fprintf(&text, "word%d.", random.IntN(3_000))
+			}
+		}
+		docs = append(docs, doc(fmt.Sprintf("%03d", i), text.String()))
+	}
+	var want []byte
+	for _, processors := range []int{1, 2, 3, 4} {
+		var got bytes.Buffer
+		if _, err := write(&got, build.Options{Processors: processors}, docs...); err != nil {
+			t.Fatal(err)
+		}
+		if want == nil {
+			want = got.Bytes()
+		}
+		if !bytes.Equal(got.Bytes(), want) {
+			t.Errorf("with %d processors another shard is written", processors)
+		}
+	}
+}
+
 func TestWhatIsFoundByNameOnly(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var noise bytes.Buffer

@@ -4,10 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/index/postings"
+	"github.com/trawl-search/trawl/index/spill"
 )
 
 // errClosed is the error of a call after Close.
@@ -16,16 +19,17 @@ var errClosed = errors.New("builder is closed")
 // Close writes all that is left. The shard is complete only if it succeeds;
 // otherwise the error is the first that any call had.
 func (b *Builder) Close() (Result, error) {
-	if b.workspace == nil {
+	if b.collect.workspace == nil {
 		return Result{}, errClosed
 	}
 	err := b.err
 	if err == nil {
 		err = b.finish()
 	}
-	b.content.Abandon() // after an error something may still be being encoded
-	b.release()
-	b.workspace, b.err = nil, errClosed
+	b.content.Abandon()  // after an error something may still be being encoded
+	_ = b.collect.wait() // or collected
+	b.collect.release()
+	b.collect, b.err = collector{}, errClosed
 	if err != nil {
 		return Result{}, fmt.Errorf("finish shard: %w", err)
 	}
@@ -34,24 +38,50 @@ func (b *Builder) Close() (Result, error) {
 	return b.result, nil
 }
 
+// mostHeld bounds the memory of words up to which their index is made beside that of the
+// n-grams and held until then: it takes a third of that memory.
+const mostHeld = 256 << 20
+
 func (b *Builder) finish() error {
-	sorted := make(chan struct{})
-	go func() {
-		defer close(sorted)
-		b.words.Sort()
-	}()
-	err := b.writeSections()
-	<-sorted
-	if err != nil {
+	if err := b.collect.finish(); err != nil {
 		return err
 	}
-	if err := b.words.Write(b.w, b.content.Superblocks(), b.text); err != nil {
+	write := b.writeContent
+	if b.opts.Processors > 1 && b.collect.words.Memory() <= mostHeld {
+		write = b.writeContentBeside
+	}
+	if err := write(); err != nil {
 		return err
 	}
 	if err := b.writeNames(); err != nil {
 		return err
 	}
 	return b.w.Close()
+}
+
+// writeContent writes all that is not about names.
+func (b *Builder) writeContent() error {
+	if err := b.writeSections(); err != nil {
+		return err
+	}
+	return b.writeWords(b.w)
+}
+
+// writeContentBeside is writeContent on two processors.
+func (b *Builder) writeContentBeside() error {
+	held := spill.NewSections(spill.Config{Memory: math.MaxInt64})
+	made := make(chan error, 1)
+	go func() { made <- b.writeWords(held) }()
+	err := b.writeSections()
+	if err = errors.Join(err, <-made); err == nil {
+		err = held.Replay(b.w)
+	}
+	return errors.Join(err, held.Close())
+}
+
+// writeWords writes the index of words.
+func (b *Builder) writeWords(w format.SectionWriter) error {
+	return b.collect.words.Write(w, b.content.Superblocks(), b.collect.lexicon)
 }
 
 // writeSections writes what comes before the words.
@@ -62,15 +92,15 @@ func (b *Builder) writeSections() error {
 	if err := b.docs.Close(b.w); err != nil {
 		return err
 	}
-	return b.text.Write(b.w, postings.ContentTags, b.content.Superblocks())
+	return b.collect.text.Write(b.w, postings.ContentTags, b.content.Superblocks())
 }
 
 // writeNames indexes the concatenated paths as if they were one blob. The
 // postings of the content are written, so their builder is free.
 func (b *Builder) writeNames() error {
-	if err := b.addNames(b.names); err != nil {
+	if err := b.collect.addNames(b.names); err != nil {
 		return err
 	}
 	superblocks := (len(b.names) + docstore.SuperblockSize - 1) / docstore.SuperblockSize
-	return b.text.Write(b.w, postings.NameTags, uint32(superblocks))
+	return b.collect.text.Write(b.w, postings.NameTags, uint32(superblocks))
 }

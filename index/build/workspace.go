@@ -13,24 +13,21 @@ import (
 // hundreds of megabytes.
 type workspace struct {
 	extract *ngram.Extractor
-	text    *postings.Builder
+	text    *postings.Builder // of contents, then of names
 	words   *words.Builder
-	opaque  []uint32 // superblocks of a text
+	lexicon *postings.Builder
+	batches [2]batch
 }
 
-// addContent collects words and n-grams of a text by its superblocks, from first on. It
-// holds on to one superblock at a time: a text may be large.
-func (w *workspace) addContent(first uint32, text []byte) (err error) {
-	w.opaque = ngram.AppendOpaque(w.opaque[:0], text)
-	w.extract.ExtractBetween(text, w.opaque, func(superblock uint32, ids []ngram.ID, masks []uint8) {
+// addNgrams collects the n-grams of a content by its superblocks, from first on. It holds
+// on to one superblock at a time: a content may be large.
+func (w *workspace) addNgrams(first uint32, text []byte, opaque []uint32) (err error) {
+	w.extract.ExtractBetween(text, opaque, func(superblock uint32, ids []ngram.ID, masks []uint8) {
 		if err == nil {
 			err = w.text.Add(first+superblock, ids, masks)
 		}
 	})
-	if err != nil {
-		return err
-	}
-	return w.words.Add(first, text, w.opaque)
+	return err
 }
 
 // memory is about how many bytes all takes that was collected.
@@ -68,13 +65,22 @@ func takeWorkspace() *workspace {
 			return w
 		}
 	}
-	return &workspace{extract: ngram.NewExtractor(), text: postings.NewBuilder(postings.Config{}), words: words.NewBuilder()}
+	return &workspace{
+		extract: ngram.NewExtractor(),
+		text:    postings.NewBuilder(postings.Config{}),
+		words:   words.NewBuilder(),
+		lexicon: postings.NewBuilder(postings.Config{}),
+	}
 }
 
 // release makes the workspace idle.
 func (w *workspace) release() {
 	w.text.Reset()
 	w.words.Reset()
+	w.lexicon.Reset()
+	for i := range w.batches {
+		w.batches[i].reset()
+	}
 	idle.Lock()
 	idle.workspaces = append(idle.workspaces, weak.Make(w))
 	idle.Unlock()

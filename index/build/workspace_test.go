@@ -2,6 +2,7 @@ package build
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"math/rand/v2"
 	"runtime"
@@ -69,11 +70,14 @@ func TestFullOfMemory(t *testing.T) {
 		if err := b.Add(Document{Path: []byte{'a' + byte(i)}, Content: content, Branches: []uint32{0}}); err != nil {
 			t.Fatal(err)
 		}
+		if err := errors.Join(b.collect.finish(), b.collect.flush()); err != nil { // what was added last counts, too
+			t.Fatal(err)
+		}
 		if i == 0 {
-			b.maxMemory = b.memory() + 6_000
+			b.maxMemory = b.collect.memory + 6_000
 		}
 		if b.Full() != want {
-			t.Errorf("with %d bytes of %d Full = %v", b.memory(), b.maxMemory, b.Full())
+			t.Errorf("with %d bytes of %d Full = %v", b.collect.memory, b.maxMemory, b.Full())
 		}
 	}
 	if _, err := b.Close(); err != nil {

@@ -9,6 +9,18 @@ import (
 	"slices"
 )
 
+// SectionWriter takes sections, one after the other: see Writer, which is one.
+type SectionWriter interface {
+	// Begin starts a section. The one before must have ended, and a tag comes once.
+	Begin(tag Tag, flags Flags) error
+	// Write adds to the open section.
+	Write(p []byte) (int, error)
+	// End ends the open section.
+	End() error
+	// WriteSection writes a section that is whole in memory.
+	WriteSection(tag Tag, flags Flags, data []byte) error
+}
+
 // Writer writes a shard to a stream, section by section:
 //
 //	w := format.NewWriter(f)

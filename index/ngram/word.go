@@ -47,13 +47,13 @@ func AppendOpaque(dst []uint32, blob []byte) []uint32 {
 		}
 		start, end := wordAround(blob, at)
 		if end-start > MaxWord {
-			dst = appendTouched(dst, start, end)
+			dst = appendTouched(dst, begin, start, end)
 		}
 		at += MaxWord * max(1, (end-at+MaxWord-1)/MaxWord)
 	}
 	if !isASCII(blob) {
-		dst = appendHolding(dst, blob, kelvin)
-		dst = appendHolding(dst, blob, longS)
+		dst = appendHolding(dst, begin, blob, kelvin)
+		dst = appendHolding(dst, begin, blob, longS)
 	}
 	slices.Sort(dst[begin:])
 	return dst[:begin+len(slices.Compact(dst[begin:]))]
@@ -69,7 +69,8 @@ func wordAround(blob []byte, at int) (start, end int) {
 }
 
 // appendHolding appends the superblocks that are touched by extended words with a rune.
-func appendHolding(dst []uint32, blob, encoded []byte) []uint32 {
+// Those of the blob stand in dst from begin on.
+func appendHolding(dst []uint32, begin int, blob, encoded []byte) []uint32 {
 	for from := 0; ; {
 		i := bytes.Index(blob[from:], encoded)
 		if i < 0 {
@@ -77,14 +78,14 @@ func appendHolding(dst []uint32, blob, encoded []byte) []uint32 {
 		}
 		start := ExtendedStart(blob, from+i)
 		end := ExtendedEnd(blob, from+i)
-		dst = appendTouched(dst, start, end)
+		dst = appendTouched(dst, begin, start, end)
 		from = end
 	}
 }
 
-func appendTouched(dst []uint32, start, end int) []uint32 {
+func appendTouched(dst []uint32, begin, start, end int) []uint32 {
 	for s := start / SuperblockSize; s <= (end-1)/SuperblockSize; s++ {
-		if n := len(dst); n == 0 || dst[n-1] != uint32(s) {
+		if n := len(dst); n == begin || dst[n-1] != uint32(s) {
 			dst = append(dst, uint32(s))
 		}
 	}

@@ -92,6 +92,10 @@ func TestOpaque(t *testing.T) {
 		if got := AppendOpaque(nil, text); !slices.Equal(got, want) {
 			t.Fatalf("%d bytes: opaque %v, want %v", len(text), got, want)
 		}
+		before := []uint32{uint32(r.IntN(5))} // of another blob
+		if got := AppendOpaque(before, text); got[0] != before[0] || !slices.Equal(got[1:], want) {
+			t.Fatalf("%d bytes: opaque %v behind %v, want %v", len(text), got, before, want)
+		}
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 // WordWriter writes the posting lists of words, in the order of their numbers. One
 // goroutine at a time.
 type WordWriter struct {
-	w            *format.Writer
+	w            format.SectionWriter
 	list         listEncoder
 	tail         tailEncoder
 	lists, tails bitWriter
@@ -21,7 +21,7 @@ type WordWriter struct {
 
 // NewWordWriter starts to write; blocks has for each superblock of the text the number
 // of blocks up to the last one in which a word starts, 0 where none does.
-func NewWordWriter(w *format.Writer, blocks []uint8) *WordWriter {
+func NewWordWriter(w format.SectionWriter, blocks []uint8) *WordWriter {
 	_ = w.Begin(format.TagWordPostings, format.Required) // the writer's errors stay until Close
 	return &WordWriter{w: w, blocks: blocks}
 }
@@ -74,7 +74,7 @@ func (e *wordEnds) add(list, tail, postings int) {
 }
 
 // write writes the table of words of a text with those counts of blocks.
-func (e *wordEnds) write(w *format.Writer, blocks []uint8) error {
+func (e *wordEnds) write(w format.SectionWriter, blocks []uint8) error {
 	data := []byte{wordLayout}
 	data = binary.LittleEndian.AppendUint32(data, e.words)
 	data = binary.LittleEndian.AppendUint32(data, uint32(len(blocks)))

@@ -42,7 +42,7 @@ type scratch struct {
 // any that was added, as three sections. It streams the posting lists in pieces of about
 // 64 KiB, and holds the masks until the lists are written, in the memory of the postings:
 // afterwards the Builder is as after Reset. So it is after errors but ErrMisuse.
-func (b *Builder) Write(w *format.Writer, tags Tags, superblocks uint32) error {
+func (b *Builder) Write(w format.SectionWriter, tags Tags, superblocks uint32) error {
 	if superblocks < uint32(len(b.blocks)) || superblocks > MaxSuperblocks {
 		return fmt.Errorf("%w: an index of %d superblocks, of which %d are taken", ErrMisuse, superblocks, len(b.blocks))
 	}
@@ -58,7 +58,7 @@ func (b *Builder) Write(w *format.Writer, tags Tags, superblocks uint32) error {
 }
 
 // writeLists writes the posting lists, and collects the masks.
-func (b *Builder) writeLists(w *format.Writer, tag format.Tag) error {
+func (b *Builder) writeLists(w format.SectionWriter, tag format.Tag) error {
 	s := &b.scratch
 	s.table.reset()
 	s.masks.reset()
@@ -141,7 +141,7 @@ func (p *pieces) take() *chunk {
 	return c
 }
 
-func (p *pieces) write(w *format.Writer, tag format.Tag) error {
+func (p *pieces) write(w format.SectionWriter, tag format.Tag) error {
 	_ = w.Begin(tag, format.Required) // the writer's errors stay until End
 	var data [chunkEntries * entrySize]byte
 	for _, chunk := range p.full {

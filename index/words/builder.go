@@ -19,7 +19,6 @@ type Builder struct {
 	opaque []uint64
 	blocks []uint8 // of each superblock up to the last one in which a word starts
 	words  uint64
-	sorted bool
 	bits   [ngram.SuperblockSize / 64]uint64
 
 	fetched uint32 // nobody asks for it: it keeps reads ahead from being left out
@@ -40,7 +39,7 @@ func (b *Builder) Memory() int64 { return b.table.memory() + b.runs.memory() }
 func (b *Builder) Reset() {
 	b.table.reset()
 	b.runs.reset()
-	b.starts, b.opaque, b.blocks, b.words, b.sorted = b.starts[:0], b.opaque[:0], b.blocks[:0], 0, false
+	b.starts, b.opaque, b.blocks, b.words = b.starts[:0], b.opaque[:0], b.blocks[:0], 0
 }
 
 // Add adds the next blob, whose first superblock is first, and whose opaque superblocks,

@@ -25,26 +25,16 @@ type scratch struct {
 	run  run
 }
 
-// Sort sorts all words and their postings: the part of Write that needs no file, and that may
-// be done by another goroutine before. Nothing can be added after it.
-func (b *Builder) Sort() {
-	if b.sorted {
-		return
-	}
-	b.runs.sort(b.table.len())
-	b.scratch.keys = b.table.order(b.scratch.keys)
-	b.sorted = true
-}
-
 // Write writes the index of all blobs added, of a content of that many superblocks. The
 // Builder of postings, which is empty, lends its memory. Afterwards both are as after Reset.
-func (b *Builder) Write(w *format.Writer, superblocks uint32, ngrams *postings.Builder) error {
+func (b *Builder) Write(w format.SectionWriter, superblocks uint32, ngrams *postings.Builder) error {
 	defer b.Reset()
 	for uint32(len(b.blocks)) < superblocks {
 		b.blocks = append(b.blocks, 0)
 	}
 	s := &b.scratch
-	b.Sort()
+	b.runs.sort(b.table.len())
+	s.keys = b.table.order(s.keys)
 	lexicon := NewLexiconWriter(w, ngrams)
 	for _, key := range s.keys {
 		if err := lexicon.Add(b.table.word(key.number)); err != nil {
@@ -66,7 +56,7 @@ func (b *Builder) Write(w *format.Writer, superblocks uint32, ngrams *postings.B
 }
 
 // writeInfo writes the columns of blobs and superblocks, and the counts of all.
-func writeInfo(w *format.Writer, distinct, superblocks uint32, words uint64, starts, opaque []uint64) error {
+func writeInfo(w format.SectionWriter, distinct, superblocks uint32, words uint64, starts, opaque []uint64) error {
 	for _, column := range []struct {
 		tag      format.Tag
 		values   []uint64
@@ -93,7 +83,7 @@ func writeInfo(w *format.Writer, distinct, superblocks uint32, words uint64, sta
 
 // LexiconWriter writes a lexicon word by word.
 type LexiconWriter struct {
-	w       *format.Writer
+	w       format.SectionWriter
 	ngrams  *postings.Builder
 	windows *windows
 	block   blockWriter
@@ -105,7 +95,7 @@ type LexiconWriter struct {
 
 // NewLexiconWriter starts the section; n-grams of the words are collected in the Builder,
 // which must be empty.
-func NewLexiconWriter(w *format.Writer, ngrams *postings.Builder) *LexiconWriter {
+func NewLexiconWriter(w format.SectionWriter, ngrams *postings.Builder) *LexiconWriter {
 	_ = w.Begin(format.TagLexicon, format.Required) // the writer's errors stay until Close
 	found, _ := idleWindows.Get().(*windows)
 	return &LexiconWriter{w: w, ngrams: ngrams, windows: found}

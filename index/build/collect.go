@@ -1,0 +1,107 @@
+package build
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/trawl-search/trawl/index/ngram"
+)
+
+// batchBytes is how many bytes of content are collected at once, unless one content has more.
+// They should stay in the cache while they are gone over for words and for n-grams.
+const batchBytes = 512 << 10
+
+// batch is contents that follow each other, with their opaque superblocks.
+type batch struct {
+	text     []byte
+	contents []batchContent
+	opaque   []uint32
+}
+
+// batchContent is one content of a batch: where it and its opaque superblocks end.
+type batchContent struct {
+	first         uint32 // superblock
+	text, opaques int
+}
+
+func (b *batch) reset() { b.text, b.contents, b.opaque = b.text[:0], b.contents[:0], b.opaque[:0] }
+
+// each calls f for each content, until there is an error.
+func (b *batch) each(f func(first uint32, text []byte, opaque []uint32) error) error {
+	text, opaques := 0, 0
+	for _, c := range b.contents {
+		if err := f(c.first, b.text[text:c.text], b.opaque[opaques:c.opaques]); err != nil {
+			return err
+		}
+		text, opaques = c.text, c.opaques
+	}
+	return nil
+}
+
+// collector collects words and n-grams of contents in a workspace, which nobody else may
+// use before wait. It does so in batches, whose words are collected by a goroutine of their
+// own if there is a processor for it, and with a third processor their n-grams, too.
+type collector struct {
+	*workspace
+	processors int
+
+	filling, busy *batch
+	done          sync.WaitGroup // of what is being done with the busy batch
+	wordsErr      error
+	ngramsErr     error
+
+	memory int64 // of what was collected before the busy batch
+}
+
+// add collects a content whose first superblock is given. It may be changed afterwards.
+func (c *collector) add(first uint32, text []byte) error {
+	if len(c.filling.text)+len(text) > batchBytes {
+		if err := c.flush(); err != nil {
+			return err
+		}
+	}
+	b := c.filling
+	b.opaque = ngram.AppendOpaque(b.opaque, text)
+	if len(text) >= batchBytes { // too large for a copy
+		own := b.text
+		b.text = text
+		b.contents = append(b.contents, batchContent{first, len(text), len(b.opaque)})
+		err := errors.Join(c.flush(), c.wait())
+		b.text = own
+		return err
+	}
+	b.text = append(b.text, text...)
+	b.contents = append(b.contents, batchContent{first, len(b.text), len(b.opaque)})
+	return nil
+}
+
+// flush has the batch at hand collected, and makes the other one free.
+func (c *collector) flush() error {
+	if err := c.wait(); err != nil {
+		return err
+	}
+	c.memory = c.workspace.memory()
+	c.filling, c.busy = c.busy, c.filling
+	c.start(2, func() { c.wordsErr = c.busy.each(c.words.Add) })
+	c.start(3, func() { c.ngramsErr = c.busy.each(c.addNgrams) })
+	c.filling.reset()
+	return nil
+}
+
+// start does something beside the caller if there are that many processors.
+func (c *collector) start(processors int, do func()) {
+	if c.processors < processors {
+		do()
+		return
+	}
+	c.done.Go(do)
+}
+
+// wait waits until the busy batch is collected.
+func (c *collector) wait() error {
+	c.done.Wait()
+	return errors.Join(c.wordsErr, c.ngramsErr)
+}
+
+// finish collects all that is left.
+func (c *collector) finish() error { return errors.Join(c.flush(), c.wait()) }

@@ -1,0 +1,51 @@
+package spill_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/index/spill"
+)
+
+// TestSectionsAreReplayed writes the same sections, some of them empty, to a shard and to
+// memory, or a file, from which they are replayed.
+func TestSectionsAreReplayed(t *testing.T) {
+	write := func(w format.SectionWriter) {
+		t.Helper()
+		_ = w.WriteSection(format.TagNgrams, format.Required, nil)
+		_ = w.Begin(format.TagPostings, format.Required)
+		for i := range 1000 {
+			_, _ = w.Write(bytes.Repeat([]byte{byte(i)}, i))
+		}
+		_ = w.End()
+		_ = w.WriteSection(format.TagMasks, 0, []byte("masks"))
+		if err := w.WriteSection(format.TagLexicon, format.Required, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var direct bytes.Buffer
+	w := format.NewWriter(&direct)
+	write(w)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, memory := range []int64{1 << 30, 1000} {
+		sections := spill.NewSections(spill.Config{Dir: t.TempDir(), Memory: memory})
+		write(sections)
+		var replayed bytes.Buffer
+		w := format.NewWriter(&replayed)
+		if err := sections.Replay(w); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := sections.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(replayed.Bytes(), direct.Bytes()) {
+			t.Errorf("with %d bytes of memory %d bytes are replayed, which differ from %d written", memory, replayed.Len(), direct.Len())
+		}
+	}
+}
