@@ -20,6 +20,13 @@ type contentNode interface {
 	gather(d *document, g *gathered) error
 }
 
+func (n *atomNode) documents(budget uint64) (runs, bool, error) {
+	if n.content != nil {
+		return nil, false, nil
+	}
+	return n.name.documents(budget)
+}
+
 func (n *atomNode) plan() (plan, error) {
 	switch {
 	case n.name == nil:
@@ -37,9 +44,8 @@ func (n *atomNode) plan() (plan, error) {
 	}
 	return plan{
 		estimate: p.estimate + q.estimate,
-		setup:    p.setup + q.setup,
 		counted:  p.counted,
-		open:     func() (blobs, error) { return openAny([]plan{p, q}) },
+		open:     func(budget uint64) (blobs, error) { return openAny([]plan{p, q}, budget) },
 	}, nil
 }
 

@@ -12,7 +12,8 @@ import (
 // query is one atom, or several that must all match or of which one must, and all are
 // answered from words, a blob's number of matches and the most that its documents can
 // score are known without a look at them. bulk counts those that cannot be among the
-// best, and leaves the others, and those with a match in their path, to eachOf.
+// best, and leaves the others, and those with a match in their path, to eachOf. What must
+// match beside may be decided by paths and columns: of such a filter the documents are known.
 
 // namedBlob is a blob with a match in the path of a document. Of one document, and where
 // the query is one atom, it is known how that matches.
@@ -27,6 +28,12 @@ type bulk struct {
 	atoms []*wordAtom
 	all   bool        // all atoms must match; else one
 	named []namedBlob // with a match in the path of a document, ascending
+	// docs are those that the filter lets through, and within their blobs, if there is one.
+	docs     runs
+	within   *blobRuns
+	filtered bool
+	// onPaths says that the filter has atoms that match in paths.
+	onPaths bool
 	// scores are the highest score of a document without a match in its path, by the quality
 	// of its matches, their number up to rank.Enough, and the number of atoms that match.
 	scores []float64
@@ -39,6 +46,10 @@ func (s *search) planBulk() (*bulk, error) {
 	if s.opts.Mode != Exhaustive || !s.counting.byWords || s.opts.After != nil {
 		return nil, nil
 	}
+	b := &bulk{}
+	if err := s.planFilter(b); err != nil {
+		return nil, err
+	}
 	atoms, all := bulkAtoms(s.root)
 	if len(atoms) == 0 {
 		return nil, nil
@@ -47,7 +58,7 @@ func (s *search) planBulk() (*bulk, error) {
 	if err != nil || !visible {
 		return nil, err
 	}
-	b := &bulk{all: all}
+	b.all = all
 	for _, a := range atoms {
 		b.atoms = append(b.atoms, a.content.(*wordAtom)) //nolint:forcetypeassert // bulkAtoms has asked
 		if a.name == nil {
@@ -56,11 +67,12 @@ func (s *search) planBulk() (*bulk, error) {
 		if !a.name.candidates.narrow && len(a.content.(*wordAtom).hits.blobs) < int(s.docs.Len()/2) { //nolint:forcetypeassert // as above
 			return nil, nil
 		}
-		if err := b.addNamed(a.name, len(atoms) == 1); err != nil {
+		if err := b.addNamed(a.name, !all && len(atoms) == 1); err != nil {
 			return nil, err
 		}
 	}
 	b.sortNamed()
+	b.leaveOutNamed()
 	if all {
 		slices.SortStableFunc(b.atoms, func(a, b *wordAtom) int { return len(a.hits.blobs) - len(b.hits.blobs) })
 	}
@@ -74,7 +86,7 @@ func bulkAtoms(root node) (atoms []*atomNode, all bool) {
 	children := []node{root}
 	switch n := root.(type) {
 	case *andNode:
-		children, all = n.children, true
+		children, all = n.rest, true
 	case *orNode:
 		children = n.children
 	}
@@ -93,12 +105,18 @@ func bulkAtoms(root node) (atoms []*atomNode, all bool) {
 
 // addNamed adds the blobs of the documents whose path matches.
 func (b *bulk) addNamed(a *nameAtom, known bool) error {
-	if _, err := a.open(); err != nil {
+	if _, err := a.enumerate(anyCost); err != nil {
 		return err
 	}
-	blobs, err := a.s.docs.AppendBlobs(nil, a.docs)
+	var docs []uint32
+	for _, run := range a.hits.docs {
+		for doc := run.From; doc < run.To; doc++ {
+			docs = append(docs, doc)
+		}
+	}
+	blobs, err := a.s.docs.AppendBlobs(nil, docs)
 	for i, blob := range blobs {
-		b.named = append(b.named, namedBlob{blob, a.places[i], known})
+		b.named = append(b.named, namedBlob{blob, a.hits.places[i], known})
 	}
 	return err
 }
@@ -170,7 +188,19 @@ func (s *search) bulkScan(from, to uint32, enough func() bool, found func() erro
 			matches -= s.counting.twiceIn(t.blob)
 		}
 		documents := shared.documents(t.blob)
-		if s.mustLook(&t, name, matches, matched, documents) {
+		if documents > 1 && b.filtered {
+			if documents, err = s.letThrough(t.blob); documents == 0 && err == nil {
+				continue
+			}
+		}
+		look := err == nil
+		if look {
+			look, err = s.mustLook(&t, name, matches, matched, documents)
+		}
+		if err != nil {
+			return t.blob, err
+		}
+		if look {
 			if err := s.eachOf(t.blob, found); err != nil {
 				return t.blob, err
 			}
@@ -187,18 +217,30 @@ func (s *search) bulkScan(from, to uint32, enough func() bool, found func() erro
 
 // mustLook reports whether the documents of a blob are to be looked at: not all is known
 // of how they match, or one may be among the best.
-func (s *search) mustLook(t *blobTally, name *namedBlob, matches, matched, documents int) bool {
+func (s *search) mustLook(t *blobTally, name *namedBlob, matches, matched, documents int) (bool, error) {
+	b := s.bulk
+	counted := b.all && matched == len(b.atoms) // whatever the path says
 	switch {
-	case t.opaque || name != nil && (!name.known || documents > 1):
-		return true
-	case name == nil:
-		return s.mayBeShown(t.blob, s.bulk.score(t.quality, matches, matched))
+	case t.opaque || name != nil && !counted && (!name.known || documents > 1):
+		return true, nil
+	case name == nil && !b.onPaths:
+		return s.mayBeShown(t.blob, b.score(t.quality, matches, matched)), nil
 	}
-	d := rank.Document{Content: t.quality, Name: name.name, Matched: 1, Atoms: 1, Matches: matches}
-	if matches == 0 {
-		d.Matches = int(name.ranges)
+	d := rank.Document{Content: t.quality, Name: rank.Base, Matched: 1, Atoms: 1, Matches: matches}
+	if !counted {
+		d.Name = name.name
+		if matches == 0 {
+			d.Matches = int(name.ranges)
+		}
+		return d.Matches == 0 || s.mayBeShown(t.blob, d.Score()), nil
 	}
-	return d.Matches == 0 || s.mayBeShown(t.blob, d.Score())
+	if !s.mayBeShown(t.blob, d.Score()) {
+		return false, nil
+	}
+	if documents > 1 || !s.best.full() {
+		return true, nil
+	}
+	return s.mayBeShownOf(t.blob, &d)
 }
 
 // sharedBlobs walks the blobs that have several documents.
@@ -241,9 +283,27 @@ func (s *search) mayBeShown(blob uint32, score float64) bool {
 // next returns the first blob from one on whose content matches, with its tallies added
 // up, and how many atoms match there: 0 if there is no such blob.
 func (b *bulk) next(from uint32) (t blobTally, matched int) {
-	if b.all {
-		return b.nextOfAll(from)
+	for {
+		if b.all {
+			t, matched = b.nextOfAll(from)
+		} else {
+			t, matched = b.nextOfAny(from)
+		}
+		if matched == 0 || !b.filtered {
+			return t, matched
+		}
+		blob, ok, _ := b.within.seek(t.blob)
+		if !ok {
+			return blobTally{}, 0
+		}
+		if blob == t.blob {
+			return t, matched
+		}
+		from = blob
 	}
+}
+
+func (b *bulk) nextOfAny(from uint32) (t blobTally, matched int) {
 	for _, a := range b.atoms {
 		blobs := a.hits.blobs
 		a.next = seekBlob(blobs, a.next, from)

@@ -3,7 +3,6 @@ package shard
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/trawl-search/trawl/index/query"
@@ -27,7 +26,7 @@ func (s *search) node(p *Query, q query.Q) (node, error) {
 		if c, ok := child.(constNode); ok {
 			return !c, err
 		}
-		return &notNode{child}, err
+		return &notNode{s, child}, err
 	case *query.Type:
 		words, texts := len(s.wordAtoms), s.textAtoms
 		child, err := s.node(p, q.Child)
@@ -45,65 +44,114 @@ func (s *search) node(p *Query, q query.Q) (node, error) {
 		if err != nil || !ok {
 			return constNode(false), err
 		}
-		return languageNode(id), nil
+		return &languageNode{s.docs, id}, nil
 	case *query.Repo, *query.Meta, *query.RepoSet, *query.RepoFact:
 		return s.repoAtom(p, q)
 	}
 	return nil, fmt.Errorf("query node %T cannot be evaluated in a shard", q)
 }
 
-// and makes conditions on repos and columns ready first: when they exclude the
-// whole shard, no posting list is touched.
+// and makes what repos, columns and paths decide ready first: when that excludes the whole
+// shard, no posting list of the content is touched, and otherwise the words are looked up in
+// what is left.
 func (s *search) and(p *Query, qs []query.Q) (node, error) {
-	ordered, err := s.order(p, qs)
+	parts, err := s.order(p, qs)
 	if err != nil {
 		return nil, err
 	}
 	outer := s.among
 	defer func() { s.among = outer }()
-	children := make([]node, 0, len(qs))
-	for _, q := range ordered {
-		n, err := s.node(p, q)
+	all := &andNode{s: s}
+	for i, part := range parts {
+		if part.kind >= byWords && (i == 0 || parts[i-1].kind < byWords) {
+			if err := s.filter(all, part.blocks); err != nil {
+				return nil, err
+			}
+			if all.filtered && len(all.filter) == 0 {
+				return constNode(false), nil
+			}
+		}
+		n, err := s.node(p, part.q)
 		if err != nil || n == constNode(false) {
 			return n, err
 		}
-		children = append(children, n)
+		all.add(n)
 		if err := s.narrowTo(n); err != nil {
 			return nil, err
 		}
 	}
-	return newAnd(children), nil
+	all.sort()
+	return all, nil
 }
 
-// order puts conditions without texts first, then texts that are answered from words, those
-// in the fewest blocks of the lexicon first, then the others.
-func (s *search) order(p *Query, qs []query.Q) ([]query.Q, error) {
-	type cost struct {
-		q    query.Q
-		rank uint64
-	}
-	costs := make([]cost, len(qs))
+// part is one of what must all match.
+type part struct {
+	q    query.Q
+	kind partKind
+	// blocks of the lexicon are read for it.
+	blocks int
+}
+
+// partKind is how a part is decided, from what takes least to what takes most.
+type partKind uint8
+
+const (
+	byColumns partKind = iota
+	byPaths
+	byWords
+	byContent
+)
+
+// order puts what is cheap to decide first; of what is answered from words, what is in the
+// fewest blocks of the lexicon.
+func (s *search) order(p *Query, qs []query.Q) ([]part, error) {
+	parts := make([]part, len(qs))
 	for i, q := range qs {
-		costs[i].q = q
+		parts[i] = part{q: q, kind: byContent, blocks: contentBlocks}
 		m := p.texts[q]
 		switch {
 		case !isText(q):
-		case m == nil || m.scope == query.FileName || s.words == nil || !m.withinWords:
-			costs[i].rank = math.MaxUint64
-		default:
+			parts[i].kind = byColumns
+		case !inContents(q):
+			parts[i].kind = byPaths
+		case m != nil && s.words != nil && m.withinWords:
 			found, err := s.candidateWords(m)
 			if err != nil {
 				return nil, err
 			}
-			costs[i].rank = 1 + uint64(found.n)
+			parts[i].kind, parts[i].blocks = byWords, found.n
 		}
 	}
-	slices.SortStableFunc(costs, func(a, b cost) int { return cmp.Compare(a.rank, b.rank) })
-	ordered := make([]query.Q, len(qs))
-	for i := range costs {
-		ordered[i] = costs[i].q
+	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.blocks, b.blocks)) })
+	return parts, nil
+}
+
+// A block of the lexicon takes as long as looking at looksPerBlock paths. What is not answered
+// from words counts as contentBlocks. Both are guesses.
+const (
+	looksPerBlock = 64
+	contentBlocks = 64
+)
+
+// filter finds the documents that the parts made ready so far let through, if that takes less
+// than finding words in some blocks of the lexicon. All that follows is looked up in these.
+func (s *search) filter(all *andNode, blocks int) error {
+	if err := all.decide(looksPerBlock * uint64(blocks)); err != nil || !all.filtered {
+		return err
 	}
-	return ordered, nil
+	blobs, err := all.filterBlobs()
+	if err != nil {
+		return err
+	}
+	w := &among{docs: all.filter, blobs: blobs}
+	if s.among != nil {
+		if s.among.docs != nil {
+			w.docs = w.docs.and(s.among.docs)
+		}
+		w.blobs = w.blobs.and(s.among.blobs)
+	}
+	s.among = w
+	return nil
 }
 
 // narrowTo has the words that must match beside a node looked up in the few blobs only
@@ -117,23 +165,28 @@ func (s *search) narrowTo(n node) error {
 	if !ok || len(words.hits.blobs) > mostAmong {
 		return nil
 	}
-	blobs := make([]uint32, 0, len(words.hits.blobs))
+	w := new(among)
 	for i := range words.hits.blobs {
-		blobs = append(blobs, words.hits.blobs[i].blob)
+		w.blobs = w.blobs.add(words.hits.blobs[i].blob, words.hits.blobs[i].blob+1)
 	}
 	if a.name != nil {
 		if a.name.candidates.superblocks*pathsPerSuperblock > mostAmong {
 			return nil
 		}
-		if _, err := a.name.open(); err != nil {
+		if _, err := a.name.enumerate(anyCost); err != nil {
 			return err
 		}
-		blobs = append(blobs, a.name.blobs...)
-		slices.Sort(blobs)
-		blobs = slices.Compact(blobs)
+		named, err := a.name.matchingBlobs()
+		if err != nil {
+			return err
+		}
+		w.blobs = w.blobs.or(named)
 	}
-	if s.among == nil || len(blobs) < len(s.among.blobs) {
-		s.among = &among{blobs: blobs}
+	if s.among != nil {
+		w.docs = s.among.docs
+	}
+	if s.among == nil || w.blobs.count() < s.among.blobs.count() {
+		s.among = w
 	}
 	return nil
 }
@@ -148,6 +201,20 @@ func isText(q query.Q) (text bool) {
 		return !text
 	})
 	return text
+}
+
+// inContents reports whether an atom of q looks at contents.
+func inContents(q query.Q) (found bool) {
+	query.Walk(q, func(q query.Q) bool {
+		switch q := q.(type) {
+		case *query.Substring:
+			found = found || q.Scope != query.FileName
+		case *query.Regexp:
+			found = found || q.Scope != query.FileName
+		}
+		return !found
+	})
+	return found
 }
 
 func (s *search) nodes(p *Query, qs []query.Q) ([]node, error) {
@@ -204,7 +271,10 @@ func (s *search) atom(p *Query, m *matching) (node, error) {
 		}
 	}
 	if m.scope != query.Content {
-		n.name = &nameAtom{s: s, matcher: m.matcher, needs: m.needs}
+		n.name = &nameAtom{s: s, matching: m, placed: n.content != nil}
+		if s.among != nil {
+			n.name.within = s.among.docs
+		}
 		if err := n.name.prepare(); err != nil {
 			return nil, err
 		}

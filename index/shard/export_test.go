@@ -17,3 +17,51 @@ func (s *Shard) Help(ctx context.Context, q *Query) error {
 	run.crew = &crew{bounds: []uint32{0, s.content.Blobs()}}
 	return run.help(q)
 }
+
+// MatchingPaths enumerates the documents whose path matches what q, of one atom, looks for: a
+// budget of step looks at paths first, then of twice as many, and so on. It returns how many
+// it took.
+func (s *Shard) MatchingPaths(ctx context.Context, q *Query, step uint64) (docs []uint32, looks uint64, err error) {
+	err = s.with(ctx, Options{}, func(run *search) error {
+		root, err := run.node(q, q.tree)
+		if err != nil {
+			return err
+		}
+		a := root.(*atomNode).name
+		for budget := step; ; budget += step {
+			found, done, err := a.documents(budget)
+			if err != nil || !done {
+				if err == nil {
+					continue
+				}
+				return err
+			}
+			for _, r := range found {
+				for doc := r.From; doc < r.To; doc++ {
+					docs = append(docs, doc)
+				}
+			}
+			looks = a.walker.looks
+			return nil
+		}
+	})
+	return docs, looks, err
+}
+
+// NotRuns, AndRuns and OrRuns are operations on sets of numbers, given as ascending numbers
+// below n.
+func NotRuns(a []uint32, n uint32) []uint32 { return numbersOf(runsOf(a).not(n)) }
+func AndRuns(a, b []uint32) []uint32        { return numbersOf(runsOf(a).and(runsOf(b))) }
+func OrRuns(a, b []uint32) []uint32         { return numbersOf(runsOf(a).or(runsOf(b))) }
+
+func numbersOf(r runs) (numbers []uint32) {
+	for i, run := range r {
+		if run.From >= run.To || i > 0 && run.From <= r[i-1].To {
+			panic("runs overlap, touch or are empty")
+		}
+		for n := run.From; n < run.To; n++ {
+			numbers = append(numbers, n)
+		}
+	}
+	return numbers
+}

@@ -4,21 +4,36 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/query"
 )
 
 // languageNode matches documents in the language with this number in the shard.
-type languageNode uint16
-
-func (n languageNode) plan() (plan, error) { return plan{}, nil }
-
-func (n languageNode) matches(d *document) (bool, error) {
-	id, err := d.s.docs.LanguageID(d.id)
-	return languageNode(id) == n, err
+type languageNode struct {
+	docs *docstore.Docs
+	id   uint16
 }
 
-func (n languageNode) collect(*document, *gathered) error { return nil }
-func (n languageNode) cost() uint64                       { return costColumn }
+func (n *languageNode) plan() (plan, error) { return plan{}, nil }
+
+func (n *languageNode) matches(d *document) (bool, error) {
+	id, err := n.docs.LanguageID(d.id)
+	return id == n.id, err
+}
+
+func (n *languageNode) collect(*document, *gathered) error { return nil }
+func (n *languageNode) cost() uint64                       { return costColumn }
+
+// itemsPerLook is how many items of a column count as one look at a path.
+const itemsPerLook = 64
+
+func (n *languageNode) documents(budget uint64) (runs, bool, error) {
+	if uint64(n.docs.Len()/itemsPerLook) > budget {
+		return nil, false, nil
+	}
+	found, err := n.docs.AppendLanguageRuns(nil, n.id)
+	return found, err == nil, err
+}
 
 // branchNode matches documents on a branch that the query names.
 type branchNode struct {
@@ -28,6 +43,8 @@ type branchNode struct {
 	repo   int
 	valid  bool
 }
+
+func (n *branchNode) documents(uint64) (runs, bool, error) { return nil, false, nil }
 
 func (n *branchNode) plan() (plan, error)                { return plan{}, nil }
 func (n *branchNode) collect(*document, *gathered) error { return nil }

@@ -12,18 +12,26 @@ import (
 
 // nameAtom finds a text in the paths of documents.
 type nameAtom struct {
-	s       *search
-	matcher regex.Matcher
-	needs   regex.Needs
+	*matching
+	s *search
 	// candidates narrow the documents whose path may match.
 	candidates nameCandidates
+	// placed says that how each path matches is wanted, and not only whether it does.
+	placed bool
+	// within, if not nil, are the documents outside of which nothing matches.
+	within runs
+	// hits are nil until the documents that match are enumerated.
+	hits   *nameHits
+	blobs  runs      // of these, once asked for
+	walker *nameWalk // enumerates them, once begun
+	ranges []span
+}
 
-	// docs are the documents that match, ascending, places how they do, and blobs are
-	// those of the documents; valid when enumerated.
-	docs, blobs []uint32
-	places      []namePlace
-	enumerated  bool
-	ranges      []span
+// nameHits are the documents whose paths match. They are made once for a search and not
+// changed.
+type nameHits struct {
+	docs   runs
+	places []namePlace // of each document, if that is wanted
 }
 
 // namePlace is how well a path matches, and how often.
@@ -38,101 +46,69 @@ const pathsPerSuperblock = 100
 
 // prepare looks the needs up in the n-grams of the names.
 func (a *nameAtom) prepare() (err error) {
+	a.hits = a.s.known[a.matching].names
 	a.candidates, err = a.s.nameCandidates(a.needs)
 	return err
 }
 
 // plan enumerates matching documents by the n-grams of their paths.
 func (a *nameAtom) plan() (plan, error) {
+	if a.hits != nil {
+		return plan{estimate: a.hits.docs.count(), open: a.open}, nil
+	}
 	if !a.candidates.narrow {
 		return plan{}, nil
 	}
-	estimate := a.candidates.superblocks * pathsPerSuperblock
-	return plan{estimate: estimate, setup: estimate, open: a.open}, nil
+	return plan{estimate: a.candidates.superblocks * pathsPerSuperblock, open: a.open}, nil
 }
 
-// open enumerates the matching documents, and from them their blobs.
-func (a *nameAtom) open() (blobs, error) {
-	if !a.enumerated {
-		if err := a.enumerate(); err != nil {
-			return nil, err
-		}
-		a.enumerated = true
+// open enumerates the blobs of matching documents.
+func (a *nameAtom) open(budget uint64) (blobs, error) {
+	if ok, err := a.enumerate(budget); !ok || err != nil {
+		return nil, err
 	}
-	return &blobList{rest: a.blobs}, nil
+	found, err := a.matchingBlobs()
+	return &blobRuns{rest: found}, err
 }
 
-func (a *nameAtom) enumerate() error {
-	stretches := []stretch{{0, int64(a.s.docs.NamesLen())}}
-	var err error
-	if a.candidates.narrow {
-		if stretches, err = a.s.namesAround(a.candidates.lists); err != nil {
-			return err
-		}
+// matchingBlobs are those of the documents that match, which are enumerated.
+func (a *nameAtom) matchingBlobs() (_ runs, err error) {
+	if a.blobs == nil {
+		a.blobs, err = a.s.blobsOf(a.hits.docs)
 	}
-	a.docs, a.places = a.docs[:0], a.places[:0]
-	for _, st := range stretches {
-		for st.lo < st.hi {
-			if st.lo, err = a.enumerateIn(st.lo, min(st.hi, st.lo+namesStep)); err != nil {
-				return err
-			}
-		}
-	}
-	if a.blobs, err = a.s.docs.AppendBlobs(a.blobs[:0], a.docs); err != nil {
-		return err
-	}
-	slices.Sort(a.blobs)
-	a.blobs = slices.Compact(a.blobs)
-	return nil
+	return a.blobs, err
 }
 
-// namesStep is how much of the names is read at once.
-const namesStep = 64 << 10
+// documents are the documents whose path matches.
+func (a *nameAtom) documents(budget uint64) (runs, bool, error) {
+	ok, err := a.enumerate(budget)
+	if !ok || err != nil {
+		return nil, false, err
+	}
+	return a.hits.docs, true, nil
+}
 
-// enumerateIn adds the documents that match and whose path lies at least partly in the
-// names from lo to hi. It returns where the last of their paths ends, at least hi.
-func (a *nameAtom) enumerateIn(lo, hi int64) (int64, error) {
-	if err := a.s.tick(); err != nil {
-		return 0, err
+// enumerate finds the documents that match. It returns false when it has looked at more
+// paths than budget; with a larger budget it goes on from there.
+func (a *nameAtom) enumerate(budget uint64) (ok bool, err error) {
+	if a.hits != nil {
+		return true, nil
 	}
-	docs := a.s.docs
-	first, err := docs.DocAt(uint64(lo))
-	if err != nil {
-		return 0, err
-	}
-	last, err := docs.DocAt(uint64(hi - 1))
-	if err != nil {
-		return 0, err
-	}
-	start, _, err := docs.PathRange(first)
-	if err != nil {
-		return 0, err
-	}
-	_, end, err := docs.PathRange(last)
-	if err != nil {
-		return 0, err
-	}
-	if a.s.buf, err = docs.AppendNames(a.s.buf[:0], start, uint32(end-start)); err != nil {
-		return 0, err
-	}
-	starts, err := docs.PathStarts()
-	if err != nil {
-		return 0, err
-	}
-	text, it, at := a.s.buf, starts.From(int(first)+1), 0
-	for doc := first; doc <= last; doc++ {
-		to := len(text)
-		if next, ok := it.Next(); ok {
-			to = int(min(max(next, start)-start, uint64(len(text))))
+	if a.walker == nil {
+		a.walker = &nameWalk{nameAtom: a}
+		if err := a.walker.begin(); err != nil {
+			return false, err
 		}
-		if n := len(a.docs); to > at && (n == 0 || a.docs[n-1] < doc) {
-			if place, ok := a.place(text[at:to]); ok {
-				a.docs, a.places = append(a.docs, doc), append(a.places, place)
-			}
-		}
-		at = max(at, to)
 	}
-	return max(hi, int64(end)), nil
+	w := a.walker
+	if ok, err = w.walk(budget); !ok || err != nil {
+		return false, err
+	}
+	a.hits = &w.found
+	known := a.s.known[a.matching]
+	known.names = a.hits
+	a.s.known[a.matching] = known
+	return true, nil
 }
 
 // place says whether a path matches, and how.
@@ -149,9 +125,8 @@ func (a *nameAtom) place(path []byte) (p namePlace, ok bool) {
 }
 
 func (a *nameAtom) matches(d *document) (bool, error) {
-	if a.enumerated {
-		_, ok := slices.BinarySearch(a.docs, d.id)
-		return ok, nil
+	if a.hits != nil {
+		return a.hits.docs.has(d.id), nil
 	}
 	path, err := d.loadPath()
 	if err != nil {
@@ -164,10 +139,8 @@ func (a *nameAtom) matches(d *document) (bool, error) {
 // spans returns the ranges in the document's path, valid until the next call.
 func (a *nameAtom) spans(d *document) ([]span, error) {
 	a.ranges = a.ranges[:0]
-	if a.enumerated {
-		if _, ok := slices.BinarySearch(a.docs, d.id); !ok {
-			return nil, nil
-		}
+	if a.hits != nil && !a.hits.docs.has(d.id) {
+		return nil, nil
 	}
 	path, err := d.loadPath()
 	if err != nil {

@@ -2,12 +2,16 @@ package shard
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
 // node is a query tree made ready for one shard. matches and collect see each
 // document after plan's candidates reached its blob, blobs ascending.
 type node interface {
+	// documents are those that match, if paths and columns alone decide that. It looks at up
+	// to budget paths; ok is false if more decides, or more paths would have to be looked at.
+	documents(budget uint64) (found runs, ok bool, err error)
 	// plan narrows the blobs that can match; see plan.
 	plan() (plan, error)
 	// matches decides the document.
@@ -24,22 +28,23 @@ type plan struct {
 	blobs blobs
 	// estimate of how many candidates there are.
 	estimate uint64
-	// setup is how many paths, or numbers of documents, open decodes.
-	setup uint64
 	// counted says that the candidates of a blob's content are its matches: nothing is read
 	// to verify them.
 	counted bool
-	// open, when set, makes blobs at a cost of about estimate; it is called
-	// only when the plan is used.
-	open func() (blobs, error)
+	// open, when set, makes blobs when the plan is used. It looks at up to budget paths, and
+	// returns nil if that does not do.
+	open func(budget uint64) (blobs, error)
 }
+
+// anyCost is the budget of what must be done.
+const anyCost = math.MaxUint64
 
 func (p plan) narrow() bool { return p.blobs != nil || p.open != nil }
 
-// iterator makes the plan's blobs.
-func (p plan) iterator() (blobs, error) {
+// iterator makes the plan's blobs, nil if that takes more looks at paths than budget.
+func (p plan) iterator(budget uint64) (blobs, error) {
 	if p.open != nil {
-		return p.open()
+		return p.open(budget)
 	}
 	return p.blobs, nil
 }
@@ -54,24 +59,82 @@ const (
 	costScan    = 1_000_000
 )
 
-type andNode struct{ children []node }
+type andNode struct {
+	s        *search
+	children []node
+	// filter are the documents that some of the children let through, if any is known to
+	// be decided by paths and columns alone; rest are the other children.
+	filter   runs
+	filtered bool
+	blobs    runs // of the filter, once asked for
+	rest     []node
+}
 
-// newAnd is false when a child is; what is true anyway is left out.
-func newAnd(children []node) node {
-	if slices.Contains(children, node(constNode(false))) {
-		return constNode(false)
+// add adds a child that is not false; what is true anyway is left out.
+func (n *andNode) add(c node) {
+	if c != constNode(true) {
+		n.children, n.rest = append(n.children, c), append(n.rest, c)
 	}
-	children = slices.DeleteFunc(children, func(n node) bool { return n == constNode(true) })
-	slices.SortStableFunc(children, func(a, b node) int {
-		return int(min(a.cost(), costScan)) - int(min(b.cost(), costScan))
+}
+
+// sort puts what is cheap to decide first.
+func (n *andNode) sort() {
+	for _, list := range [][]node{n.children, n.rest} {
+		slices.SortStableFunc(list, func(a, b node) int {
+			return int(min(a.cost(), costScan)) - int(min(b.cost(), costScan))
+		})
+	}
+}
+
+// decide moves those of rest to the filter that paths and columns alone decide, by looking at
+// up to budget paths for each.
+func (n *andNode) decide(budget uint64) (err error) {
+	n.rest = slices.DeleteFunc(n.rest, func(c node) bool {
+		if err != nil {
+			return false
+		}
+		found, ok, failed := c.documents(budget)
+		if err = failed; !ok || err != nil {
+			return false
+		}
+		if n.filtered {
+			found = found.and(n.filter)
+		}
+		n.filter, n.filtered, n.blobs = found, true, nil
+		return true
 	})
-	return &andNode{children}
+	return err
+}
+
+// filterBlobs are the blobs of the documents that the filter lets through.
+func (n *andNode) filterBlobs() (_ runs, err error) {
+	if n.blobs == nil {
+		n.blobs, err = n.s.blobsOf(n.filter)
+	}
+	return n.blobs, err
+}
+
+func (n *andNode) documents(budget uint64) (runs, bool, error) {
+	if err := n.decide(budget); err != nil || len(n.rest) > 0 {
+		return nil, false, err
+	}
+	if !n.filtered {
+		return runs{}.add(0, n.s.docs.Len()), true, nil
+	}
+	return n.filter, true, nil
 }
 
 // plan intersects the parts, the smallest leading.
 func (n *andNode) plan() (plan, error) {
 	var parts []plan
-	for _, c := range n.children {
+	if n.filtered {
+		blobs, err := n.filterBlobs()
+		if err != nil {
+			return plan{}, err
+		}
+		parts = append(parts, plan{blobs: &blobRuns{rest: blobs}, estimate: blobs.count()})
+	}
+	for _, c := range n.rest {
 		p, err := c.plan()
 		if err != nil {
 			return plan{}, err
@@ -85,39 +148,45 @@ func (n *andNode) plan() (plan, error) {
 	}
 	slices.SortStableFunc(parts, func(a, b plan) int { return cmp.Compare(a.estimate, b.estimate) })
 	lead := parts[0]
-	return plan{estimate: lead.estimate, setup: lead.setup, counted: lead.counted, open: func() (blobs, error) { return openAll(parts) }}, nil
+	return plan{estimate: lead.estimate, counted: lead.counted, open: func(budget uint64) (blobs, error) { return openAll(parts, budget) }}, nil
 }
 
-// setupPays is how many paths may be decoded for each candidate that it may
+// looksPay is how many paths may be looked at for each candidate that it may
 // save: that takes some 0.2 µs, verifying a candidate 2.5 µs and more. Where nothing
 // is to be verified, the path of a candidate is all that is read.
-const setupPays = 8
-
-func (p plan) setupPays() uint64 {
+func (p plan) looksPay() uint64 {
 	if p.counted {
-		return 1
+		return 2
 	}
-	return setupPays
+	return 8
 }
 
 // openAll leaves out parts that cost more to enumerate than they can save.
-func openAll(parts []plan) (blobs, error) {
+func openAll(parts []plan, budget uint64) (blobs, error) {
 	var all allOf
-	for i, p := range parts {
-		if i > 0 && p.setup > parts[0].setupPays()*parts[0].estimate {
-			continue
-		}
-		it, err := p.iterator()
+	for _, p := range parts {
+		it, err := p.iterator(budget)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, it)
+		if it == nil {
+			continue
+		}
+		if all = append(all, it); len(all) == 1 {
+			budget = p.looksPay() * p.estimate
+		}
+	}
+	if len(all) == 0 {
+		return nil, nil
 	}
 	return all, nil
 }
 
 func (n *andNode) matches(d *document) (bool, error) {
-	for _, c := range n.children {
+	if n.filtered && !n.filter.has(d.id) {
+		return false, nil
+	}
+	for _, c := range n.rest {
 		if ok, err := c.matches(d); !ok || err != nil {
 			return false, err
 		}
@@ -154,7 +223,7 @@ func newOr(children []node) node {
 
 func (n *orNode) plan() (plan, error) {
 	var parts []plan
-	var sum, setup uint64
+	var sum uint64
 	counted := true
 	for _, c := range n.children {
 		p, err := c.plan()
@@ -163,22 +232,32 @@ func (n *orNode) plan() (plan, error) {
 		}
 		parts = append(parts, p)
 		sum += p.estimate
-		setup += p.setup
 		counted = counted && p.counted
 	}
-	return plan{estimate: sum, setup: setup, counted: counted, open: func() (blobs, error) { return openAny(parts) }}, nil
+	return plan{estimate: sum, counted: counted, open: func(budget uint64) (blobs, error) { return openAny(parts, budget) }}, nil
 }
 
-func openAny(parts []plan) (blobs, error) {
+func openAny(parts []plan, budget uint64) (blobs, error) {
 	var some anyOf
 	for _, p := range parts {
-		it, err := p.iterator()
-		if err != nil {
+		it, err := p.iterator(budget)
+		if it == nil || err != nil {
 			return nil, err
 		}
 		some = append(some, it)
 	}
 	return some, nil
+}
+
+func (n *orNode) documents(budget uint64) (either runs, ok bool, err error) {
+	for _, c := range n.children {
+		found, ok, err := c.documents(budget)
+		if !ok || err != nil {
+			return nil, false, err
+		}
+		either = either.or(found)
+	}
+	return either, true, nil
 }
 
 func (n *orNode) matches(d *document) (bool, error) {
@@ -214,7 +293,18 @@ func (n *orNode) cost() (sum uint64) {
 	return sum
 }
 
-type notNode struct{ child node }
+type notNode struct {
+	s     *search
+	child node
+}
+
+func (n *notNode) documents(budget uint64) (runs, bool, error) {
+	found, ok, err := n.child.documents(budget)
+	if !ok || err != nil {
+		return nil, false, err
+	}
+	return found.not(n.s.docs.Len()), true, nil
+}
 
 func (n *notNode) plan() (plan, error) { return plan{}, nil }
 
@@ -229,6 +319,8 @@ func (n *notNode) cost() uint64 { return n.child.cost() }
 
 // fileNameNode is type:filename: ranges in the content are not shown.
 type fileNameNode struct{ child node }
+
+func (n *fileNameNode) documents(budget uint64) (runs, bool, error) { return n.child.documents(budget) }
 
 func (n *fileNameNode) plan() (plan, error)               { return n.child.plan() }
 func (n *fileNameNode) matches(d *document) (bool, error) { return n.child.matches(d) }
@@ -250,6 +342,9 @@ func (n constNode) plan() (plan, error) {
 	}
 	return plan{blobs: &blobList{}}, nil
 }
+
+// documents leaves out what is decided for the whole shard.
+func (n constNode) documents(uint64) (runs, bool, error) { return nil, !bool(n), nil }
 
 func (n constNode) matches(*document) (bool, error)    { return bool(n), nil }
 func (n constNode) collect(*document, *gathered) error { return nil }

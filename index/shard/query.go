@@ -100,6 +100,8 @@ type matching struct {
 	// withinWords says that an index of words knows all matches.
 	withinWords bool
 	inWords     wordMatcher // finds them in words
+	// followed says that whether there is a match may depend on what follows it.
+	followed bool
 }
 
 func newMatching(q query.Q) (m *matching, err error) {
@@ -109,7 +111,7 @@ func newMatching(q query.Q) (m *matching, err error) {
 	case *query.Regexp:
 		m = &matching{
 			scope: q.Scope, reach: regex.ReachOf(q.Tree, q.CaseSensitive), maybeEmpty: regex.MinLen(q.Tree, q.CaseSensitive) == 0,
-			withinWords: regex.WithinWords(q.Tree, q.CaseSensitive),
+			withinWords: regex.WithinWords(q.Tree, q.CaseSensitive), followed: true,
 		}
 		if most, bounded := regex.MaxLen(q.Tree, q.CaseSensitive); bounded && most <= pieceBytes {
 			m.most = most

@@ -130,7 +130,7 @@ func (s *search) repo(i int) (*docstore.Repo, error) {
 // repoAtom decides an atom about repos for each repo of the shard. It is a
 // constant when that is the same for all live ones.
 func (s *search) repoAtom(p *Query, q query.Q) (node, error) {
-	n := &repoNode{in: make([]bool, s.docs.Repos())}
+	n := &repoNode{s: s, in: make([]bool, s.docs.Repos())}
 	if err := s.decideRepos(p, q, n.in); err != nil {
 		return nil, err
 	}
@@ -152,7 +152,7 @@ func (s *search) repoAtom(p *Query, q query.Q) (node, error) {
 	if !yes || !no {
 		return constNode(yes), nil
 	}
-	return n, n.countDocs(s.docs)
+	return n, n.findDocs()
 }
 
 // decideRepos sets in for the repos that match an atom.
@@ -221,53 +221,34 @@ func fact(r *docstore.Repo, f query.Fact) bool {
 
 // repoNode matches documents of the repos set in it.
 type repoNode struct {
-	in    []bool
-	docs  uint64 // in those repos
-	store *docstore.Docs
+	s    *search
+	in   []bool
+	docs runs // of those repos
 }
 
-func (n *repoNode) matches(d *document) (bool, error)  { return n.in[d.repo], nil }
-func (n *repoNode) collect(*document, *gathered) error { return nil }
-func (n *repoNode) cost() uint64                       { return costConst }
+func (n *repoNode) matches(d *document) (bool, error)    { return n.in[d.repo], nil }
+func (n *repoNode) collect(*document, *gathered) error   { return nil }
+func (n *repoNode) cost() uint64                         { return costConst }
+func (n *repoNode) documents(uint64) (runs, bool, error) { return n.docs, true, nil }
 
-func (n *repoNode) countDocs(store *docstore.Docs) error {
-	n.store = store
+func (n *repoNode) findDocs() error {
 	for i, in := range n.in {
 		if !in {
 			continue
 		}
-		_, docs, err := store.RepoDocs(i)
+		first, docs, err := n.s.docs.RepoDocs(i)
 		if err != nil {
 			return err
 		}
-		n.docs += uint64(docs)
+		if docs > 0 {
+			n.docs = n.docs.add(first, first+docs)
+		}
 	}
 	return nil
 }
 
 // plan enumerates the blobs of the repos' documents.
 func (n *repoNode) plan() (plan, error) {
-	return plan{estimate: n.docs, setup: n.docs, open: n.open}, nil
-}
-
-func (n *repoNode) open() (blobs, error) {
-	list := make([]uint32, 0, n.docs)
-	for i, in := range n.in {
-		if !in {
-			continue
-		}
-		first, docs, err := n.store.RepoDocs(i)
-		if err != nil {
-			return nil, err
-		}
-		for doc := first; doc < first+docs; doc++ {
-			blob, err := n.store.Blob(doc)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, blob)
-		}
-	}
-	slices.Sort(list)
-	return &blobList{rest: slices.Compact(list)}, nil
+	blobs, err := n.s.blobsOf(n.docs)
+	return plan{blobs: &blobRuns{rest: blobs}, estimate: blobs.count()}, err
 }

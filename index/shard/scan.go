@@ -28,7 +28,7 @@ func (s *search) begin(q *Query) (err error) {
 	}
 	s.candidates = everyBlob(s.content.Blobs())
 	if p.narrow() {
-		s.candidates, err = p.iterator()
+		s.candidates, err = p.iterator(anyCost)
 	}
 	return err
 }

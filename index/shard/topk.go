@@ -97,7 +97,7 @@ func (s *search) worthwhile(blob uint32) (uint32, bool, error) {
 	}
 	var named anyOf
 	for _, a := range s.nameAtoms {
-		it, err := a.open()
+		it, err := a.open(anyCost)
 		if err != nil {
 			return 0, false, err
 		}

@@ -1,9 +1,11 @@
 package shard
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/index/postings"
 )
 
 // wordHits are the blobs in which an expression whose matches are within words has some.
@@ -14,11 +16,12 @@ type wordHits struct {
 	blobs   []blobTally
 }
 
-// knownWords is what is known of an atom by the index of words: found once for all parts of a
-// search.
+// knownWords is what is known of an atom by the index of words and the paths: found once for all
+// parts of a search.
 type knownWords struct {
 	candidates *candidateWords
 	hits       *wordHits
+	names      *nameHits
 }
 
 // candidateWords are the blocks of the lexicon in which an expression may match.
@@ -66,7 +69,7 @@ func (s *search) wordHits(m *matching) (*wordHits, error) {
 		return nil, err
 	}
 	if few {
-		h.tallies, err = s.talliesAmong(h.words, s.among)
+		h.tallies, err = s.talliesAmong(h.words)
 	} else {
 		h.tallies, err = s.tallies(h.words, false)
 	}
@@ -92,13 +95,15 @@ func (s *search) fewAmong(found []wordMatch) (bool, error) {
 	if s.among == nil || len(found) > countedWords {
 		return false, nil
 	}
-	seeks, postings := uint64(len(s.among.blobs)*len(found))*seekPostings, uint64(0)
+	all := float64(max(s.content.Blobs(), 1))
+	outside := 1 - float64(s.among.blobs.count())/all // of the postings, about
+	seeks, postings := float64(len(s.among.blobs)*len(found)*seekPostings), 0.0
 	for i := range found {
 		list, err := s.words.List(found[i].word)
 		if err != nil {
 			return false, err
 		}
-		if postings += uint64(list.DF()); postings > seeks {
+		if postings += float64(list.DF()); postings*outside > seeks {
 			return true, nil
 		}
 	}
@@ -111,7 +116,7 @@ const countedWords = 1 << 12
 // readRather reports whether reading the blobs outside of which nothing matches is sooner
 // done than finding the words in which an expression matches.
 func (s *search) readRather(m *matching) (bool, error) {
-	if s.among == nil || len(s.among.blobs) > mostRead {
+	if s.among == nil || s.among.blobs.count() > mostRead {
 		return false, nil
 	}
 	candidates, err := s.candidateWords(m)
@@ -119,12 +124,14 @@ func (s *search) readRather(m *matching) (bool, error) {
 		return false, err
 	}
 	bytes := 0
-	for _, blob := range s.among.blobs {
-		n, err := s.content.Len(blob)
-		if err != nil {
-			return false, err
+	for _, run := range s.among.blobs {
+		for blob := run.From; blob < run.To; blob++ {
+			n, err := s.content.Len(blob)
+			if err != nil {
+				return false, err
+			}
+			bytes += int(n)
 		}
-		bytes += int(n)
 	}
 	return bytes < readPays*candidates.n, nil
 }
@@ -138,12 +145,32 @@ const (
 
 // among is the blobs outside of which nothing matches, whatever is found there.
 type among struct {
-	blobs []uint32
+	docs  runs // nil if only blobs are known
+	blobs runs
 	spans []superblocks // of the blobs, once asked for
 }
 
-// superblocks [first, end) are those of a blob.
+// superblocks [first, end) are those of a run of blobs.
 type superblocks struct{ first, end uint32 }
+
+// superblocks returns those of the blobs.
+func (w *among) superblocks(content *docstore.Content) ([]superblocks, error) {
+	if w.spans != nil {
+		return w.spans, nil
+	}
+	for _, run := range w.blobs {
+		first, err := content.FirstSuperblock(run.From)
+		if err != nil {
+			return nil, err
+		}
+		last, length, err := content.Span(run.To - 1)
+		if err != nil {
+			return nil, err
+		}
+		w.spans = append(w.spans, superblocks{first, last + (length+docstore.SuperblockSize-1)/docstore.SuperblockSize})
+	}
+	return w.spans, nil
+}
 
 // Words are looked up in up to mostAmong blobs rather than read as a whole. A seek counts as
 // reading seekPostings postings, which is a guess.
@@ -152,41 +179,51 @@ const (
 	seekPostings = 24
 )
 
-// talliesAmong is tallies in some blobs only.
-func (s *search) talliesAmong(found []wordMatch, w *among) ([]tally, error) {
-	if w.spans == nil {
-		for _, blob := range w.blobs {
-			first, length, err := s.content.Span(blob)
-			if err != nil {
-				return nil, err
-			}
-			w.spans = append(w.spans, superblocks{first, first + (length+docstore.SuperblockSize-1)/docstore.SuperblockSize})
-		}
+// talliesAmong is tallies in the blobs outside of which nothing matches.
+func (s *search) talliesAmong(found []wordMatch) ([]tally, error) {
+	spans, err := s.among.superblocks(s.content)
+	if err != nil {
+		return nil, err
+	}
+	s.stats.ListsRead += uint64(len(found))
+	superblocks := 0
+	for _, span := range spans {
+		superblocks += int(span.end - span.first)
 	}
 	var tallies []tally
-	it := &s.wordIterator
 	for i := range found {
-		if err := s.tick(); err != nil {
-			return nil, err
+		if len(found) > 1 && len(tallies) > superblocks/sparseShare {
+			return s.denseTallies(found, false, spans)
 		}
 		list, err := s.words.List(found[i].word)
 		if err != nil {
 			return nil, err
 		}
-		it.Reset(list)
-		for _, span := range w.spans {
-			ok := it.SeekGE(span.first)
-			for ; ok && it.Superblock() < span.end; ok = it.Next() {
-				tallies = append(tallies, tally{superblock: it.Superblock(), matches: uint32(it.Count()) * found[i].matches, quality: found[i].quality})
-			}
-			if !ok {
-				break
-			}
-		}
-		if it.Err() != nil {
-			return nil, it.Err()
+		if err := s.eachIn(list, spans, func(superblock uint32, count uint16) {
+			tallies = append(tallies, tally{superblock: superblock, matches: uint32(count) * found[i].matches, quality: found[i].quality})
+		}); err != nil {
+			return nil, err
 		}
 	}
-	slices.SortFunc(tallies, func(a, b tally) int { return int(a.superblock) - int(b.superblock) })
-	return joinTallies(tallies), nil
+	if len(found) > 1 {
+		slices.SortFunc(tallies, func(a, b tally) int { return int(a.superblock) - int(b.superblock) })
+		tallies = joinTallies(tallies)
+	}
+	return tallies, nil
+}
+
+// eachIn calls f for each posting of a list in some superblocks.
+func (s *search) eachIn(l postings.WordList, spans []superblocks, f func(superblock uint32, count uint16)) error {
+	it := &s.wordIterator
+	it.Reset(l)
+	for _, span := range spans {
+		ok := it.SeekGE(span.first)
+		for ; ok && it.Superblock() < span.end; ok = it.Next() {
+			f(it.Superblock(), it.Count())
+		}
+		if !ok {
+			break
+		}
+	}
+	return cmp.Or(it.Err(), s.tick())
 }

@@ -205,7 +205,7 @@ const (
 func (s *search) tallies(found []wordMatch, masks bool) ([]tally, error) {
 	s.stats.ListsRead += uint64(len(found))
 	if len(found) > sparseLists {
-		return s.denseTallies(found, masks)
+		return s.denseTallies(found, masks, nil)
 	}
 	total := uint64(0)
 	s.lists = s.lists[:0]
@@ -218,7 +218,7 @@ func (s *search) tallies(found []wordMatch, masks bool) ([]tally, error) {
 		s.lists = append(s.lists, l)
 	}
 	if len(found) > 1 && total > uint64(s.words.Superblocks()/sparseShare) {
-		return s.denseTallies(found, masks)
+		return s.denseTallies(found, masks, nil)
 	}
 	tallies := make([]tally, 0, total)
 	for i := range found {
@@ -298,38 +298,48 @@ const (
 	qualityBits  = 0xff << qualityShift
 )
 
-// denseTallies is tallies by an array of all superblocks.
-func (s *search) denseTallies(found []wordMatch, masks bool) ([]tally, error) {
+// denseTallies is tallies by an array of all superblocks, of which spans, if not nil, are
+// wanted.
+func (s *search) denseTallies(found []wordMatch, masks bool, spans []superblocks) ([]tally, error) {
 	n, d := int(s.words.Superblocks()), &s.dense
 	if len(d.sums) < n {
 		*d = dense{make([]uint64, n), make([]uint8, n)}
 	}
-	if err := s.addUp(found, masks); err != nil {
+	if err := s.addUp(found, masks, spans); err != nil {
 		clear(d.sums)
 		clear(d.blocks)
 		return nil, err
 	}
+	if spans == nil {
+		spans = []superblocks{{0, uint32(n)}}
+	}
 	used := 0
-	for _, sum := range d.sums[:n] {
-		if sum != 0 {
-			used++
+	for _, span := range spans {
+		for _, sum := range d.sums[span.first:span.end] {
+			if sum != 0 {
+				used++
+			}
 		}
 	}
 	tallies := make([]tally, 0, used)
-	for i, sum := range d.sums[:n] {
-		if sum == 0 {
-			continue
+	for _, span := range spans {
+		for i := span.first; i < span.end; i++ {
+			if sum := d.sums[i]; sum != 0 {
+				matches := min(sum&^uint64(qualityBits), math.MaxUint32)
+				tallies = append(tallies, tally{i, uint32(matches), rank.Quality(sum >> qualityShift), d.blocks[i], false})
+				d.sums[i], d.blocks[i] = 0, 0
+			}
 		}
-		matches := min(sum&^uint64(qualityBits), math.MaxUint32)
-		tallies = append(tallies, tally{uint32(i), uint32(matches), rank.Quality(sum >> qualityShift), d.blocks[i], false})
-		d.sums[i], d.blocks[i] = 0, 0
 	}
 	return tallies, nil
 }
 
 // addUp adds the postings to dense.
-func (s *search) addUp(found []wordMatch, masks bool) error {
-	if masks {
+func (s *search) addUp(found []wordMatch, masks bool, spans []superblocks) error {
+	switch {
+	case spans != nil:
+		return s.addUpIn(found, spans)
+	case masks:
 		return s.addUpMasks(found)
 	}
 	r := &s.wordReader
@@ -347,6 +357,21 @@ func (s *search) addUp(found []wordMatch, masks bool) error {
 			}
 		}
 		if err := cmp.Or(r.Err(), s.tick()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addUpIn is addUp for the superblocks of some spans.
+func (s *search) addUpIn(found []wordMatch, spans []superblocks) error {
+	for i := range found {
+		w := &found[i]
+		list, err := s.words.List(w.word)
+		if err != nil {
+			return err
+		}
+		if err := s.eachIn(list, spans, func(superblock uint32, count uint16) { s.dense.add(superblock, count, w) }); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,97 @@
+package shard
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/trawl-search/trawl/index/rank"
+	"github.com/trawl-search/trawl/index/regex"
+)
+
+// planFilter finds the documents that may match by their paths and columns, if there are
+// enough words to be counted in them.
+func (s *search) planFilter(b *bulk) error {
+	n, ok := s.root.(*andNode)
+	if !ok {
+		return nil
+	}
+	least := -1
+	for _, c := range n.rest {
+		if a, ok := c.(*atomNode); ok {
+			if w, ok := a.content.(*wordAtom); ok && (least < 0 || len(w.hits.blobs) < least) {
+				least = len(w.hits.blobs)
+			}
+		}
+	}
+	if least < 0 {
+		return nil
+	}
+	if err := n.decide(looksPerCount * uint64(least)); err != nil || !n.filtered {
+		return err
+	}
+	blobs, err := n.filterBlobs()
+	b.docs, b.within, b.filtered = n.filter, &blobRuns{rest: blobs}, true
+	b.onPaths = slices.ContainsFunc(s.nameAtoms, func(a *nameAtom) bool { return !a.placed })
+	return err
+}
+
+// looksPerCount is how many paths may be looked at for each document that is then counted
+// and not looked at, which is a guess.
+const looksPerCount = 2
+
+// leaveOutNamed leaves out those that the filter does not let through.
+func (b *bulk) leaveOutNamed() {
+	if !b.filtered {
+		return
+	}
+	within := *b.within
+	b.named = slices.DeleteFunc(b.named, func(n namedBlob) bool {
+		blob, ok, _ := within.seek(n.blob)
+		return !ok || blob != n.blob
+	})
+}
+
+// letThrough counts the documents of a blob that the filter lets through.
+func (s *search) letThrough(blob uint32) (n int, err error) {
+	for doc, err := range s.docs.DocsOf(blob) {
+		if err != nil {
+			return 0, err
+		}
+		if s.bulk.docs.has(doc) {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// mayBeShownOf reports whether a blob's one document may be among the best for all that its
+// path says, of which little is read where that decides.
+func (s *search) mayBeShownOf(blob uint32, d *rank.Document) (bool, error) {
+	doc, err := s.docs.FirstDoc(blob)
+	if err != nil {
+		return false, err
+	}
+	s.doc.reset(doc, blob, 0)
+	path, err := s.doc.loadPath()
+	if err != nil {
+		return false, err
+	}
+	base := bytes.LastIndexByte(path, '/') + 1
+	if d.Name = rank.Directory; !s.admits(d.Score(), doc) && !slices.ContainsFunc(s.nameAtoms, func(a *nameAtom) bool {
+		_, _, inBase := a.matcher.Find(path, base)
+		return inBase
+	}) {
+		return false, nil
+	}
+	d.Name = rank.NoName
+	for _, a := range s.nameAtoms {
+		for start, end := range regex.Ranges(a.matcher, path) {
+			d.Name = max(d.Name, rank.OfName(path, start, end))
+		}
+	}
+	if !s.admits(d.Score(), doc) {
+		return false, nil
+	}
+	d.LowPriority = rank.LowPriority(path)
+	return s.admits(d.Score(), doc), nil
+}

@@ -1,0 +1,193 @@
+package shard
+
+import (
+	"bytes"
+	"cmp"
+	"sort"
+)
+
+// nameWalk visits the paths that may match. Paths stand in order, and a match that the
+// rest of a path cannot undo is one of every path that begins alike: of a folder that
+// matches few paths are looked at, however many there are.
+type nameWalk struct {
+	*nameAtom
+	stretches []stretch // to be visited
+	at, step  int64     // where to go on, and how much to read
+	looks     uint64    // at paths so far
+	found     nameHits
+	// prefix is what paths begin with that match because one of them did; of the last one
+	// that was looked at.
+	prefix []byte
+	path   []byte
+}
+
+const (
+	// leastNames and mostNames are how much of the names is read at once: little
+	// where it may be that few paths are looked at, and then more and more.
+	leastNames = 4 << 10
+	mostNames  = 64 << 10
+	// seekLooks is what a look at a path that is not the next one counts.
+	seekLooks = 8
+)
+
+// begin finds the stretches of names to be visited.
+func (w *nameWalk) begin() (err error) {
+	w.step, w.stretches = leastNames, []stretch{{0, int64(w.s.docs.NamesLen())}}
+	if w.candidates.narrow {
+		w.stretches, err = w.s.namesAround(w.candidates.lists)
+	}
+	return err
+}
+
+// walk goes on until all is visited, or more paths than budget were looked at since the
+// walk began.
+func (w *nameWalk) walk(budget uint64) (done bool, err error) {
+	for len(w.stretches) > 0 {
+		if w.at = max(w.at, w.stretches[0].lo); w.at >= w.stretches[0].hi {
+			w.stretches = w.stretches[1:]
+			continue
+		}
+		if w.looks > budget {
+			return false, nil
+		}
+		hi := min(w.stretches[0].hi, w.at+w.step)
+		if w.at, err = w.visit(w.at, hi); err != nil {
+			return false, err
+		}
+		if w.step = min(w.step*2, mostNames); w.at > hi+mostNames {
+			w.step = leastNames
+		}
+	}
+	return true, nil
+}
+
+// visit adds the documents that match and whose path lies at least partly in the names from
+// lo to hi. It returns where to go on, at least hi.
+func (w *nameWalk) visit(lo, hi int64) (int64, error) {
+	if err := w.s.tick(); err != nil {
+		return 0, err
+	}
+	docs := w.s.docs
+	first, err := docs.DocAt(uint64(lo))
+	if err != nil {
+		return 0, err
+	}
+	last, err := docs.DocAt(uint64(hi - 1))
+	if err != nil {
+		return 0, err
+	}
+	if w.within != nil {
+		switch i := w.within.seek(first); {
+		case i == len(w.within):
+			return int64(docs.NamesLen()), nil
+		case w.within[i].From > last:
+			start, _, err := docs.PathRange(w.within[i].From)
+			return max(hi, int64(start)), err
+		}
+	}
+	start, _, err := docs.PathRange(first)
+	if err != nil {
+		return 0, err
+	}
+	_, end, err := docs.PathRange(last)
+	if err != nil {
+		return 0, err
+	}
+	if w.s.buf, err = docs.AppendNames(w.s.buf[:0], start, uint32(end-start)); err != nil {
+		return 0, err
+	}
+	if err := w.look(first, last, start); err != nil || w.prefix == nil {
+		return max(hi, int64(end)), err
+	}
+	next, err := w.prefixEnd(last)
+	if err != nil {
+		return 0, err
+	}
+	w.found.docs = w.found.docs.add(last, next)
+	if next == docs.Len() {
+		return int64(docs.NamesLen()), nil
+	}
+	start, _, err = docs.PathRange(next)
+	return max(hi, int64(start)), err
+}
+
+// look decides the documents from first to last, whose paths are in s.buf.
+func (w *nameWalk) look(first, last uint32, start uint64) error {
+	starts, err := w.s.docs.PathStarts()
+	if err != nil {
+		return err
+	}
+	w.looks += uint64(last - first + 1)
+	w.prefix = nil
+	text, it, at := w.s.buf, starts.From(int(first)+1), 0
+	for doc := first; doc <= last; doc++ {
+		to := len(text)
+		if next, ok := it.Next(); ok {
+			to = int(min(max(next, start)-start, uint64(len(text))))
+		}
+		if to > at && doc >= w.found.docs.end() {
+			w.decide(doc, text[at:to])
+		}
+		at = max(at, to)
+	}
+	return nil
+}
+
+// decide adds a document if its path matches.
+func (w *nameWalk) decide(doc uint32, path []byte) {
+	if w.prefix != nil && bytes.HasPrefix(path, w.prefix) {
+		w.found.docs = w.found.docs.add(doc, doc+1)
+		return
+	}
+	w.prefix = nil
+	if w.placed {
+		if place, ok := w.place(path); ok {
+			w.found.docs, w.found.places = w.found.docs.add(doc, doc+1), append(w.found.places, place)
+		}
+		return
+	}
+	_, end, ok := w.matcher.Find(path, 0)
+	if !ok {
+		return
+	}
+	w.found.docs = w.found.docs.add(doc, doc+1)
+	if w.followed {
+		// An expression may look at what follows, but not beyond a slash.
+		slash := bytes.IndexByte(path[end:], '/')
+		if slash < 0 {
+			return
+		}
+		end += slash + 1
+	}
+	w.prefix = path[:end]
+}
+
+// prefixEnd returns the first document after one whose path begins with the prefix that does
+// not, or is of another repo. It gallops.
+func (w *nameWalk) prefixEnd(doc uint32) (uint32, error) {
+	docs := w.s.docs
+	repo, err := docs.RepoOf(doc)
+	if err != nil {
+		return 0, err
+	}
+	first, n, err := docs.RepoDocs(repo)
+	if err != nil {
+		return 0, err
+	}
+	limit := max(first+n, doc+1)
+	has := func(doc uint32) bool {
+		w.looks += seekLooks
+		var failed error
+		w.path, failed = docs.AppendPath(w.path[:0], doc)
+		err = cmp.Or(err, failed)
+		return failed == nil && bytes.HasPrefix(w.path, w.prefix)
+	}
+	step := uint32(1)
+	for doc+step < limit && has(doc+step) {
+		doc += step
+		step *= 2
+	}
+	rest := min(step, limit-doc)
+	end := doc + 1 + uint32(sort.Search(int(rest)-1, func(i int) bool { return !has(doc + 1 + uint32(i)) }))
+	return end, err
+}
