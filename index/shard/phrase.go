@@ -58,12 +58,12 @@ const (
 	mostPieceBlocks = 2048
 )
 
-// narrow finds fewer places than cand, those of a literal's windows, if its words allow.
-// Without case, runes that are not ASCII may have variants of other lengths, so that it is not
-// known where pieces are.
-func (s *search) narrow(l regex.Literal, windows []ngram.Window, cand places) (places, error) {
+// narrow finds fewer places than cand, those of a literal's windows; nil if its words do not
+// allow it. Without case, runes that are not ASCII may have variants of other lengths, so that
+// it is not known where pieces are.
+func (s *search) narrow(l regex.Literal, windows []ngram.Window, cand places) (*wordPlaces, error) {
 	if cand.Cost() <= fewPlaces || !l.CaseSensitive && !isASCII(l.Text) {
-		return cand, nil
+		return nil, nil
 	}
 	pieces := piecesOf(l.Text)
 	for i := range pieces {
@@ -74,7 +74,7 @@ func (s *search) narrow(l regex.Literal, windows []ngram.Window, cand places) (p
 	pieces = slices.DeleteFunc(pieces, func(p piece) bool { return p.words == nil })
 	slices.SortStableFunc(pieces, func(a, b piece) int { return int(min(a.df, 1<<30)) - int(min(b.df, 1<<30)) })
 	if len(pieces) == 0 || pieces[0].df > postingsPay*cand.Cost() {
-		return cand, nil
+		return nil, nil
 	}
 	return s.meetPieces(pieces, windows, cand)
 }
@@ -161,7 +161,7 @@ func (p *piece) fits(word []byte, exact string, caseSensitive bool) bool {
 
 // meetPieces returns the places of the rarest piece around which the others are, and the
 // n-grams of the literal.
-func (s *search) meetPieces(pieces []piece, windows []ngram.Window, cand places) (places, error) {
+func (s *search) meetPieces(pieces []piece, windows []ngram.Window, cand places) (*wordPlaces, error) {
 	lead := &pieces[0]
 	tallies, err := s.tallies(lead.words, true)
 	if err != nil {
@@ -181,7 +181,7 @@ func (s *search) meetPieces(pieces []piece, windows []ngram.Window, cand places)
 	if err != nil {
 		return nil, err
 	}
-	p := &phrasePlaces{wordPlaces: wordPlaces{tallies: met}, least: least, most: most}
+	p := &wordPlaces{tallies: met, least: least, most: most}
 	return p, s.addNearOpaque(p, windows)
 }
 
@@ -275,17 +275,9 @@ func (s *search) nearNgrams(tallies []tally, leadLeast, leadMost int, cand place
 	return kept, cand.Err()
 }
 
-// phrasePlaces are places of a literal at the words of one of its pieces.
-type phrasePlaces struct {
-	wordPlaces
-	least, most int
-}
-
-func (p *phrasePlaces) AnchorOffset() (least, most int) { return p.least, p.most }
-
 // addNearOpaque adds the places of the literal's n-grams in and beside opaque superblocks,
 // where no words are known.
-func (s *search) addNearOpaque(p *phrasePlaces, windows []ngram.Window) error {
+func (s *search) addNearOpaque(p *wordPlaces, windows []ngram.Window) error {
 	opaque, err := s.words.Opaque()
 	if err != nil || opaque.Len() == 0 {
 		return err

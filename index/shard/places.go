@@ -21,12 +21,17 @@ type places interface {
 	Err() error
 }
 
-// wordPlaces are places of a literal of word bytes: the words that hold it are anchors.
+// wordPlaces are places of a literal by words that hold it or a piece of it, and by n-grams
+// where no words are known.
 type wordPlaces struct {
-	tallies []tally
-	at      int
-	// opaque says that some places are those of an n-gram in opaque superblocks.
-	opaque bool
+	tallies     []tally // not changed
+	at          int
+	least, most int // see AnchorOffset
+}
+
+// again are the same places, from the first one on.
+func (p *wordPlaces) again() *wordPlaces {
+	return &wordPlaces{tallies: p.tallies, least: p.least, most: p.most}
 }
 
 // Words that hold a literal start up to so many bytes before it.
@@ -46,12 +51,7 @@ func (p *wordPlaces) SeekGE(superblock uint32) (found uint32, blocks uint8, ok b
 	return p.tallies[p.at].superblock, p.tallies[p.at].blocks, true
 }
 
-func (p *wordPlaces) AnchorOffset() (least, most int) {
-	if p.opaque {
-		return -farthestWord, ngram.MaxSpan
-	}
-	return -farthestWord, 0
-}
+func (p *wordPlaces) AnchorOffset() (least, most int) { return p.least, p.most }
 
 func (p *wordPlaces) Cost() uint64 { return uint64(len(p.tallies)) }
 func (p *wordPlaces) Err() error   { return nil }
@@ -64,20 +64,45 @@ const (
 )
 
 // contentPlaces finds where a literal may be in the content; ok is false if it may be
-// anywhere, as far as is known.
+// anywhere, as far as is known. What words tell of it is found once for all parts of a search.
 func (s *search) contentPlaces(l regex.Literal) (p places, ok bool, err error) {
 	if s.words == nil {
 		return s.ngramPlaces(s.shardText, ngram.LiteralWindows(l.Text, l.CaseSensitive))
 	}
+	known, found := s.places[l]
+	if known != nil {
+		return known.again(), true, nil
+	}
 	if text, ok := wordText(l); ok {
-		return s.wordPlaces(l, len(text))
+		if !found {
+			known, err = s.wordPlaces(l, len(text))
+		}
+		return s.keepPlaces(l, known, nil, err)
 	}
 	windows := slices.DeleteFunc(ngram.LiteralWindows(l.Text, l.CaseSensitive), func(w ngram.Window) bool { return w.Inside })
-	if p, ok, err = s.ngramPlaces(s.shardText, windows); !ok || err != nil {
+	cand, ok, err := s.ngramPlaces(s.shardText, windows)
+	if !ok || err != nil {
 		return nil, false, err
 	}
-	p, err = s.narrow(l, windows, p)
-	return p, err == nil, err
+	if !found {
+		known, err = s.narrow(l, windows, cand)
+	}
+	return s.keepPlaces(l, known, cand, err)
+}
+
+// keepPlaces keeps what words tell of a literal, and returns that or else other places.
+func (s *search) keepPlaces(l regex.Literal, known *wordPlaces, other places, err error) (places, bool, error) {
+	if err != nil {
+		return nil, false, err
+	}
+	if s.places == nil {
+		s.places = map[regex.Literal]*wordPlaces{}
+	}
+	s.places[l] = known
+	if known != nil {
+		return known.again(), true, nil
+	}
+	return other, other != nil, nil
 }
 
 // ngramPlaces looks a literal up by its n-grams; ok is false when it has none.
@@ -94,26 +119,27 @@ func (s *search) ngramPlaces(x *postings.Index, windows []ngram.Window) (p place
 	return cand, true, nil
 }
 
-// wordPlaces looks up a literal that words of so many bytes and more hold.
-func (s *search) wordPlaces(l regex.Literal, size int) (places, bool, error) {
+// wordPlaces looks up a literal that words of so many bytes and more hold; nil if these may
+// be anywhere.
+func (s *search) wordPlaces(l regex.Literal, size int) (*wordPlaces, error) {
 	if size < leastLookup {
-		return nil, false, nil
+		return nil, nil
 	}
 	found, err := s.matchWords(nil, literalInWords(l), l)
 	if err != nil || len(found) > mostPlaceWords {
-		return nil, false, err
+		return nil, err
 	}
-	p := &wordPlaces{}
+	p := &wordPlaces{least: -farthestWord}
 	if p.tallies, err = s.tallies(found, true); err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	if err := s.addOpaque(p, l); err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	if p.Cost() > uint64(s.words.Superblocks()/placeShare) {
-		return nil, false, nil
+		return nil, nil
 	}
-	return p, true, nil
+	return p, nil
 }
 
 // leastLookup is the length from which on the n-grams of the lexicon find a literal.
@@ -133,7 +159,9 @@ func (s *search) addOpaque(p *wordPlaces, l regex.Literal) error {
 	for superblock, blocks, ok := cand.SeekGE(0); ok; superblock, blocks, ok = cand.SeekGE(superblock + 1) {
 		places = append(places, tally{superblock: superblock, blocks: blocks})
 	}
-	p.opaque = len(places) > 0
+	if len(places) > 0 {
+		p.most = ngram.MaxSpan
+	}
 	p.tallies = mergeTallies(p.tallies, places)
 	return cand.Err()
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/postings"
+	"github.com/trawl-search/trawl/index/regex"
 	"github.com/trawl-search/trawl/index/words"
 )
 
@@ -41,7 +42,8 @@ type search struct {
 	wordAtoms []*wordAtom // whose ranges are shown
 	textAtoms int         // contentAtoms whose ranges are shown
 	known     map[*matching]knownWords
-	among     *among // of what must match together, while that is made ready
+	places    map[regex.Literal]*wordPlaces // see contentPlaces
+	among     *among                        // of what must match together, while that is made ready
 	counting  counting
 	bulk      *bulk // nil if each document is looked at
 	// candidates for root; once onlyNamed those with a match in their path

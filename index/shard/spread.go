@@ -126,7 +126,7 @@ func (s *search) spread(q *Query, next uint32, n int) error {
 	for i := range parts {
 		parts[i] = s.shard.begin(s.ctx, s.opts)
 		parts[i].repos, parts[i].crew, parts[i].pass = s.repos, c, s.pass
-		parts[i].known = maps.Clone(s.known)
+		parts[i].known, parts[i].places = maps.Clone(s.known), maps.Clone(s.places)
 		wg.Go(func() {
 			defer func() { panics[i] = recover() }()
 			errs[i] = parts[i].help(q)
