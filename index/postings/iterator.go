@@ -42,7 +42,7 @@ func (l *List) Iterator(reuse *Iterator) *Iterator {
 // release lets go of the list, but not of the memory.
 func (it *Iterator) release() {
 	it.list, it.block, it.done = List{}, nil, true
-	it.masks.ends, it.masks.block.bits.data = nil, nil
+	it.masks.ends, it.masks.block.bits.data = blockEnds{}, nil
 }
 
 // Next moves to the next posting and returns its superblock; false at the end or
@@ -171,28 +171,10 @@ func (it *Iterator) seek(x uint32) bool {
 // findBlock returns the block that holds the first superblock that is at least x,
 // which is not above the last one. It gallops from the current block.
 func (it *Iterator) findBlock(x uint32) int {
-	raw := &it.list.raw
-	from, to := 0, raw.blocks()-1
 	if it.number >= 0 && uint64(x) < it.first {
-		to = it.number
-	} else {
-		from = it.number + 1
-		for step := 1; from+step < to; step *= 2 {
-			if raw.lastOf(from+step) >= x {
-				to = from + step
-				break
-			}
-			from += step
-		}
+		return it.list.raw.search(x, 0, it.number)
 	}
-	for from < to {
-		if mid := int(uint(from+to) / 2); raw.lastOf(mid) < x {
-			from = mid + 1
-		} else {
-			to = mid
-		}
-	}
-	return from
+	return it.list.raw.blockAfter(it.number, x)
 }
 
 // seekIn returns the index of the first value that is at least x, which the last one

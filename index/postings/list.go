@@ -117,6 +117,33 @@ func (l *rawList) firstOf(b int) uint64 {
 	return uint64(l.lastOf(b-1)) + 1
 }
 
+// blockAfter returns the block after block b, or after none at -1, that holds the first
+// superblock that is at least x, which is not above the last one. It gallops.
+func (l *rawList) blockAfter(b int, x uint32) int {
+	from, to := b+1, l.blocks()-1
+	for step := 1; from+step < to; step *= 2 {
+		if l.lastOf(from+step) >= x {
+			to = from + step
+			break
+		}
+		from += step
+	}
+	return l.search(x, from, to)
+}
+
+// search returns the first of the blocks from to to whose last superblock is at least x;
+// to if it is none before.
+func (l *rawList) search(x uint32, from, to int) int {
+	for from < to {
+		if mid := int(uint(from+to) / 2); l.lastOf(mid) < x {
+			from = mid + 1
+		} else {
+			to = mid
+		}
+	}
+	return from
+}
+
 // span is where block b stands in the data, in bits.
 func (l *rawList) span(b int) (from, to uint) {
 	from, to = l.body, uint(len(l.data))*8

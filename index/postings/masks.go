@@ -3,7 +3,6 @@ package postings
 import (
 	"encoding/binary"
 	"errors"
-	"math/bits"
 	"slices"
 )
 
@@ -13,10 +12,7 @@ import (
 // in which windows start.
 
 // maskEncoder writes the masks of lists; its memory is reused from list to list.
-type maskEncoder struct {
-	body bitWriter
-	ends []uint32 // in bits
-}
+type maskEncoder struct{ several blocksEncoder }
 
 // append appends the masks of a list. blocks has for each superblock of the index the
 // number of its blocks in which windows start.
@@ -27,21 +23,13 @@ func (e *maskEncoder) append(w *bitWriter, blocks []uint8, superblocks []uint32,
 		w.pad()
 		return
 	}
-	e.body.reset()
-	e.ends = e.ends[:0]
+	e.several.reset()
 	for block := range slices.Chunk(values, blockSize) {
-		e.body.masks(codes, blocks, superblocks[:len(block)], block)
-		e.ends = append(e.ends, uint32(e.body.bitLen()))
+		e.several.body.masks(codes, blocks, superblocks[:len(block)], block)
+		e.several.end()
 		superblocks = superblocks[len(block):]
 	}
-	skips := len(e.ends) - 1
-	width := uint(bits.Len32(e.ends[skips]))
-	w.room(1)
-	w.put(uint64(width), 8)
-	w.packed(e.ends[:skips], width)
-	w.pad()
-	w.bits(&e.body)
-	w.pad()
+	e.several.appendTo(w)
 }
 
 // masks appends a block of masks. It is put, with the writer kept in registers.
@@ -75,10 +63,10 @@ type maskBlock struct {
 	superblocks [blockSize]uint32
 }
 
-// reset starts the block that stands in data from bit from to bit to. Of its
-// superblocks those up to i must be set before at is called for mask i.
-func (b *maskBlock) reset(data []byte, from, to uint) {
-	b.bits, b.end, b.n = bitReader{data: data, pos: from}, to, 0
+// reset starts the block that stands in the bits up to an end. Of its superblocks those
+// up to i must be set before at is called for mask i.
+func (b *maskBlock) reset(r bitReader, end uint) {
+	b.bits, b.end, b.n = r, end, 0
 	b.codes = &masks().decode[b.bits.get(maskClassBits)]
 }
 

@@ -44,7 +44,7 @@ func TestMasksRoundTrip(t *testing.T) {
 		}
 		b := new(maskBlock)
 		copy(b.superblocks[:], superblocks)
-		b.reset(w.bytes(), from, to)
+		b.reset(bitReader{data: w.bytes(), pos: from}, to)
 		packed := blockCounts(appendBlockCounts(nil, counts))
 		for i, mask := range slices.Backward(masks[:n]) {
 			if got, err := b.at(i, packed); err != nil || got != mask {
@@ -88,7 +88,7 @@ func FuzzMasks(f *testing.F) {
 		for i := range n {
 			b.superblocks[i] = uint32(i)
 		}
-		b.reset(data, 0, uint(len(data))*8)
+		b.reset(bitReader{data: data, pos: 0}, uint(len(data))*8)
 		for i := range n {
 			mask, err := b.at(i, counts)
 			if err != nil {

@@ -57,7 +57,7 @@ func (it *WordIterator) SeekGE(superblock uint32) bool {
 		return false
 	}
 	if it.number < 0 || it.superblocks[len(it.superblocks)-1] < superblock {
-		if !it.load(it.findBlock(superblock)) {
+		if !it.load(it.list.raw.blockAfter(it.number, superblock)) {
 			return false
 		}
 		if it.superblocks[len(it.superblocks)-1] < superblock {
@@ -66,28 +66,6 @@ func (it *WordIterator) SeekGE(superblock uint32) bool {
 	}
 	it.i = seekIn(it.superblocks, it.i, superblock)
 	return true
-}
-
-// findBlock returns the block after the current one that holds the first superblock that
-// is at least x, which is not above the last one. It gallops.
-func (it *WordIterator) findBlock(x uint32) int {
-	raw := &it.list.raw
-	from, to := it.number+1, raw.blocks()-1
-	for step := 1; from+step < to; step *= 2 {
-		if raw.lastOf(from+step) >= x {
-			to = from + step
-			break
-		}
-		from += step
-	}
-	for from < to {
-		if mid := int(uint(from+to) / 2); raw.lastOf(mid) < x {
-			from = mid + 1
-		} else {
-			to = mid
-		}
-	}
-	return from
 }
 
 // load decodes a block and stands at its start.

@@ -17,10 +17,7 @@ const maxCountBits = 11
 var errTail = errors.New("counts of a word end too early, or are too large")
 
 // tailEncoder writes tails; its memory is reused from list to list.
-type tailEncoder struct {
-	body bitWriter
-	ends []uint32 // in bits
-}
+type tailEncoder struct{ several blocksEncoder }
 
 // append appends the tail of a list of superblocks.
 func (e *tailEncoder) append(w *bitWriter, blocks []uint8, superblocks []uint32, masks []uint8, counts []uint16) {
@@ -29,22 +26,14 @@ func (e *tailEncoder) append(w *bitWriter, blocks []uint8, superblocks []uint32,
 		w.pad()
 		return
 	}
-	e.body.reset()
-	e.ends = e.ends[:0]
+	e.several.reset()
 	for chunk := range slices.Chunk(superblocks, blockSize) {
 		n := len(chunk)
-		e.body.tailBlock(blocks, chunk, masks[:n], counts[:n])
-		e.ends = append(e.ends, uint32(e.body.bitLen()))
+		e.several.body.tailBlock(blocks, chunk, masks[:n], counts[:n])
+		e.several.end()
 		masks, counts = masks[n:], counts[n:]
 	}
-	skips := len(e.ends) - 1
-	width := uint(bits.Len32(e.ends[skips]))
-	w.room(1)
-	w.put(uint64(width), 8)
-	w.packed(e.ends[:skips], width)
-	w.pad()
-	w.bits(&e.body)
-	w.pad()
+	e.several.appendTo(w)
 }
 
 func (w *bitWriter) tailBlock(blocks []uint8, superblocks []uint32, masks8 []uint8, counts []uint16) {
@@ -58,65 +47,21 @@ func (w *bitWriter) tailBlock(blocks []uint8, superblocks []uint32, masks8 []uin
 
 // tailReader reads the tail of one list, block by block.
 type tailReader struct {
-	opened bool
-	width  uint
-	ends   []byte // packed, of every block but the last one
-	start  int64  // of the first block in the section
-	bits   bitReader
-	end    uint
+	ends blockEnds
+	bits bitReader // of the block that is open
+	end  uint      // in bits
 }
 
 // open finds block number of a list, and decodes its counts. After it the masks follow.
-func (r *tailReader) open(l *WordList, number int, counts []uint16) error {
-	if !r.opened {
-		if err := r.openEnds(l); err != nil {
-			return err
-		}
-	}
-	from, to := uint64(0), uint64(l.tailTo-r.start)*8
-	if number > 0 {
-		from = packedAt(r.ends, 0, number-1, r.width)
-	}
-	if number < l.raw.blocks()-1 {
-		to = min(to, packedAt(r.ends, 0, number, r.width))
-	}
-	if from > to {
-		return l.index.tails.Corruptf(r.start, "a block of counts starts at bit %d and ends at bit %d", from, to)
-	}
-	first := r.start + int64(from/8)
-	data, err := l.index.tails.Bytes(first, r.start+int64(byteLen(to))-first)
-	if err != nil {
+func (r *tailReader) open(l *WordList, number int, counts []uint16) (err error) {
+	tails := &l.index.tails
+	if r.bits, r.end, err = r.ends.block(tails, l.tailFrom, l.tailTo, l.raw.blocks(), number); err != nil {
 		return err
 	}
-	r.bits, r.end = bitReader{data: data, pos: uint(from % 8)}, uint(to-from/8*8)
 	r.bits.passDefinitions(len(counts))
 	if err := r.bits.counts(counts); err != nil || r.bits.pos > r.end {
-		return l.index.tails.Corruptf(first, "%v", errTail)
+		return tails.Corruptf(l.tailFrom, "%v", errTail)
 	}
-	return nil
-}
-
-// openEnds finds the ends of the list's blocks.
-func (r *tailReader) openEnds(l *WordList) error {
-	r.start = l.tailFrom
-	if skips := l.raw.blocks() - 1; skips > 0 {
-		width, err := l.index.tails.Bytes(l.tailFrom, 1)
-		if err != nil {
-			return err
-		}
-		if r.width = uint(width[0]); r.width > 32 {
-			return l.index.tails.Corruptf(l.tailFrom, "ends of %d bits", r.width)
-		}
-		size := int64(byteLen(uint64(skips) * uint64(r.width)))
-		if r.ends, err = l.index.tails.Bytes(l.tailFrom+1, size); err != nil {
-			return err
-		}
-		r.start += 1 + size
-	}
-	if r.start > l.tailTo {
-		return l.index.tails.Corruptf(l.tailFrom, "%v", errTail)
-	}
-	r.opened = true
 	return nil
 }
 
@@ -149,7 +94,4 @@ func (r *bitReader) counts(counts []uint16) error {
 }
 
 // masks makes ready to decode the masks of the block that open has opened.
-func (r *tailReader) masks(b *maskBlock) {
-	b.bits, b.end, b.n = r.bits, r.end, 0
-	b.codes = &masks().decode[b.bits.get(maskClassBits)]
-}
+func (r *tailReader) masks(b *maskBlock) { b.reset(r.bits, r.end) }
