@@ -74,6 +74,21 @@ func TestErrorsOfHandlers(t *testing.T) {
 	}
 }
 
+// TestRefusalsAreCountedNotLogged: an overload writes no line for each call, and an
+// operator sees it in the metrics.
+func TestRefusalsAreCountedNotLogged(t *testing.T) {
+	s := run(t, &service{get: func(context.Context, *ingestv1.GetRepoRequest) (*ingestv1.GetRepoResponse, error) {
+		return nil, status.Error(codes.ResourceExhausted, "too many queries")
+	}}, asIs)
+	if err := s.get(); status.Code(err) != codes.ResourceExhausted {
+		t.Fatalf("%v, want ResourceExhausted", err)
+	}
+	s.wantMetric(`grpc_server_handled_total{component="test",grpc_code="ResourceExhausted",grpc_method="GetRepo",grpc_service="trawl.ingest.v1.IngestService",grpc_type="unary"} 1`)
+	if logs := s.logs.String(); strings.Contains(logs, `"level":"WARN"`) || strings.Contains(logs, `"level":"ERROR"`) {
+		t.Errorf("a refusal is logged:\n%s", logs)
+	}
+}
+
 func TestTheCallersDeadlineIsNoInternalError(t *testing.T) {
 	told := make(chan error, 20)
 	s := run(t, &service{get: func(ctx context.Context, _ *ingestv1.GetRepoRequest) (*ingestv1.GetRepoResponse, error) {

@@ -96,12 +96,13 @@ func internal(ctx context.Context) error {
 func traceID(ctx context.Context) string { return trace.SpanContextFromContext(ctx).TraceID().String() }
 
 // levelOf is how much a call's end concerns the operator: what callers cause is
-// for debugging, what the process did wrong is an error.
+// for debugging, what the process did wrong is an error. Refusals under overload are for
+// debugging too: metrics count them, and a log line each would add to the load.
 func levelOf(code codes.Code) slog.Level {
 	switch code {
 	case codes.Internal, codes.Unknown, codes.DataLoss:
 		return slog.LevelError
-	case codes.Unavailable, codes.ResourceExhausted:
+	case codes.Unavailable:
 		return slog.LevelWarn
 	default:
 		return slog.LevelDebug
