@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/trawl-search/trawl/cmd/trawl/internal/garbage"
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/config"
@@ -72,6 +73,13 @@ func (s *shared) close() error {
 		errs = append(errs, closer())
 	}
 	return errors.Join(errs...)
+}
+
+// startServer gives a server its logs, to the process's error output, and its
+// garbage room.
+func (s *shared) startServer(ctx context.Context, p Process, cfg telemetry.Config, role string) error {
+	garbage.MakeRoom(p.Environ)
+	return s.startTelemetry(ctx, p, cfg, role)
 }
 
 // startTelemetry gives the role its logs, to the process's error output.
