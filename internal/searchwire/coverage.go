@@ -2,6 +2,7 @@ package searchwire
 
 import (
 	"fmt"
+	"slices"
 
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -44,8 +45,12 @@ const NoTurn = "its turn did not come before the deadline"
 type Account struct {
 	requested int
 	shards    []accounted
-	index     map[Digest]int
+	// index has the place of each shard, once there are many.
+	index map[Digest]int
 }
+
+// fewShards is how many are looked for one after the other.
+const fewShards = 16
 
 // NewAccount opens the account of a query that should search the shards given.
 // A digest given twice counts once.
@@ -65,21 +70,40 @@ func OpenAccount(requested int) *Account {
 // Want begins a round that should search the shards given. One that an earlier
 // round searched or pruned must be searched again.
 func (a *Account) Want(shards []Shard) {
-	if a.index == nil {
-		a.index = make(map[Digest]int, len(shards))
-		a.shards = make([]accounted, 0, len(shards))
-	}
+	a.shards = slices.Grow(a.shards, len(shards))
 	for _, s := range shards {
-		i, known := a.index[s.Digest]
+		i, known := a.place(s.Digest)
 		if !known {
-			a.index[s.Digest] = len(a.shards)
-			a.shards = append(a.shards, accounted{shard: s})
+			a.add(s, len(shards))
 			continue
 		}
 		if a.shards[i].state <= searched {
 			a.shards[i].state = unmarked
 		}
 	}
+}
+
+func (a *Account) place(d Digest) (i int, known bool) {
+	if a.index != nil {
+		i, known = a.index[d]
+		return i, known
+	}
+	i = slices.IndexFunc(a.shards, func(s accounted) bool { return s.shard.Digest == d })
+	return i, i >= 0
+}
+
+// add puts a shard into the account, one of about so many.
+func (a *Account) add(s Shard, about int) {
+	if len(a.shards) == fewShards {
+		a.index = make(map[Digest]int, about)
+		for i := range a.shards {
+			a.index[a.shards[i].shard.Digest] = i
+		}
+	}
+	if a.index != nil {
+		a.index[s.Digest] = len(a.shards)
+	}
+	a.shards = append(a.shards, accounted{shard: s})
 }
 
 // Searched says that the shard was searched to its end.
@@ -104,7 +128,7 @@ func (a *Account) Uncovered(d Digest, reason searchv1.UncoveredReason, message s
 
 // mark ignores shards that the account does not hold: nobody asked for them.
 func (a *Account) mark(d Digest, state standing, reason searchv1.UncoveredReason, message string) {
-	i, ok := a.index[d]
+	i, ok := a.place(d)
 	if !ok || state <= a.shards[i].state {
 		return
 	}

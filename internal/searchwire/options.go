@@ -3,8 +3,6 @@ package searchwire
 import (
 	"slices"
 
-	"google.golang.org/protobuf/proto"
-
 	"github.com/trawl-search/trawl/index/shard"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -30,10 +28,7 @@ const ContentField = 8
 // WithDefaults returns a copy of the options with every default filled in; o
 // may be nil.
 func WithDefaults(o *searchv1.SearchOptions) *searchv1.SearchOptions {
-	full := &searchv1.SearchOptions{}
-	if o != nil {
-		full = proto.Clone(o).(*searchv1.SearchOptions)
-	}
+	full := CopyOptions(o)
 	full.MaxFiles = orDefault(full.MaxFiles, DefaultMaxFiles)
 	full.MaxMatchesPerFile = orDefault(full.MaxMatchesPerFile, DefaultMaxMatchesPerFile)
 	full.MaxBytes = orDefault(full.MaxBytes, DefaultMaxBytes)
@@ -42,6 +37,22 @@ func WithDefaults(o *searchv1.SearchOptions) *searchv1.SearchOptions {
 		full.Mode = searchv1.Mode_MODE_EXHAUSTIVE
 	}
 	return full
+}
+
+// CopyOptions is a copy of the options, which may be nil, whose fields can be set; it
+// shares what they refer to. Each query takes several.
+func CopyOptions(o *searchv1.SearchOptions) *searchv1.SearchOptions {
+	if o == nil {
+		return &searchv1.SearchOptions{}
+	}
+	c := &searchv1.SearchOptions{
+		Mode: o.Mode, MaxFiles: o.MaxFiles, MaxMatchesPerFile: o.MaxMatchesPerFile, ContextLines: o.ContextLines,
+		MaxBytes: o.MaxBytes, RequireComplete: o.RequireComplete, Consistency: o.Consistency, SyntaxVersion: o.SyntaxVersion, Explain: o.Explain,
+	}
+	if unknown := o.ProtoReflect().GetUnknown(); len(unknown) > 0 {
+		c.ProtoReflect().SetUnknown(unknown)
+	}
+	return c
 }
 
 func orDefault[T comparable](v, def T) T {

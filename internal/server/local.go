@@ -36,6 +36,8 @@ type Local struct {
 	// closed: no more calls begin. idle is closed when that is so and none runs.
 	closed bool
 	idle   chan struct{}
+
+	handlers handlers
 }
 
 var _ grpc.ClientConnInterface = (*Local)(nil)
@@ -51,6 +53,7 @@ func newLocal(unary []grpc.UnaryServerInterceptor, stream []grpc.StreamServerInt
 	return &Local{
 		unary: chainUnary(unary), stream: chainStream(stream),
 		methods: make(map[string]method), calls: make(map[*localCall]context.CancelFunc), idle: make(chan struct{}),
+		handlers: handlers{next: make(chan func())},
 	}
 }
 
@@ -112,8 +115,14 @@ func (l *Local) end(call *localCall) {
 	l.calls[call]()
 	delete(l.calls, call)
 	if l.closed && len(l.calls) == 0 {
-		close(l.idle)
+		l.allEnded()
 	}
+}
+
+// allEnded is for whoever ends the last call after close, or closes when there is none.
+func (l *Local) allEnded() {
+	close(l.idle)
+	close(l.handlers.next)
 }
 
 // close refuses further calls. The channel that it returns is closed when those
@@ -122,7 +131,7 @@ func (l *Local) close() (idle <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.closed && len(l.calls) == 0 {
-		close(l.idle)
+		l.allEnded()
 	}
 	l.closed = true
 	return l.idle

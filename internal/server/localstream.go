@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"sync"
+	"sync/atomic"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -27,13 +28,43 @@ func (l *Local) NewStream(ctx context.Context, asked *grpc.StreamDesc, name stri
 	p := &pipe{
 		call: call, up: make(chan any, 1), down: make(chan any), done: make(chan struct{}), headed: make(chan struct{}),
 	}
-	go func() {
+	l.handlers.run(func() {
 		defer l.end(call)
 		info := &grpc.StreamServerInfo{FullMethod: name, IsClientStream: desc.ClientStreams, IsServerStream: desc.ServerStreams}
 		p.err = asTold(l.stream(call.method.impl, &pipeServer{p, serverCtx}, info, desc.Handler))
 		close(p.done)
-	}()
+	})
 	return &pipeClient{pipe: p, ctx: ctx, sendsMore: asked.ClientStreams}, nil
+}
+
+// handlers are goroutines that run the handlers of streams. As many as a gRPC server
+// keeps are kept for the next stream: their stacks have grown already, see streamWorkers.
+type handlers struct {
+	// next brings what to run to a goroutine that is kept. It is closed when no more comes.
+	next chan func()
+	kept atomic.Int64
+}
+
+// run does work on a goroutine that waits for some, or else on a new one.
+func (h *handlers) run(work func()) {
+	select {
+	case h.next <- work:
+	default:
+		go h.runAll(work)
+	}
+}
+
+// runAll does work, and then more of it, unless enough others wait for that.
+func (h *handlers) runAll(work func()) {
+	for more := true; more; {
+		work()
+		if h.kept.Add(1) > int64(streamWorkers) {
+			h.kept.Add(-1)
+			return
+		}
+		work, more = <-h.next
+		h.kept.Add(-1)
+	}
 }
 
 // pipe is a stream between a caller and a handler.

@@ -92,7 +92,7 @@ func (s *Service) newPage(req *searchv1.SearchRequest) (*searchPage, error) {
 // perSearcher asks every searcher for one file more than the page has, to know
 // whether another page follows.
 func (p *searchPage) perSearcher() *searchv1.SearchOptions {
-	o := proto.Clone(p.options).(*searchv1.SearchOptions)
+	o := searchwire.CopyOptions(p.options)
 	o.MaxFiles = min(o.MaxFiles+1, searchwire.MaxFiles)
 	o.Consistency, o.RequireComplete = nil, false
 	return o
