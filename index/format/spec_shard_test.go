@@ -234,7 +234,7 @@ func (in *indexed) addBetween(ids *windowIDs, blob []byte) {
 	}
 	for i := range max(len(folded)-2, 0) {
 		window, at := folded[i:i+3], places[i]
-		if inside := len(wordRun.Find(window)) == 3; !inside || opaque[at/4096] || kept[at] {
+		if !leftToWords.Match(window) || opaque[at/4096] || kept[at] {
 			add(ids.of(string(window)), at)
 		}
 	}
@@ -244,5 +244,8 @@ func (in *indexed) addBetween(ids *windowIDs, blob []byte) {
 		}
 	}
 }
+
+// leftToWords matches the windows that the index has in and after opaque superblocks only.
+var leftToWords = regexp.MustCompile(`^([0-9A-Za-z_]+[\x00-\x20]*|[\x00-\x20]+[0-9A-Za-z_]+)$`)
 
 var title = regexp.MustCompile(`[A-Z][a-z][a-z]`)

@@ -23,6 +23,7 @@ type Extractor struct {
 	folded  []byte
 	offsets []uint32
 	bits    [SuperblockSize/64 + 1]uint64 // of word bytes
+	spaces  [SuperblockSize/64 + 1]uint64
 }
 
 // NewExtractor makes an Extractor.
@@ -44,9 +45,10 @@ func (e *Extractor) Extract(blob []byte, emit func(superblock uint32, ids []ID, 
 	}
 }
 
-// ExtractBetween is Extract for the windows that no index of words can stand for:
-// those with a byte that is no word byte. Where superblocks are opaque, as AppendOpaque
-// gives them, these are all windows that start there, or in a word that starts there.
+// ExtractBetween is Extract for the windows that an index of words cannot stand for: all
+// but those that lie within a word, or on an edge of a word beside white space. Where
+// superblocks are opaque, as AppendOpaque gives them, these are all windows that start
+// there, or in a word that starts there.
 func (e *Extractor) ExtractBetween(blob []byte, opaque []uint32, emit func(superblock uint32, ids []ID, masks []uint8)) {
 	next := 0
 	before := false // the superblock before is opaque
@@ -87,8 +89,8 @@ func (e *Extractor) superblock(blob []byte, start, next int) int {
 	return e.mixed(blob, start, end, next, len(blob))
 }
 
-// between is superblock for windows with a byte that is no word byte, and for all that
-// start in its first head bytes.
+// between is superblock for the windows of ExtractBetween, and for all that start in its
+// first head bytes.
 func (e *Extractor) between(blob []byte, start, next, head int) int {
 	end := min(start+SuperblockSize, len(blob))
 	ahead := min(end+windowSize-1, len(blob))
@@ -105,20 +107,24 @@ func (e *Extractor) between(blob []byte, start, next, head int) int {
 // asciiBetween is ascii for the windows of between.
 func (e *Extractor) asciiBetween(text []byte, head int) {
 	words := WordBits(e.bits[:], text)
+	spaces := spaceBits(e.spaces[:], text)
 	starts := len(text) - windowSize + 1
 	for i, word := range words {
-		var following uint64
+		space, nextWord, nextSpace := spaces[i], uint64(0), uint64(0)
 		if i+1 < len(words) {
-			following = words[i+1]
+			nextWord, nextSpace = words[i+1], spaces[i+1]
 		}
 		at := i * 64
-		inside := word & (word>>1 | following<<63) & (word>>2 | following<<62)
+		second, third := word>>1|nextWord<<63, word>>2|nextWord<<62
+		either := word | space
+		either &= (either>>1 | (nextWord|nextSpace)<<63) & (either>>2 | (nextWord|nextSpace)<<62)
+		left := either&(word^third) | word&second&third // to words, as ofWords has it
 		if head > at {
-			inside &= ^uint64(0) << min(head-at, 64)
+			left &= ^uint64(0) << min(head-at, 64)
 		}
-		windows := ^inside
-		if left := starts - at; left < 64 {
-			windows &= 1<<max(left, 0) - 1
+		windows := ^left
+		if n := starts - at; n < 64 {
+			windows &= 1<<max(n, 0) - 1
 		}
 		bit, n := uint8(1)<<(at/BlockSize), e.n
 		for ; windows != 0; windows &= windows - 1 {
@@ -186,8 +192,8 @@ func (e *Extractor) asciiBlock(last []byte, window uint32, block int) uint32 {
 }
 
 // mixed adds the windows of a superblock in which not all is ASCII: it folds the
-// text from next to end and two bytes on, then goes over the folded bytes. Of windows of
-// word bytes it adds those that start in the first head bytes.
+// text from next to end and two bytes on, then goes over the folded bytes. Of windows that
+// are left to words it adds those that start in the first head bytes.
 func (e *Extractor) mixed(blob []byte, start, end, next, head int) int {
 	e.folded, e.offsets = e.folded[:0], e.offsets[:0]
 	next = e.foldTo(blob, next, end)
@@ -233,17 +239,25 @@ func (e *Extractor) foldedWindows(own, start, head int) {
 	text := e.folded
 	for i := range min(own, len(text)-windowSize+1) {
 		at := int(e.offsets[i]) - start
-		if at >= head && insideWord(text[i:]) {
+		if at >= head && ofWords(text[i], text[i+1], text[i+2]) {
 			continue
 		}
 		e.add(windowID(text[i], text[i+1], text[i+2]), uint(at)/BlockSize)
 	}
 }
 
-// insideWord reports whether the window at the start of text has word bytes only.
-func insideWord(text []byte) bool {
-	return wordByte[text[0]] && wordByte[text[1]] && wordByte[text[2]]
+// ofWords reports whether a window of these bytes is left to the index of words: it has
+// word bytes only, or word bytes and then white space, or white space and then word bytes.
+func ofWords(a, b, c byte) bool {
+	first, second, third := wordByte[a], wordByte[b], wordByte[c]
+	if first == third {
+		return first && second
+	}
+	return (first || isSpace(a)) && (second || isSpace(b)) && (third || isSpace(c))
 }
+
+// isSpace reports whether a byte is white space or a control character.
+func isSpace(c byte) bool { return c <= ' ' }
 
 // titles adds the title-case windows of text, one superblock and up to two bytes of the
 // next. They are rare: of eight bytes at a time it looks at the six that may start one.

@@ -19,9 +19,9 @@ const MaxSpan = BlockSize
 type Window struct {
 	ID                   ID
 	MinOffset, MaxOffset int
-	// Inside says that the window has word bytes only. Then Extractor.ExtractBetween
-	// finds it in opaque superblocks only.
-	Inside bool
+	// OfWords says that the window is left to an index of words: Extractor.ExtractBetween
+	// finds it in opaque superblocks, and in words that start there, only.
+	OfWords bool
 }
 
 // LiteralWindows returns the windows that a text must hold to match literal, by
@@ -90,7 +90,7 @@ func (s *literalScan) push(b foldedByte) {
 		return
 	}
 	c := [windowSize]byte{first.c, s.recent[1].c, s.recent[2].c}
-	s.emit(windowID(c[0], c[1], c[2]), first, insideWord(c[:]))
+	s.emit(windowID(c[0], c[1], c[2]), first, ofWords(c[0], c[1], c[2]))
 	if s.caseSensitive {
 		if id, ok := titleWindow(s.literal[first.at:]); ok {
 			s.emit(id, first, true)
@@ -98,8 +98,8 @@ func (s *literalScan) push(b foldedByte) {
 	}
 }
 
-func (s *literalScan) emit(id ID, first foldedByte, inside bool) {
-	s.windows = append(s.windows, Window{ID: id, MinOffset: first.min, MaxOffset: first.max, Inside: inside})
+func (s *literalScan) emit(id ID, first foldedByte, ofWords bool) {
+	s.windows = append(s.windows, Window{ID: id, MinOffset: first.min, MaxOffset: first.max, OfWords: ofWords})
 }
 
 // orbitLengths returns the shortest and longest encoding of r's case variants.

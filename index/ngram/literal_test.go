@@ -93,7 +93,7 @@ func TestReplacementMatchesInvalidBytes(t *testing.T) {
 func TestInvalidLiteralInsideRunes(t *testing.T) {
 	text := []byte("x\u212Aabc\u212Ay")
 	windows := LiteralWindows("\x84\xAAabc\xE2\x84", true)
-	want := []Window{{ID: windowID('a', 'b', 'c'), MinOffset: 2, MaxOffset: 6, Inside: true}}
+	want := []Window{{ID: windowID('a', 'b', 'c'), MinOffset: 2, MaxOffset: 6, OfWords: true}}
 	if !slices.Equal(windows, want) {
 		t.Errorf("windows %v, want %v", windows, want)
 	}

@@ -164,5 +164,32 @@ func wordBits8(x uint64) uint64 {
 	return (found &^ x & tops >> 7) * 0x0102040810204080 >> 56
 }
 
+// spaceBits is WordBits for the bytes of isSpace, of a text of ASCII.
+func spaceBits(bits []uint64, text []byte) []uint64 {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	n := 0
+	for ; len(text) >= 64; text = text[64:] {
+		var word uint64
+		for i := 0; i < 64; i += 8 {
+			x := binary.LittleEndian.Uint64(text[i:])
+			found := ^(x + (0x80-' '-1)*ones) & tops >> 7
+			word |= found * 0x0102040810204080 >> 56 << i
+		}
+		bits[n] = word
+		n++
+	}
+	if len(text) > 0 {
+		var word uint64
+		for i, c := range text {
+			if isSpace(c) {
+				word |= 1 << i
+			}
+		}
+		bits[n] = word
+		n++
+	}
+	return bits[:n]
+}
+
 // WordWindow is the ID of the window of three word bytes, without case.
 func WordWindow(a, b, c byte) ID { return ID(asciiWindow(a, b, c)) }

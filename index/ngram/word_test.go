@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -99,6 +100,9 @@ func TestOpaque(t *testing.T) {
 	}
 }
 
+// leftToWords matches the windows that an index of words stands for.
+var leftToWords = regexp.MustCompile(`^([0-9A-Za-z_]+[\x00-\x20]*|[\x00-\x20]+[0-9A-Za-z_]+)$`)
+
 // TestExtractBetween compares with the windows of Extract that the definition keeps.
 func TestExtractBetween(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
@@ -112,9 +116,10 @@ func TestExtractBetween(t *testing.T) {
 		// pairs of window and block, from windows of one place each.
 		want := map[string]bool{}
 		for at := range text {
-			inside := at+3 <= len(text) && insideWord(text[at:])
+			left := at+3 <= len(text) && leftToWords.Match(text[at:at+3])
 			start := ExtendedStart(text, at)
-			if inside && !isOpaque(at) && !isOpaque(start) {
+			ofOpaque := isOpaque(at) || IsWord(text[at]) && isOpaque(start)
+			if left && !ofOpaque {
 				continue
 			}
 			for _, id := range windowsAt(all, text, at) {

@@ -79,6 +79,67 @@ func (s *search) narrow(l regex.Literal, windows []ngram.Window, cand places) (*
 	return s.meetPieces(pieces, windows, cand)
 }
 
+// piecePlaces finds the places of a literal whose n-grams are all left to words: those of
+// its rarest piece. It returns nil if they would be too many, or are not known.
+func (s *search) piecePlaces(l regex.Literal) (*wordPlaces, error) {
+	if !isASCII(l.Text) {
+		return nil, nil
+	}
+	var lead *piece
+	pieces := piecesOf(l.Text)
+	for i := range pieces {
+		p := &pieces[i]
+		if err := s.findPiece(p, l.CaseSensitive, l.Text); err != nil {
+			return nil, err
+		}
+		if p.words != nil && (lead == nil || p.df < lead.df) {
+			lead = p
+		}
+	}
+	if lead == nil || len(lead.words) > mostPlaceWords {
+		return nil, nil
+	}
+	tallies, err := s.tallies(lead.words, true)
+	if err != nil {
+		return nil, err
+	}
+	least, most := lead.starts()
+	if !l.CaseSensitive {
+		most *= utf8.UTFMax // runes that fold to the letters before may be longer
+	}
+	p := &wordPlaces{tallies: tallies, least: least, most: most}
+	if known, err := s.addPieceOpaque(p, lead, l); !known || err != nil || p.Cost() > uint64(s.words.Superblocks()/placeShare) {
+		return nil, err
+	}
+	return p, nil
+}
+
+// addPieceOpaque adds the places where the word of a piece starts in an opaque superblock. All
+// n-grams that start in such a word are indexed; known is false if the literal has none.
+func (s *search) addPieceOpaque(p *wordPlaces, lead *piece, l regex.Literal) (known bool, err error) {
+	opaque, err := s.words.Opaque()
+	if err != nil || opaque.Len() == 0 {
+		return err == nil, err
+	}
+	windows := slices.DeleteFunc(ngram.LiteralWindows(l.Text, l.CaseSensitive), func(w ngram.Window) bool {
+		return w.MinOffset < lead.offset || w.MinOffset >= lead.offset+len(lead.text)
+	})
+	cand, known, err := s.ngramPlaces(s.shardText, windows)
+	if err != nil || !known {
+		return false, err
+	}
+	var found []tally
+	for superblock, blocks, ok := cand.SeekGE(0); ok; superblock, blocks, ok = cand.SeekGE(superblock + 1) {
+		found = append(found, tally{superblock: superblock, blocks: blocks})
+	}
+	if len(found) > 0 {
+		least, most := cand.AnchorOffset()
+		p.tallies = mergeTallies(p.tallies, found)
+		p.least, p.most = min(p.least, least), max(p.most, most)
+	}
+	return true, cand.Err()
+}
+
 func isASCII(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf })
 }

@@ -79,7 +79,13 @@ func (s *search) contentPlaces(l regex.Literal) (p places, ok bool, err error) {
 		}
 		return s.keepPlaces(l, known, nil, err)
 	}
-	windows := slices.DeleteFunc(ngram.LiteralWindows(l.Text, l.CaseSensitive), func(w ngram.Window) bool { return w.Inside })
+	windows := slices.DeleteFunc(ngram.LiteralWindows(l.Text, l.CaseSensitive), func(w ngram.Window) bool { return w.OfWords })
+	if len(windows) == 0 {
+		if !found {
+			known, err = s.piecePlaces(l)
+		}
+		return s.keepPlaces(l, known, nil, err)
+	}
 	cand, ok, err := s.ngramPlaces(s.shardText, windows)
 	if !ok || err != nil {
 		return nil, false, err
