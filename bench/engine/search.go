@@ -86,29 +86,58 @@ func parse(q querylog.Query) (query.Q, error) {
 	return tree, nil
 }
 
-// search spreads the shards over the processors and merges what they find.
+// search finds the best files of all shards, and then shows them.
 func (e *Engine) search(ctx context.Context, tree query.Q, opts shard.Options) ([]shard.FileMatch, error) {
 	ready, err := shard.Prepare(tree)
 	if err != nil {
 		return nil, err
 	}
 	var mu sync.Mutex
-	var best []shard.FileMatch
+	ranking := shard.NewRanking(opts.MaxFiles, opts.MaxBytes)
+	found, parts := make([]*shard.Found, len(e.shards)), make([]int, len(e.shards))
+	err = e.each(func(i int) error {
+		opts := opts
+		mu.Lock()
+		opts.Floor = ranking.Floor()
+		mu.Unlock()
+		f, err := e.shards[i].Find(ctx, ready, opts)
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		found[i], parts[i] = f, ranking.Add(f)
+		return f.Incomplete
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = e.each(func(i int) error {
+		mu.Lock()
+		n := ranking.Count(parts[i])
+		mu.Unlock()
+		if n == 0 {
+			return nil
+		}
+		shown, err := e.shards[i].Show(ctx, found[i], n)
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		ranking.Shown(parts[i], shown)
+		return shown.Incomplete
+	})
+	return ranking.Result().Files, err
+}
+
+// each spreads the shards over the processors.
+func (e *Engine) each(do func(i int) error) error {
 	errs := make([]error, len(e.shards))
 	var turn atomic.Int64
 	work := func() {
 		for i := turn.Add(1) - 1; i < int64(len(e.shards)); i = turn.Add(1) - 1 {
-			opts := opts
-			mu.Lock()
-			opts.Floor = shard.Floor(opts.MaxFiles, best)
-			mu.Unlock()
-			found, err := e.shards[i].Search(ctx, ready, opts)
-			if err == nil {
-				mu.Lock()
-				best, err = shard.Merge(opts.MaxFiles, best, found.Files), found.Incomplete
-				mu.Unlock()
-			}
-			errs[i] = err
+			errs[i] = do(int(i))
 		}
 	}
 	var others sync.WaitGroup
@@ -117,7 +146,7 @@ func (e *Engine) search(ctx context.Context, tree query.Q, opts shard.Options) (
 	}
 	work()
 	others.Wait()
-	return best, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
 // Skipped says for each file that is found by name only why that is.

@@ -106,6 +106,8 @@ type gathered struct {
 	best rank.Quality
 	// counting says that matches within words are counted, and not read.
 	counting bool
+	// inWords has, for each atom whose matches were counted, where these are.
+	inWords []inWords
 	// opaque counts the atoms with matches in opaque superblocks.
 	opaque int
 	// namesOnly leaves content ranges out.
@@ -117,9 +119,10 @@ type gathered struct {
 // release lets go of the atoms' lists.
 func (g *gathered) release() {
 	clear(g.content[:cap(g.content)])
+	clear(g.inWords[:cap(g.inWords)])
 	clear(g.merge[:cap(g.merge)])
 }
 
 func (g *gathered) reset() {
-	*g = gathered{content: g.content[:0], name: g.name[:0], shown: g.shown[:0], merge: g.merge[:0]}
+	*g = gathered{content: g.content[:0], name: g.name[:0], inWords: g.inWords[:0], shown: g.shown[:0], merge: g.merge[:0]}
 }

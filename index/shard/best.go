@@ -14,10 +14,10 @@ type hit struct {
 	score     float64
 	features  rank.Document
 	matches   int
-	spans     []span // the first of them
-	onPath    bool   // spans are in the path
-	counted   bool   // there are no spans yet, though there are matches
-	ranges    int    // how many spans will be shown
+	spans     []span    // the first of them
+	onPath    bool      // spans are in the path
+	inWords   []inWords // where the matches are that were counted; there are no spans yet
+	ranges    int       // how many spans will be shown
 }
 
 // compareHits is the total order within one shard: documents are numbered in
@@ -55,17 +55,18 @@ func (b *best) admits(score float64, doc uint32) bool {
 	return !b.full() || b.limit > 0 && compareScored(score, doc, b.hits[0].score, b.hits[0].doc) < 0
 }
 
-// add keeps h, which is admitted, with a copy of its spans. What it pushes out
+// add keeps h, which is admitted, with a copy of its lists. What it pushes out
 // leaves its memory to it, so that memory is bounded by the limits.
 func (b *best) add(h hit) {
 	b.size += h.leastSize()
 	if len(b.hits) < b.limit {
-		h.spans = slices.Clone(h.spans)
+		h.spans, h.inWords = slices.Clone(h.spans), slices.Clone(h.inWords)
 		b.hits = append(b.hits, h)
 		b.rise(len(b.hits) - 1)
 	} else {
 		b.size -= b.hits[0].leastSize()
 		h.spans = append(b.hits[0].spans[:0], h.spans...)
+		h.inWords = append(b.hits[0].inWords[:0], h.inWords...)
 		b.hits[0] = h
 		b.sink(0)
 	}

@@ -59,8 +59,7 @@ func formOf(t fataler, name string, c *indextest.Corpus, rng *rand.Rand) form {
 	return f
 }
 
-// pager asks the shards in turn, the later ones with what the earlier ones found as
-// the floor.
+// pager asks the shards.
 func (f form) pager() indextest.Pager {
 	var asked query.Q
 	var ready *shard.Query // of asked
@@ -79,22 +78,12 @@ func (f form) pager() indextest.Pager {
 			opts.After = &shard.Key{Score: a.Score, Repo: a.Repo, Path: []byte(a.Path), Blob: a.Object}
 		}
 		opts = shard.InPieces(opts, ask.Helpers)
-		var files []shard.FileMatch
-		var stats shard.Stats
-		for _, p := range f.parts {
-			opts.Overlays, opts.Floor = p.overlays, shard.Floor(opts.MaxFiles, files)
-			res, err := p.shard.Search(context.Background(), ready, opts)
-			if err == nil {
-				err = res.Incomplete
-			}
-			if err != nil {
-				return page, err
-			}
-			files = shard.Merge(opts.MaxFiles, files, res.Files)
-			stats.Add(res.Stats)
+		res, err := searchParts(f.parts, ready, opts)
+		if err != nil {
+			return page, err
 		}
-		page = indextest.Page{FilesMatched: stats.FilesMatched, Matches: stats.Matches, Inexact: stats.CountsInexact}
-		for _, file := range files {
+		page = indextest.Page{FilesMatched: res.Stats.FilesMatched, Matches: res.Stats.Matches, Inexact: res.Stats.CountsInexact}
+		for _, file := range res.Files {
 			page.Files = append(page.Files, indextest.PageFile{Result: toResult(file), Matches: file.MatchCount})
 		}
 		return page, nil

@@ -3,7 +3,6 @@ package shard
 import (
 	"bytes"
 	"cmp"
-	"slices"
 	"strings"
 
 	"github.com/trawl-search/trawl/index/docstore"
@@ -60,7 +59,8 @@ type Result struct {
 	// Files in the total order of Compare.
 	Files []FileMatch
 	// Cut is set when files that match, and that MaxFiles has room for, are left
-	// out because of MaxBytes. They come after the last of Files.
+	// out because of MaxBytes, or because files before them could not be shown. They come
+	// after the last of Files.
 	Cut   bool
 	Stats Stats
 	// Incomplete is nil when the whole shard was searched; otherwise it is why
@@ -181,39 +181,4 @@ func Compare(a, b Key) int {
 		bytes.Compare(a.Path, b.Path),
 		bytes.Compare(a.Blob, b.Blob),
 	)
-}
-
-// Floor is what Options.Floor is for another search, when files are the best of
-// those before: nil while there are fewer than limit.
-func Floor(limit int, files []FileMatch) *Key {
-	if limit == 0 || len(files) < limit {
-		return nil
-	}
-	last := files[limit-1].Key()
-	return &last
-}
-
-// Merge merges lists that are each in the total order into one of at most
-// limit files.
-func Merge(limit int, lists ...[]FileMatch) (merged []FileMatch) {
-	for _, list := range lists {
-		merged = mergeTwo(limit, merged, list)
-	}
-	return merged
-}
-
-func mergeTwo(limit int, a, b []FileMatch) []FileMatch {
-	if len(a) == 0 || len(b) == 0 {
-		both := slices.Concat(a, b)
-		return both[:min(limit, len(both))]
-	}
-	merged := make([]FileMatch, 0, min(limit, len(a)+len(b)))
-	for range cap(merged) {
-		if len(b) == 0 || len(a) > 0 && Compare(a[0].Key(), b[0].Key()) <= 0 {
-			merged, a = append(merged, a[0]), a[1:]
-		} else {
-			merged, b = append(merged, b[0]), b[1:]
-		}
-	}
-	return merged
 }

@@ -155,7 +155,9 @@ func (s *search) hit() error {
 		return nil
 	}
 	h.ranges = min(matches, s.opts.MaxMatchesPerFile)
-	h.spans, h.counted = shown[:min(len(shown), s.opts.MaxMatchesPerFile)], len(g.content) == 0 && g.more > 0
+	if h.spans = shown[:min(len(shown), s.opts.MaxMatchesPerFile)]; len(g.content) == 0 && g.more > 0 {
+		h.inWords = g.inWords
+	}
 	s.best.add(h)
 	return nil
 }

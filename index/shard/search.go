@@ -3,7 +3,6 @@ package shard
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"runtime"
 	"slices"
@@ -55,18 +54,20 @@ type search struct {
 	deferred     bool   // documents were left to the second pass
 	crew         *crew  // of which this search is a part, or nil
 
-	repos    *repoView
-	record   *docstore.Repo // of the repo looked at last
-	recordOf int
-	named    *branchView // of the repo looked at last
-	namedOf  int
-	stats    Stats
-	best     best
-	room     int64 // bytes for chunks of the file that is made ready to be shown
-	noRoom   bool  // a chunk was left out, and the file with it
-	shelf    shelf
-	shown    namedBranches
-	walks    []*postings.Candidates // to be released
+	repos      *repoView
+	record     *docstore.Repo // of the repo looked at last
+	recordOf   int
+	named      *branchView // of the repo looked at last
+	namedOf    int
+	stats      Stats
+	best       best
+	room       int64 // bytes for chunks of the file that is made ready to be shown
+	noRoom     bool  // a chunk was left out, and the file with it
+	shelf      shelf
+	shown      namedBranches
+	showing    []spanList             // ranges of the file that is made ready to be shown
+	tallyShelf []tally                // of hits that were counted
+	walks      []*postings.Candidates // to be released
 
 	*scratch
 }
@@ -80,31 +81,6 @@ type scratch struct {
 	doc       document
 	gathered  gathered
 	wordScratch
-}
-
-// Search finds the documents that q matches. When the context ends first, the
-// result holds what was found by then and says why in Incomplete; an error
-// means that the shard could not be read (format.ErrCorrupt).
-func (s *Shard) Search(ctx context.Context, q *Query, opts Options) (*Result, error) {
-	var res *Result
-	err := s.with(ctx, opts, func(run *search) error {
-		err := run.all(q)
-		if err != nil && !isContextError(err) {
-			return err
-		}
-		res = &Result{Incomplete: err}
-		if res.Files, err = run.files(); err != nil {
-			return err
-		}
-		res.Cut = run.best.cut && len(res.Files) < opts.MaxFiles
-		run.countReads()
-		res.Stats = run.stats
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("search shard %s: %w", s.Name(), err)
-	}
-	return res, nil
 }
 
 func isContextError(err error) bool {

@@ -3,62 +3,53 @@ package shard
 import (
 	"bytes"
 	"math"
+	"slices"
 	"unicode/utf8"
 )
 
-// files makes the best hits ready to be shown, as far as there is room for them: the best
-// one whatever its size, others until one has none.
-func (s *search) files() ([]FileMatch, error) {
-	hits := s.best.sorted()
-	files := make([]FileMatch, 0, len(hits))
+// files makes hits ready to be shown, as far as there is room for them: the first
+// one whatever its size, others until one has none. Res gets the files.
+func (s *search) files(hits []Hit, res *Result) error {
+	res.Files = make([]FileMatch, 0, len(hits))
 	room := s.opts.MaxBytes
-	for _, h := range hits {
-		bounded := s.opts.MaxBytes > 0 && len(files) > 0
+	for i := range hits {
+		if err := s.look(); err != nil {
+			return err
+		}
+		bounded := s.opts.MaxBytes > 0 && len(res.Files) > 0
 		if s.room, s.noRoom = math.MaxInt64, false; bounded {
 			s.room = max(room, 0)
 		}
-		f, err := s.file(h)
+		f, err := s.file(&hits[i])
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if room -= f.Size(); bounded && (s.noRoom || room < 0) {
-			s.best.cut = true
-			break
+			res.Cut = true
+			return nil
 		}
-		files = append(files, f)
+		res.Files = append(res.Files, f)
 	}
-	return files, nil
+	return nil
 }
 
-func (s *search) file(h hit) (f FileMatch, err error) {
+func (s *search) file(found *Hit) (f FileMatch, err error) {
+	h := &found.hit
 	s.doc.reset(h.doc, h.blob, h.repo)
-	path, err := s.doc.loadPath()
-	if err != nil {
-		return f, err
-	}
-	repo, err := s.repo(h.repo)
-	if err != nil {
-		return f, err
-	}
-	f = FileMatch{Repo: repo.Name, Path: s.shelf.keep(path), Score: h.score, MatchCount: h.matches}
+	f = FileMatch{Repo: found.Key.Repo, Path: found.Key.Path, Blob: found.Key.Blob, Score: h.score, MatchCount: h.matches}
 	if f.Branches, f.Commit, err = s.branches(); err != nil {
 		return f, err
 	}
 	if f.Language, err = s.docs.Language(h.doc); err != nil {
 		return f, err
 	}
-	oid, err := s.docs.OID(h.doc)
-	if err != nil {
-		return f, err
-	}
-	f.Blob = s.shelf.keep(oid)
 	if f.Skip, err = s.docs.Skip(h.doc); err != nil {
 		return f, err
 	}
 	if s.opts.Explain {
 		f.Explanation = h.features.Explain()
 	}
-	f.Chunks, err = s.chunks(h)
+	f.Chunks, err = s.chunks(h, f.Path)
 	return f, err
 }
 
@@ -102,30 +93,42 @@ func (s *search) branches() (names []string, commit string, err error) {
 }
 
 // readSpans finds the ranges of a document that were only counted.
-func (s *search) readSpans(h *hit) error {
-	g := &s.gathered
-	g.reset()
-	if err := s.root.collect(&s.doc, g); err != nil {
-		return err
+func (s *search) readSpans(h *hit) ([]span, error) {
+	g, keep := &s.gathered, 0
+	if len(h.inWords) == 1 { // no other atom's ranges can overlap its own
+		keep = s.opts.MaxMatchesPerFile
 	}
-	shown, _ := g.settleContent(s.opts.MaxMatchesPerFile, s.goOn)
-	h.spans = shown
-	return s.ended
+	g.reset()
+	s.showing = slices.Grow(s.showing[:0], len(h.inWords))[:len(h.inWords)]
+	for i := range h.inWords {
+		if _, err := h.inWords[i].read(s, h.blob, keep, &s.showing[i]); err != nil {
+			return nil, err
+		}
+		g.content = append(g.content, &s.showing[i])
+	}
+	spans, _ := g.settleContent(s.opts.MaxMatchesPerFile, s.goOn)
+	return spans, s.ended
 }
 
-func (s *search) chunks(h hit) ([]Chunk, error) {
-	if h.counted && s.room != 0 && s.opts.MaxMatchesPerFile > 0 {
-		if err := s.readSpans(&h); err != nil {
+func (s *search) chunks(h *hit, path []byte) (_ []Chunk, err error) {
+	if s.room == 0 || s.opts.MaxMatchesPerFile == 0 {
+		return nil, nil
+	}
+	g := &s.gathered
+	spans := append(g.shown[:0], h.spans...) // contentChunks uses them up
+	g.shown = spans
+	if len(h.inWords) > 0 {
+		if spans, err = s.readSpans(h); err != nil {
 			return nil, err
 		}
 	}
-	if len(h.spans) == 0 || s.room == 0 {
+	switch {
+	case len(spans) == 0:
 		return nil, nil
+	case h.onPath:
+		return []Chunk{s.shelf.pathChunk(path, spans)}, nil
 	}
-	if h.onPath {
-		return []Chunk{s.shelf.pathChunk(s.doc.path, h.spans)}, nil
-	}
-	return s.contentChunks(h.blob, h.spans)
+	return s.contentChunks(h.blob, spans)
 }
 
 func (s *shelf) pathChunk(path []byte, spans []span) Chunk {

@@ -82,14 +82,15 @@ func TestFloorLeavesTheMergeAsItIs(t *testing.T) {
 			if i%3 == 0 {
 				first, second = high, low
 			}
-			one := search(t, first, ready, opts)
-			all := len(search(t, second, ready, opts).Files)
-			opts.Floor = shard.Floor(opts.MaxFiles, one.Files)
-			two := search(t, second, ready, opts)
-			if got := shard.Merge(opts.MaxFiles, one.Files, two.Files); !sameFiles(got, want.Files) {
-				t.Fatalf("seed %d, %s, best %d: %v\nwant %v", seed, q.Text, opts.MaxFiles, got, want.Files)
+			got, err := searchParts([]part{{shard: first}, {shard: second}}, ready, opts)
+			if err != nil || !sameFiles(got.Files, want.Files) {
+				t.Fatalf("seed %d, %s, best %d: %v, %v\nwant %v", seed, q.Text, opts.MaxFiles, got, err, want.Files)
 			}
-			if len(two.Files) < all {
+			ranking := shard.NewRanking(opts.MaxFiles, 0)
+			ranking.Add(find(t, first, ready, opts))
+			all := len(find(t, second, ready, opts).Hits)
+			opts.Floor = ranking.Floor()
+			if len(find(t, second, ready, opts).Hits) < all {
 				fewer++
 			}
 		}

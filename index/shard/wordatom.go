@@ -1,12 +1,6 @@
 package shard
 
-import (
-	"slices"
-
-	"github.com/trawl-search/trawl/index/docstore"
-	"github.com/trawl-search/trawl/index/rank"
-	"github.com/trawl-search/trawl/index/regex"
-)
+import "slices"
 
 // wordAtom finds a text within the words of documents. Which blobs have how many
 // matches is known before any is looked at; only what is shown is read.
@@ -17,9 +11,8 @@ type wordAtom struct {
 	next int // index in blobs of the first that was not passed
 	// keep is how many spans are wanted of a document, 0 for all.
 	keep int
-	// spans are the ranges of the document read last, and best the best quality of one.
+	// spans are the ranges of the document read last.
 	spans spanList
-	best  rank.Quality
 }
 
 func (a *wordAtom) plan() (plan, error) {
@@ -75,94 +68,27 @@ func (a *wordAtom) matches(d *document) (bool, error) { return a.tally(d) != nil
 
 // gather counts the matches of a document, or adds their ranges.
 func (a *wordAtom) gather(d *document, g *gathered) error {
-	if !g.counting {
-		if err := a.read(d); err != nil {
-			return err
-		}
-		if a.spans.n > 0 {
-			g.content = append(g.content, &a.spans)
-		}
-		g.best = max(g.best, a.best)
-		return nil
-	}
-	if b := a.tally(d); b != nil {
-		g.more += int(b.matches)
-		g.best = max(g.best, b.quality)
-		if b.opaque {
-			g.opaque++
-		}
-	}
-	return nil
-}
-
-// read reads where the matches are in a document that has some: all, or the first ones
-// that are wanted.
-func (a *wordAtom) read(d *document) error {
-	a.spans.reset()
-	a.best = rank.None
 	b := a.tally(d)
 	if b == nil {
 		return nil
 	}
-	first, length, err := a.s.content.Span(d.blob)
+	in := inWords{a.matching, a.hits.tallies[b.first:], b.opaque}
+	if g.counting {
+		g.more += int(b.matches)
+		g.best = max(g.best, b.quality)
+		g.inWords = append(g.inWords, in)
+		if b.opaque {
+			g.opaque++
+		}
+		return nil
+	}
+	quality, err := in.read(a.s, d.blob, a.keep, &a.spans)
 	if err != nil {
 		return err
 	}
-	end := first + (length+docstore.SuperblockSize-1)/docstore.SuperblockSize
-	add := func(start, end uint32, quality rank.Quality) bool {
-		a.spans.add(span{start, end})
-		a.best = max(a.best, quality)
-		return a.keep == 0 || a.spans.n < a.keep
+	if a.spans.n > 0 {
+		g.content = append(g.content, &a.spans)
 	}
-	if b.opaque || a.s.text.holds(d.blob) || end-first <= mostWhole && a.touched(b, end)*wholeShare >= int(end-first) {
-		return a.readWhole(d.blob, add)
-	}
-	for tallies := a.hits.tallies[b.first:]; len(tallies) > 0 && tallies[0].superblock < end; {
-		n, matches := 1, int(tallies[0].matches)
-		for n < len(tallies) && tallies[n].superblock < end && tallies[n].superblock == tallies[n-1].superblock+1 {
-			matches += int(tallies[n].matches)
-			n++
-		}
-		r := wordReader{s: a.s, m: a.matching, blob: d.blob, wanted: matches, found: add}
-		if err := r.read(tallies[0].superblock-first, tallies[n-1].superblock+1-first); err != nil {
-			return err
-		}
-		if a.keep > 0 && a.spans.n == a.keep {
-			break
-		}
-		tallies = tallies[n:]
-	}
+	g.best = max(g.best, quality)
 	return nil
-}
-
-// A content of up to mostWhole superblocks is read as a whole, once for its matches and for
-// the lines around them, where these are in one of wholeShare superblocks.
-const (
-	mostWhole  = 1 << 10
-	wholeShare = 2
-)
-
-// touched is how many superblocks of a blob that ends before one have matches.
-func (a *wordAtom) touched(b *blobTally, end uint32) (n int) {
-	for _, t := range a.hits.tallies[b.first:] {
-		if t.superblock >= end {
-			break
-		}
-		n++
-	}
-	return n
-}
-
-// readWhole finds the matches in the whole content.
-func (a *wordAtom) readWhole(blob uint32, add func(start, end uint32, quality rank.Quality) bool) error {
-	text, err := a.s.text.load(a.s, blob)
-	if err != nil {
-		return err
-	}
-	for start, end := range regex.RangesWhile(a.matcher, text, 0, a.s.goOn) {
-		if !add(uint32(start), uint32(end), rank.Of(text, start, end)) {
-			break
-		}
-	}
-	return a.s.ended
 }

@@ -53,7 +53,8 @@ func testSearchListAndFile(t *testing.T, oneProcess bool) {
 }
 
 // TestSpansReachFromClientToShard: one trace holds the client's call, the
-// router's plan and fan-out, the call to the searcher and each shard's search.
+// router's plan and fan-out, the call to the searcher, each shard's search, and showing
+// files of each.
 func TestSpansReachFromClientToShard(t *testing.T) {
 	inOneAndInSeveral(t, testSpansReachFromClientToShard)
 }
@@ -75,7 +76,9 @@ func testSpansReachFromClientToShard(t *testing.T, oneProcess bool) {
 		want = slices.Delete(want, 5, 7)
 	}
 	c.eventually("all spans have ended", func() bool {
-		return chains(c.spans.GetSpans(), root.SpanContext().TraceID().String())[strings.Join(want, " > ")] == 2
+		got := chains(c.spans.GetSpans(), root.SpanContext().TraceID().String())
+		shown := append(slices.Clone(want[:len(want)-1]), "show files")
+		return got[strings.Join(want, " > ")] == 2 && got[strings.Join(shown, " > ")] == 2
 	})
 	short := []string{"client", rpc, rpc, "plan"}
 	if got := chains(c.spans.GetSpans(), root.SpanContext().TraceID().String()); got[strings.Join(short, " > ")] != 1 {

@@ -79,21 +79,29 @@ func (e *env) serve(root *catalogv1.Root) served {
 // search finds the best files of all shards.
 func (s served) search(q *shard.Query, opts shard.Options) (files []shard.FileMatch, stats shard.Stats) {
 	s.t.Helper()
-	var lists [][]shard.FileMatch
+	ranking := shard.NewRanking(opts.MaxFiles, opts.MaxBytes)
+	var all []*shard.Found
 	for _, l := range s.layers {
-		opts.Overlays = l.overlays
-		r, err := l.Search(s.t.Context(), q, opts)
-		if err != nil || r.Incomplete != nil {
-			s.t.Fatal(err, r.Incomplete)
+		opts.Overlays, opts.Floor = l.overlays, ranking.Floor()
+		found, err := l.Find(s.t.Context(), q, opts)
+		if err != nil || found.Incomplete != nil {
+			s.t.Fatal(err, found.Incomplete)
 		}
-		lists = append(lists, r.Files)
-		stats.Add(r.Stats)
+		ranking.Add(found)
+		all = append(all, found)
 	}
-	files = shard.Merge(opts.MaxFiles, lists...)
-	for i := range files {
-		files[i].Commit = "" // routers say it
+	for i, l := range s.layers {
+		shown, err := l.Show(s.t.Context(), all[i], ranking.Count(i))
+		if err != nil || shown.Incomplete != nil {
+			s.t.Fatal(err, shown.Incomplete)
+		}
+		ranking.Shown(i, shown)
 	}
-	return files, stats
+	result := ranking.Result()
+	for i := range result.Files {
+		result.Files[i].Commit = "" // routers say it
+	}
+	return result.Files, result.Stats
 }
 
 // sameFiles compares all that is known of the files; none are the same as none.

@@ -14,10 +14,14 @@ import (
 
 // Slots are as many as searches may compute at once. They are safe for concurrent
 // use.
-type Slots struct{ taken chan struct{} }
+type Slots struct {
+	taken chan struct{}
+	// first hands a slot over to one who comes before those that wait for taken.
+	first chan struct{}
+}
 
 // NewSlots makes n free slots.
-func NewSlots(n int) *Slots { return &Slots{taken: make(chan struct{}, n)} }
+func NewSlots(n int) *Slots { return &Slots{make(chan struct{}, n), make(chan struct{})} }
 
 // Count is how many slots there are.
 func (s *Slots) Count() int { return cap(s.taken) }
@@ -25,16 +29,28 @@ func (s *Slots) Count() int { return cap(s.taken) }
 // Take waits for a slot. Release must follow. What runs under the context that it
 // returns can give the slot back for a while. The error says that ctx ended.
 func (s *Slots) Take(ctx context.Context) (context.Context, *Slot, error) {
-	if err := s.take(ctx); err != nil {
+	return s.slot(ctx, s.take(ctx, nil))
+}
+
+// TakeFirst is Take for what ends work that was begun: it comes before all who wait in Take.
+func (s *Slots) TakeFirst(ctx context.Context) (context.Context, *Slot, error) {
+	return s.slot(ctx, s.take(ctx, s.first))
+}
+
+func (s *Slots) slot(ctx context.Context, err error) (context.Context, *Slot, error) {
+	if err != nil {
 		return nil, nil, err
 	}
 	slot := &Slot{of: s, held: true, since: time.Now()}
 	return context.WithValue(ctx, key{}, slot), slot, nil
 }
 
-func (s *Slots) take(ctx context.Context) error {
+// take waits for a slot that is free, or that is handed over.
+func (s *Slots) take(ctx context.Context, handed <-chan struct{}) error {
 	select {
 	case s.taken <- struct{}{}:
+		return nil
+	case <-handed:
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("wait for a processor: %w", ctx.Err())
@@ -75,7 +91,11 @@ func (s *Slot) giveBack() {
 	}
 	s.held = false
 	s.busy += time.Since(s.since)
-	<-s.of.taken
+	select {
+	case s.of.first <- struct{}{}:
+	default:
+		<-s.of.taken
+	}
 }
 
 // Pause gives back the slot that ctx is under, if it is under one, while the
@@ -102,7 +122,7 @@ func (s *Slot) resume(ctx context.Context) error {
 	if !last {
 		return nil
 	}
-	err := s.of.take(ctx)
+	err := s.of.take(ctx, nil)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.taking = false

@@ -148,3 +148,37 @@ func TestManyGoroutines(t *testing.T) {
 		two.Release()
 	})
 }
+
+// TestFirstComesBeforeOthers: who takes a slot first has the next one that is given back,
+// however many wait in Take.
+func TestFirstComesBeforeOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := processor.NewSlots(1)
+		_, held := take(t, s)
+		var order []string
+		var waiting sync.WaitGroup
+		wait := func(name string, take func(context.Context) (context.Context, *processor.Slot, error)) {
+			waiting.Go(func() {
+				_, slot, err := take(t.Context())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				order = append(order, name)
+				slot.Release()
+			})
+			synctest.Wait()
+		}
+		wait("search", s.Take)
+		wait("search", s.Take)
+		wait("show", s.TakeFirst)
+		held.Release()
+		waiting.Wait()
+		if len(order) != 3 || order[0] != "show" {
+			t.Errorf("the order is %v", order)
+		}
+		if !free(t, s) {
+			t.Error("a slot was not given back")
+		}
+	})
+}

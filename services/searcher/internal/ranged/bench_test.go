@@ -82,7 +82,7 @@ func BenchmarkTree(b *testing.B) {
 
 func find(b *testing.B, s searchable, q *shard.Query) {
 	b.Helper()
-	r, err := s.Search(b.Context(), q, shard.Options{MaxFiles: 50, MaxMatchesPerFile: 10})
+	r, err := shard.Search(b.Context(), s, q, shard.Options{MaxFiles: 50, MaxMatchesPerFile: 10})
 	if err != nil || r.Incomplete != nil {
 		b.Fatal(err, r)
 	}

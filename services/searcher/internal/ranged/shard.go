@@ -40,10 +40,19 @@ func (s *Shard) Check(ctx context.Context) error {
 	return s.use(ctx, func(*shard.Shard) error { return nil })
 }
 
-// Search is shard.Shard's.
-func (s *Shard) Search(ctx context.Context, q *shard.Query, opts shard.Options) (r *shard.Result, err error) {
+// Find is shard.Shard's.
+func (s *Shard) Find(ctx context.Context, q *shard.Query, opts shard.Options) (f *shard.Found, err error) {
 	err = s.use(ctx, func(sh *shard.Shard) error {
-		r, err = sh.Search(ctx, q, opts)
+		f, err = sh.Find(ctx, q, opts)
+		return err
+	})
+	return f, err
+}
+
+// Show is shard.Shard's. What was read to find the hits may have to be brought again.
+func (s *Shard) Show(ctx context.Context, found *shard.Found, n int) (r *shard.Result, err error) {
+	err = s.use(ctx, func(sh *shard.Shard) error {
+		r, err = sh.Show(ctx, found, n)
 		return err
 	})
 	return r, err

@@ -67,7 +67,7 @@ func documents(r indextest.Repo) (docs []build.Document) {
 
 // searchable is what a local shard and a ranged one have in common.
 type searchable interface {
-	Search(ctx context.Context, q *shard.Query, opts shard.Options) (*shard.Result, error)
+	shard.Finder
 	List(ctx context.Context, q *shard.Query, opts shard.ListOptions) (*shard.ListResult, error)
 	File(ctx context.Context, repo string, path []byte, branch string, overlay shard.Overlay) (*shard.File, error)
 }
@@ -82,7 +82,7 @@ type answer struct {
 func (a answer) is(b answer) bool { return reflect.DeepEqual(a, b) }
 
 func answers(ctx context.Context, s searchable, q *shard.Query, corpus *indextest.Corpus) (answer, error) {
-	found, err := s.Search(ctx, q, shard.Options{MaxFiles: 10_000, MaxMatchesPerFile: 10_000})
+	found, err := shard.Search(ctx, s, q, shard.Options{MaxFiles: 10_000, MaxMatchesPerFile: 10_000})
 	if err != nil {
 		return answer{}, err
 	}

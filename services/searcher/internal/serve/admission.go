@@ -88,6 +88,13 @@ func (c *admitted) done() {
 	c.shards--
 }
 
+// tookAlso says that a shard had a processor for so long again, for the same call.
+func (a *admission) tookAlso(took time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.mean += admissionWeight * took.Seconds()
+}
+
 // took says that a shard had a processor for so long.
 func (a *admission) took(took time.Duration) {
 	a.mu.Lock()

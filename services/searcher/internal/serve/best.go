@@ -1,92 +1,72 @@
 package serve
 
 import (
-	"slices"
 	"sync"
 
 	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/services/searcher/internal/store"
 )
 
-// best are the first files, in the total order, of the shards searched so far: up to
-// limit, and up to maxBytes by their sizes, but one at least. It is safe for concurrent
-// use; files and stats are read when nobody adds any more.
+// best is what was found in the shards searched so far, for the best files of all to be
+// shown. It is safe for concurrent use.
 type best struct {
-	limit    int
-	maxBytes int64
+	mu      sync.Mutex
+	ranking *shard.Ranking
+	parts   []part
+}
 
-	mu    sync.Mutex
-	files []shard.FileMatch
-	stats shard.Stats
-	// size of the files, at most.
-	size int64
-	// bound is the place after which files were left out for want of bytes: none that
-	// come later can be returned, since others are missing before them. Nil: no such place.
-	bound *shard.Key
+// part is what was found in one shard, whose use lasts until it is released.
+type part struct {
+	number  int
+	handle  *store.Handle
+	planned searchwire.Shard
+	found   *shard.Found
+}
+
+func newBest(maxFiles int, maxBytes int64) *best {
+	return &best{ranking: shard.NewRanking(maxFiles, maxBytes)}
 }
 
 // floor is the place after which files are of no use any more, nil when there is none yet.
 func (b *best) floor() *shard.Key {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.bound != nil {
-		return b.bound
-	}
-	return shard.Floor(b.limit, b.files)
+	return b.ranking.Floor()
 }
 
-// add takes what was found in one shard.
-func (b *best) add(r *shard.Result) {
+// add takes what was found in one shard, and shares its use if some of it is among the best.
+func (b *best) add(h *store.Handle, planned searchwire.Shard, found *shard.Found) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.stats.Add(r.Stats)
-	if r.Cut {
-		b.leaveOutAfter(r.Files[len(r.Files)-1].Key())
-	}
-	b.files = shard.Merge(b.limit, b.files, r.Files)
-	if b.bound != nil {
-		n, _ := slices.BinarySearchFunc(b.files, *b.bound, func(f shard.FileMatch, bound shard.Key) int {
-			if shard.Compare(f.Key(), bound) <= 0 {
-				return -1
-			}
-			return 1
-		})
-		b.keep(n)
-	}
-	for i := range r.Files {
-		b.size += r.Files[i].Size()
-	}
-	b.trim()
-}
-
-// trim leaves out the files that there is no room for.
-func (b *best) trim() {
-	if b.maxBytes == 0 || b.size <= b.maxBytes {
-		return
-	}
-	var size int64
-	for i := range b.files {
-		more := b.files[i].Size()
-		if size+more > b.maxBytes && i > 0 {
-			b.leaveOutAfter(b.files[i-1].Key())
-			b.keep(i)
-			break
-		}
-		size += more
-	}
-	b.size = size
-}
-
-func (b *best) leaveOutAfter(place shard.Key) {
-	if b.bound == nil || shard.Compare(place, *b.bound) < 0 {
-		b.bound = &place
+	number := b.ranking.Add(found)
+	if b.ranking.Count(number) > 0 {
+		b.parts = append(b.parts, part{number, h.Share(), planned, found})
 	}
 }
 
-// keep keeps the first n files.
-func (b *best) keep(n int) {
-	clear(b.files[n:])
-	b.files = b.files[:n]
+// count is how many hits of a part are among the best.
+func (b *best) count(p *part) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.ranking.Count(p.number)
 }
 
-// cut reports whether files that the limit has room for are left out.
-func (b *best) cut() bool { return b.bound != nil && len(b.files) < b.limit }
+func (b *best) shown(p *part, r *shard.Result) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ranking.Shown(p.number, r)
+}
+
+func (b *best) drop(p *part) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ranking.Drop(p.number)
+}
+
+// release ends the use of the shards.
+func (b *best) release() {
+	for i := range b.parts {
+		b.parts[i].handle.Release()
+	}
+}

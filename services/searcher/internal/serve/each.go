@@ -24,53 +24,79 @@ const (
 	otherReason = searchv1.UncoveredReason_UNCOVERED_REASON_ERROR
 )
 
-// visit does something with one shard. What it found must be kept only when it
-// gives no error. Incomplete is why the shard was not searched to its end,
+// visit does something with one shard, whose use ends with the visit. What it found must be
+// kept only when it gives no error. Incomplete is why the shard was not searched to its end,
 // although what was found stands.
-type visit func(ctx context.Context, sh store.Shard, planned searchwire.Shard) (incomplete, err error)
+type visit func(ctx context.Context, h *store.Handle, planned searchwire.Shard) (incomplete, err error)
 
-// each visits the shards, several at a time, and accounts for all of them. After
-// each visit, when its processor is free for others, it calls then, unless that is
-// nil. It returns when all visits have ended, which is soon after ctx does. Its error
-// is the status of a call that is refused: nothing was visited.
-func (s *Service) each(ctx context.Context, span string, p *searchv1.Plan, shards []searchwire.Shard, do visit, then func()) (*searchwire.Account, error) {
-	call, err := s.admission.admit(ctx, len(shards))
+// admit lets a call for so many shards begin; end must follow. The error is the status of a
+// call that is refused.
+func (s *Service) admit(ctx context.Context, shards int) (*admitted, error) {
+	call, err := s.admission.admit(ctx, shards)
 	if err != nil {
 		s.metrics.refused.Inc()
+	}
+	return call, err
+}
+
+// all visits the shards of a call that ends then, and accounts for all of them. Its error is
+// the status of a call that is refused: nothing was visited.
+func (s *Service) all(ctx context.Context, span string, p *searchv1.Plan, shards []searchwire.Shard, do visit, then func()) (*searchwire.Account, error) {
+	call, err := s.admit(ctx, len(shards))
+	if err != nil {
 		return nil, err
 	}
 	defer call.end()
+	account := searchwire.NewAccount(shards)
+	s.each(ctx, call, span, p, shards, account, do, then)
+	s.metrics.count(account.Coverage())
+	return account, nil
+}
+
+// each visits the shards, several at a time, and accounts for all of them. After
+// each visit, when its processor is free for others, it calls then, unless that is
+// nil. It returns when all visits have ended, which is soon after ctx does.
+func (s *Service) each(ctx context.Context, call *admitted, span string, p *searchv1.Plan, shards []searchwire.Shard, account *searchwire.Account, do visit, then func()) {
 	loadCtx, cancel := context.WithTimeout(ctx, s.cfg.LoadWait)
 	defer cancel()
 	if slices.ContainsFunc(shards, func(sh searchwire.Shard) bool { return !s.shards.Known(sh.Digest) }) {
 		// The router may know newer roots. If waiting does not help, the shard is not known.
 		_ = s.placement.WaitApplied(loadCtx, p.GetRevision())
 	}
-	account := searchwire.NewAccount(shards)
 	order := s.readyFirst(shards)
 	var mu sync.Mutex
-	var workers sync.WaitGroup
+	s.spread(len(order), func(i int) {
+		if ctx.Err() != nil {
+			return
+		}
+		shard := order[i]
+		reason, err := s.traced(ctx, span, shard, func(ctx context.Context) (searchv1.UncoveredReason, error) {
+			return s.one(ctx, loadCtx, shard, do)
+		})
+		call.done()
+		mu.Lock()
+		mark(account, shard.Digest, reason, err)
+		mu.Unlock()
+		if then != nil {
+			then()
+		}
+	})
+}
+
+// spread calls do for the numbers below n, as many at a time as there are processors.
+func (s *Service) spread(n int, do func(i int)) {
 	var turn atomic.Int64
 	work := func() {
-		for i := turn.Add(1) - 1; int(i) < len(order) && ctx.Err() == nil; i = turn.Add(1) - 1 {
-			shard := order[i]
-			reason, err := s.one(ctx, loadCtx, span, shard, do)
-			call.done()
-			mu.Lock()
-			mark(account, shard.Digest, reason, err)
-			mu.Unlock()
-			if then != nil {
-				then()
-			}
+		for i := turn.Add(1) - 1; int(i) < n; i = turn.Add(1) - 1 {
+			do(int(i))
 		}
 	}
-	for range min(len(order), s.slots.Count()) - 1 {
+	var workers sync.WaitGroup
+	for range min(n, s.slots.Count()) - 1 {
 		workers.Go(work)
 	}
 	work() // on the call's own stack, which has grown already
 	workers.Wait()
-	s.metrics.count(account.Coverage())
-	return account, nil
 }
 
 // readyFirst keeps shards that are being loaded from holding up the others.
@@ -94,19 +120,22 @@ func mark(a *searchwire.Account, d searchwire.Digest, reason searchv1.UncoveredR
 	a.Uncovered(d, reason, err.Error())
 }
 
-// one visits a shard and says why it was not searched, if it was not.
-func (s *Service) one(ctx, loadCtx context.Context, name string, planned searchwire.Shard, do visit) (reason searchv1.UncoveredReason, err error) {
+// traced does something with a shard in a span of its own, which says how it ended.
+func (s *Service) traced(ctx context.Context, name string, planned searchwire.Shard, do func(context.Context) (searchv1.UncoveredReason, error)) (reason searchv1.UncoveredReason, err error) {
 	ctx, span := s.tracer.Start(ctx, name)
+	defer span.End()
 	if span.IsRecording() {
 		span.SetAttributes(attribute.String("trawl.shard", planned.Digest.String()))
 	}
-	defer func() {
-		if err != nil {
-			span.SetStatus(codes.Error, "")
-			span.SetAttributes(attribute.String("trawl.outcome", searchwire.ReasonName(reason)))
-		}
-		span.End()
-	}()
+	if reason, err = do(ctx); err != nil {
+		span.SetStatus(codes.Error, "")
+		span.SetAttributes(attribute.String("trawl.outcome", searchwire.ReasonName(reason)))
+	}
+	return reason, err
+}
+
+// one visits a shard and says why it was not searched, if it was not.
+func (s *Service) one(ctx, loadCtx context.Context, planned searchwire.Shard, do visit) (reason searchv1.UncoveredReason, err error) {
 	h, err := s.shards.Acquire(loadCtx, planned.Digest)
 	if err != nil {
 		return acquireReason(ctx, err), err
@@ -117,6 +146,11 @@ func (s *Service) one(ctx, loadCtx context.Context, name string, planned searchw
 		return deadline, err
 	}
 	defer func() { s.admission.took(slot.Release()) }()
+	return s.visit(ctx, h, planned, do)
+}
+
+// visit visits a shard that is in use.
+func (s *Service) visit(ctx context.Context, h *store.Handle, planned searchwire.Shard, do visit) (searchv1.UncoveredReason, error) {
 	incomplete, err := s.guarded(ctx, h, planned, do)
 	switch {
 	case isDamage(err):
@@ -153,7 +187,7 @@ func (s *Service) guarded(ctx context.Context, h *store.Handle, planned searchwi
 			incomplete, err = nil, errors.New("internal error in the search of this shard; it is in the searcher's log")
 		}
 	}()
-	return do(ctx, h.Shard, planned)
+	return do(ctx, h, planned)
 }
 
 func isDamage(err error) bool { return errors.Is(err, format.ErrCorrupt) }

@@ -16,25 +16,20 @@ import (
 	"github.com/trawl-search/trawl/services/searcher/internal/serve"
 )
 
-// dense is what a shard named "dense-…" finds: files of 10 kB and more, by their scores
+// denseHits are of a shard named "dense-…": files of 10 kB and more, by their scores
 // between those of the others.
-func dense(name string, opts shard.Options) *shard.Result {
-	r := &shard.Result{Stats: shard.Stats{FilesMatched: 100, Matches: 100}}
-	var size int64
-	for i := range 100 {
-		f := shard.FileMatch{Repo: "r", Path: fmt.Appendf(nil, "%s/%03d", name, i), Score: float64(100 - i), MatchCount: 1}
-		if opts.MaxMatchesPerFile > 0 {
-			f.Chunks = []shard.Chunk{{Content: make([]byte, 10_000), Ranges: make([]shard.Range, 1)}}
-		}
-		if size += f.Size(); opts.MaxBytes > 0 && size > opts.MaxBytes && len(r.Files) > 0 {
-			r.Cut = true
-			break
-		}
-		if opts.Floor == nil || shard.Compare(f.Key(), *opts.Floor) <= 0 {
-			r.Files = append(r.Files, f)
+func denseHits(name string, opts shard.Options) (hits []shard.Hit) {
+	for i := range min(100, opts.MaxFiles) {
+		key := shard.Key{Repo: "r", Path: fmt.Appendf(nil, "%s/%03d", name, i), Score: float64(100 - i)}
+		if opts.Floor == nil || shard.Compare(key, *opts.Floor) <= 0 {
+			hits = append(hits, shard.Hit{Key: key})
 		}
 	}
-	return r
+	return hits
+}
+
+func denseChunks() []shard.Chunk {
+	return []shard.Chunk{{Content: make([]byte, 10_000), Ranges: make([]shard.Range, 1)}}
 }
 
 // TestBoundedAnswers: an answer is of the best files of all shards, in order, without a
@@ -104,13 +99,6 @@ func TestRoutersThatDoNotStream(t *testing.T) {
 			t.Errorf("statistics %v, coverage %v", resp.Statistics, resp.Coverage)
 		}
 	}
-}
-
-func searchDense(a act, opts shard.Options) (*shard.Result, bool) {
-	if !strings.HasPrefix(string(a), "dense-") {
-		return nil, false
-	}
-	return dense(string(a), opts), true
 }
 
 // TestPartsOfAFile: a searcher sends the part of a file that it is asked for, and all of

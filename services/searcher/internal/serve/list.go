@@ -58,12 +58,12 @@ func (s *Service) list(ctx context.Context, req *searchv1.ListRequest, send func
 	ctx, cancel := budget(ctx)
 	defer cancel()
 	out := &outbox{send: send, failed: cancel}
-	account, err := s.each(ctx, "list shard", req.Plan, shards, func(ctx context.Context, sh store.Shard, planned searchwire.Shard) (error, error) {
+	account, err := s.all(ctx, "list shard", req.Plan, shards, func(ctx context.Context, h *store.Handle, planned searchwire.Shard) (error, error) {
 		overlays, err := planned.ShardOverlays()
 		if err != nil {
 			return nil, err
 		}
-		r, err := sh.List(ctx, q, shard.ListOptions{
+		r, err := h.Shard.List(ctx, q, shard.ListOptions{
 			Repos: searchwire.Only(planned.Repos), Overlays: overlays, MaxSkippedFiles: int(req.MaxSkippedFiles),
 		})
 		if err != nil {
@@ -130,12 +130,12 @@ func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*s
 	defer cancel()
 	var mu sync.Mutex
 	var found *shard.File
-	account, err := s.each(ctx, "get file", req.Plan, shards, func(ctx context.Context, sh store.Shard, planned searchwire.Shard) (error, error) {
+	account, err := s.all(ctx, "get file", req.Plan, shards, func(ctx context.Context, h *store.Handle, planned searchwire.Shard) (error, error) {
 		overlays, err := planned.ShardOverlays()
 		if err != nil {
 			return nil, err
 		}
-		f, err := sh.File(ctx, req.Repo, req.Path, req.Branch, overlays[req.Repo])
+		f, err := h.Shard.File(ctx, req.Repo, req.Path, req.Branch, overlays[req.Repo])
 		if errors.Is(err, shard.ErrNoFile) {
 			return nil, nil
 		}

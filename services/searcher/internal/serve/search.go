@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc"
@@ -39,29 +40,85 @@ func newQuestion(req *searchv1.SearchRequest) (*question, error) {
 	return q, err
 }
 
-// in searches one shard for files that come before the floor, nil for all.
-func (q *question) in(ctx context.Context, sh store.Shard, planned searchwire.Shard, floor *shard.Key) (*shard.Result, error) {
+// in finds the best hits of one shard, of those that come before the floor, nil for all.
+func (q *question) in(ctx context.Context, sh store.Shard, planned searchwire.Shard, floor *shard.Key) (*shard.Found, error) {
 	overlays, err := planned.ShardOverlays()
 	if err != nil {
 		return nil, err
 	}
 	opts := searchwire.ShardOptions(q.options, searchwire.KeyFromProto(q.plan.After), planned.Repos)
 	opts.Floor, opts.Overlays = floor, overlays
-	return sh.Search(ctx, q.query, opts)
+	return sh.Find(ctx, q.query, opts)
 }
 
-// search finds the best files of all shards of the question.
-func (s *Service) search(ctx context.Context, q *question) (*best, *searchwire.Account, error) {
-	b := &best{limit: int(q.options.MaxFiles), maxBytes: int64(q.options.MaxBytes)}
-	account, err := s.each(ctx, "search shard", q.plan, q.shards, func(ctx context.Context, sh store.Shard, planned searchwire.Shard) (error, error) {
-		r, err := q.in(ctx, sh, planned, b.floor())
+// search finds the best files of all shards of the question, and then shows them.
+func (s *Service) search(ctx context.Context, q *question) (*shard.Result, *searchwire.Account, error) {
+	call, err := s.admit(ctx, len(q.shards))
+	if err != nil {
+		return nil, nil, err
+	}
+	defer call.end()
+	account := searchwire.NewAccount(q.shards)
+	b := newBest(int(q.options.MaxFiles), int64(q.options.MaxBytes))
+	defer b.release()
+	finding, cancel := beforeShowing(ctx)
+	defer cancel()
+	s.each(finding, call, "search shard", q.plan, q.shards, account, func(ctx context.Context, h *store.Handle, planned searchwire.Shard) (error, error) {
+		found, err := q.in(ctx, h.Shard, planned, b.floor())
 		if err != nil {
 			return nil, err
 		}
-		b.add(r)
-		return r.Incomplete, nil
+		b.add(h, planned, found)
+		return found.Incomplete, nil
 	}, nil)
-	return b, account, err
+	s.show(ctx, b, account)
+	s.metrics.count(account.Coverage())
+	return b.ranking.Result(), account, nil
+}
+
+// show shows the best files, of several shards at a time, and accounts for those shards
+// whose files cannot be shown, or not all in time.
+func (s *Service) show(ctx context.Context, b *best, account *searchwire.Account) {
+	var mu sync.Mutex
+	s.spread(len(b.parts), func(i int) {
+		p := &b.parts[i]
+		n := b.count(p)
+		if n == 0 {
+			return
+		}
+		reason, err := s.traced(ctx, "show files", p.planned, func(ctx context.Context) (searchv1.UncoveredReason, error) {
+			return s.showPart(ctx, b, p, n)
+		})
+		switch {
+		case err == nil:
+			return
+		case reason == deadline:
+			b.shown(p, &shard.Result{}) // what was shown stands, and what was found counts
+		default:
+			b.drop(p)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		account.Uncovered(p.planned.Digest, reason, err.Error())
+	})
+}
+
+// showPart shows the first hits of a part. It goes before searches that are still to begin:
+// what was found would be lost if its time ended while it waits.
+func (s *Service) showPart(ctx context.Context, b *best, p *part, n int) (searchv1.UncoveredReason, error) {
+	ctx, slot, err := s.slots.TakeFirst(ctx)
+	if err != nil {
+		return deadline, err
+	}
+	defer func() { s.admission.tookAlso(slot.Release()) }()
+	return s.visit(ctx, p.handle, p.planned, func(ctx context.Context, h *store.Handle, _ searchwire.Shard) (incomplete, err error) {
+		shown, err := h.Shard.Show(ctx, p.found, n)
+		if err != nil {
+			return nil, err
+		}
+		b.shown(p, shown)
+		return shown.Incomplete, nil
+	})
 }
 
 // StreamSearch implements searchv1.SearchServiceServer: the best files of all
@@ -79,14 +136,14 @@ func (s *Service) StreamSearch(req *searchv1.StreamSearchRequest, stream grpc.Se
 	if err != nil {
 		return err
 	}
-	last := &searchv1.StreamSearchResponse{Statistics: searchwire.Statistics(found.stats), Coverage: account.Coverage()}
+	last := &searchv1.StreamSearchResponse{Statistics: searchwire.Statistics(found.Stats), Coverage: account.Coverage()}
 	last.Statistics.Duration = durationpb.New(time.Since(start))
-	if found.cut() {
+	if found.Cut {
 		last.Cut = searchv1.CutReason_CUT_REASON_MAX_BYTES
 	}
 	// Messages are made one after the other: all at once would take many times the
 	// memory of what was found.
-	for piece := range searchwire.Pieces(searchwire.Files(found.files)) {
+	for piece := range searchwire.Pieces(searchwire.Files(found.Files)) {
 		if last.Files != nil {
 			if err := stream.Send(&searchv1.StreamSearchResponse{Files: last.Files}); err != nil {
 				return err

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -33,13 +34,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // act is a shard of a test that does what its content says.
 type act string
 
-func (a act) Search(ctx context.Context, q *shard.Query, opts shard.Options) (*shard.Result, error) {
-	if r, ok := searchDense(a, opts); ok {
+func (a act) Find(ctx context.Context, q *shard.Query, opts shard.Options) (*shard.Found, error) {
+	r := &shard.Found{Stats: shard.Stats{FilesMatched: 1}, Options: opts}
+	if strings.HasPrefix(string(a), "dense-") {
+		r.Stats, r.Hits = shard.Stats{FilesMatched: 100, Matches: 100}, denseHits(string(a), opts)
 		return r, nil
 	}
-	r := &shard.Result{Stats: shard.Stats{FilesMatched: 1}}
 	if opts.Repos("r") {
-		r.Files = []shard.FileMatch{{Repo: "r", Path: []byte(a), Score: float64(len(a))}}
+		r.Hits = []shard.Hit{{Key: shard.Key{Repo: "r", Path: []byte(a), Score: float64(len(a))}}}
 	}
 	if strings.HasPrefix(string(a), "work-") {
 		r.Incomplete = work(ctx)
@@ -60,6 +62,35 @@ func (a act) Search(ctx context.Context, q *shard.Query, opts shard.Options) (*s
 	case "slow":
 		<-ctx.Done()
 		r.Incomplete = ctx.Err()
+	}
+	return r, nil
+}
+
+func (a act) Show(ctx context.Context, found *shard.Found, n int) (*shard.Result, error) {
+	r := &shard.Result{Stats: shard.Stats{UnitsDecoded: uint64(n)}}
+	switch a {
+	case "panic-when-shown":
+		panic("a bug")
+	case "damaged-when-shown":
+		return nil, &format.CorruptError{File: "f", Section: "units", Reason: "test"}
+	case "error-when-shown":
+		return nil, errors.New("something else")
+	case "slow-when-shown":
+		<-ctx.Done()
+		r.Incomplete = ctx.Err()
+		return r, nil
+	}
+	var size int64
+	for _, h := range found.Hits[:n] {
+		f := shard.FileMatch{Repo: h.Key.Repo, Path: h.Key.Path, Score: h.Key.Score, MatchCount: 1}
+		if strings.HasPrefix(string(a), "dense-") && found.Options.MaxMatchesPerFile > 0 {
+			f.Chunks = denseChunks()
+		}
+		if size += f.Size(); found.Options.MaxBytes > 0 && size > found.Options.MaxBytes && len(r.Files) > 0 {
+			r.Cut = true
+			break
+		}
+		r.Files = append(r.Files, f)
 	}
 	return r, nil
 }
@@ -149,8 +180,9 @@ func planOf(repo string, contents ...string) *searchv1.Plan {
 // TestEveryEndOfAShard: however the search of a shard ends, the others are
 // answered for, the coverage says how, and what failed contributes nothing.
 func TestEveryEndOfAShard(t *testing.T) {
-	s := start(t, "good", "panic", "damaged", "error", "slow", "missing")
-	plan := planOf("r", "good", "panic", "damaged", "error", "slow", "missing", "stranger")
+	shards := []string{"good", "panic", "damaged", "error", "slow", "missing", "panic-when-shown", "damaged-when-shown", "error-when-shown"}
+	s := start(t, shards...)
+	plan := planOf("r", append(shards, "stranger")...)
 	resp := inTime(t, s, &searchv1.SearchRequest{Query: "q", Plan: plan})
 	want := map[string]searchv1.UncoveredReason{
 		"panic":    searchv1.UncoveredReason_UNCOVERED_REASON_ERROR,
@@ -159,9 +191,13 @@ func TestEveryEndOfAShard(t *testing.T) {
 		"slow":     searchv1.UncoveredReason_UNCOVERED_REASON_DEADLINE,
 		"missing":  searchv1.UncoveredReason_UNCOVERED_REASON_ERROR,
 		"stranger": searchv1.UncoveredReason_UNCOVERED_REASON_NOT_COVERED,
+
+		"panic-when-shown":   searchv1.UncoveredReason_UNCOVERED_REASON_ERROR,
+		"damaged-when-shown": searchv1.UncoveredReason_UNCOVERED_REASON_CORRUPT,
+		"error-when-shown":   searchv1.UncoveredReason_UNCOVERED_REASON_ERROR,
 	}
 	checkUncovered(t, resp.Coverage, want)
-	if resp.Coverage.Requested != 7 || resp.Coverage.Searched != 1 || resp.Coverage.Complete {
+	if resp.Coverage.Requested != 10 || resp.Coverage.Searched != 1 || resp.Coverage.Complete {
 		t.Errorf("coverage %v", resp.Coverage)
 	}
 	var paths []string
@@ -171,6 +207,51 @@ func TestEveryEndOfAShard(t *testing.T) {
 	// The slow one's files so far stand; equal scores come in order of path.
 	if got := strings.Join(paths, " "); got != "good slow" {
 		t.Errorf("files %q", got)
+	}
+	if resp.Statistics.FilesMatched != 2 {
+		t.Errorf("statistics %v", resp.Statistics)
+	}
+	// What was found to be damaged is not served any more.
+	again := inTime(t, s, &searchv1.SearchRequest{Query: "q", Plan: planOf("r", "good", "damaged-when-shown")})
+	checkUncovered(t, again.Coverage, map[string]searchv1.UncoveredReason{"damaged-when-shown": want["damaged-when-shown"]})
+}
+
+// TestNotShownInTime: files that are not shown before the deadline are missing, and their
+// shard is not covered; those of others are there, and what was found is counted.
+func TestNotShownInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shards := []string{"slow", "slow-when-shown", "good", "work-1"}
+		s := start(t, shards...)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		began := time.Now()
+		resp, err := s.Search(ctx, &searchv1.SearchRequest{Query: "q", Plan: planOf("r", shards...)})
+		if err != nil || time.Since(began) >= time.Second {
+			t.Fatalf("after %v: %v, %v", time.Since(began), resp, err)
+		}
+		checkUncovered(t, resp.Coverage, map[string]searchv1.UncoveredReason{
+			"slow":            searchv1.UncoveredReason_UNCOVERED_REASON_DEADLINE,
+			"slow-when-shown": searchv1.UncoveredReason_UNCOVERED_REASON_DEADLINE,
+		})
+		var paths []string
+		for _, f := range resp.Files {
+			paths = append(paths, string(f.Path))
+		}
+		if got := strings.Join(paths, " "); got != "work-1 good slow" || resp.Statistics.FilesMatched != 4 {
+			t.Errorf("files %q, statistics %v", got, resp.Statistics)
+		}
+	})
+}
+
+// TestOnlyTheBestAreShown: of the files of all shards no more are shown than wanted.
+func TestOnlyTheBestAreShown(t *testing.T) {
+	shards := []string{"dense-a", "dense-b", "dense-c", "dense-d", "dense-e", "dense-f", "dense-g", "dense-h"}
+	s := start(t, shards...)
+	resp, err := s.Search(t.Context(), &searchv1.SearchRequest{
+		Query: "q", Plan: planOf("r", shards...), Options: &searchv1.SearchOptions{MaxFiles: 50, MaxBytes: 64 << 20},
+	})
+	if err != nil || len(resp.Files) != 50 || resp.Statistics.UnitsDecoded != 50 {
+		t.Errorf("%d files of %d that were shown, %v", len(resp.Files), resp.Statistics.UnitsDecoded, err)
 	}
 }
 

@@ -111,6 +111,20 @@ const (
 	withoutDeadline = time.Minute
 )
 
+// The part of a search's time that is kept for showing what was found: a tenth, within these
+// bounds, and never more than half.
+const (
+	leastShowing = 2 * time.Millisecond
+	mostShowing  = 200 * time.Millisecond
+)
+
+// beforeShowing is the time of a search, which has a deadline, in which files are found.
+func beforeShowing(ctx context.Context) (context.Context, context.CancelFunc) {
+	deadline, _ := ctx.Deadline()
+	left := time.Until(deadline)
+	return context.WithDeadline(ctx, deadline.Add(-min(max(left/10, leastShowing), mostShowing, left/2)))
+}
+
 func budget(ctx context.Context) (context.Context, context.CancelFunc) {
 	now := time.Now()
 	left := withoutDeadline

@@ -31,8 +31,8 @@ func (s *Service) Search(ctx context.Context, req *searchv1.SearchRequest) (*sea
 	if err != nil {
 		return nil, err
 	}
-	files := found.files
-	if found.cut() {
+	files := found.Files
+	if found.Cut {
 		more, again, err := s.search(ctx, q.withoutMatches())
 		if err != nil {
 			return nil, err
@@ -40,11 +40,11 @@ func (s *Service) Search(ctx context.Context, req *searchv1.SearchRequest) (*sea
 		for _, u := range account.Coverage().Uncovered {
 			again.Uncovered(searchwire.Digest(u.Digest), u.Reason, u.Message)
 		}
-		// All of these files come before those that are found again.
-		account, files = again, append(files, after(more.files, *found.bound)...)
+		// What is cut comes after all of these files.
+		account, files = again, append(files, after(more.Files, files)...)
 	}
 	resp := &searchv1.SearchResponse{
-		Files: slices.Collect(searchwire.Files(files)), Statistics: searchwire.Statistics(found.stats), Coverage: account.Coverage(),
+		Files: slices.Collect(searchwire.Files(files)), Statistics: searchwire.Statistics(found.Stats), Coverage: account.Coverage(),
 	}
 	searchwire.LimitBytes(resp.Files, q.options.MaxBytes)
 	resp.Statistics.Duration = durationpb.New(time.Since(start))
@@ -60,9 +60,13 @@ func (q *question) withoutMatches() *question {
 	return &bare
 }
 
-// after are the files behind a place in the total order.
-func after(files []shard.FileMatch, place shard.Key) []shard.FileMatch {
-	i := slices.IndexFunc(files, func(f shard.FileMatch) bool { return shard.Compare(f.Key(), place) > 0 })
+// after are the files that come after others in the total order.
+func after(files, others []shard.FileMatch) []shard.FileMatch {
+	if len(others) == 0 {
+		return files
+	}
+	last := others[len(others)-1].Key()
+	i := slices.IndexFunc(files, func(f shard.FileMatch) bool { return shard.Compare(f.Key(), last) > 0 })
 	if i < 0 {
 		return nil
 	}

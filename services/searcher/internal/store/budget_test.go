@@ -105,7 +105,7 @@ func (b *budgeted) search(ctx context.Context, q *shard.Query, ref store.Ref) er
 		return err
 	}
 	defer h.Release()
-	r, err := h.Shard.Search(ctx, q, shard.Options{MaxFiles: 1000, MaxMatchesPerFile: 10})
+	r, err := shard.Search(ctx, h.Shard, q, shard.Options{MaxFiles: 1000, MaxMatchesPerFile: 10})
 	if err != nil {
 		return err
 	}

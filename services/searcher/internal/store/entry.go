@@ -110,6 +110,15 @@ func (s *Store) Known(d searchwire.Digest) bool {
 	return s.entries[d] != nil
 }
 
+// Share gives another use of the shard, which must be released too.
+func (h *Handle) Share() *Handle {
+	h.store.mu.Lock()
+	defer h.store.mu.Unlock()
+	h.opened.users++
+	shared := *h
+	return &shared
+}
+
 // Release ends the use of the shard. It must be called once.
 func (h *Handle) Release() {
 	h.store.mu.Lock()

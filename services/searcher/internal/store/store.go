@@ -45,7 +45,7 @@ var (
 
 // Shard is what is done with an open shard; *shard.Shard does it.
 type Shard interface {
-	Search(ctx context.Context, q *shard.Query, opts shard.Options) (*shard.Result, error)
+	shard.Finder
 	List(ctx context.Context, q *shard.Query, opts shard.ListOptions) (*shard.ListResult, error)
 	File(ctx context.Context, repo string, path []byte, branch string, overlay shard.Overlay) (*shard.File, error)
 	Close() error

@@ -33,7 +33,11 @@ type opened struct {
 	closed  atomic.Bool
 }
 
-func (o *opened) Search(context.Context, *shard.Query, shard.Options) (*shard.Result, error) {
+func (o *opened) Find(context.Context, *shard.Query, shard.Options) (*shard.Found, error) {
+	return &shard.Found{}, nil
+}
+
+func (o *opened) Show(context.Context, *shard.Found, int) (*shard.Result, error) {
 	return &shard.Result{}, nil
 }
 

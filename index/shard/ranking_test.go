@@ -1,0 +1,320 @@
+package shard_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/index/indextest"
+	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/index/shard"
+)
+
+// searchParts searches shards in turn, the later ones with what the earlier ones found as
+// the floor, and then shows the best files of all.
+func searchParts(parts []part, q *shard.Query, opts shard.Options) (*shard.Result, error) {
+	ctx := context.Background()
+	ranking := shard.NewRanking(opts.MaxFiles, opts.MaxBytes)
+	var all []*shard.Found
+	for _, p := range parts {
+		opts.Overlays, opts.Floor = p.overlays, ranking.Floor()
+		found, err := p.shard.Find(ctx, q, opts)
+		if err == nil {
+			err = found.Incomplete
+		}
+		if err != nil {
+			return nil, err
+		}
+		ranking.Add(found)
+		all = append(all, found)
+	}
+	for i, found := range all {
+		n := ranking.Count(i)
+		if n == 0 {
+			continue
+		}
+		shown, err := parts[i].shard.Show(ctx, found, n)
+		if err == nil {
+			err = shown.Incomplete
+		}
+		if err != nil {
+			return nil, err
+		}
+		ranking.Shown(i, shown)
+	}
+	return ranking.Result(), nil
+}
+
+func find(t fataler, s *shard.Shard, q *shard.Query, opts shard.Options) *shard.Found {
+	t.Helper()
+	found, err := s.Find(context.Background(), q, opts)
+	if err != nil || found.Incomplete != nil {
+		t.Fatalf("find %s: %v, %v", q, err, found)
+	}
+	return found
+}
+
+// spread is a corpus as one shard, and dealt over several.
+type spread struct {
+	whole *shard.Shard
+	parts []part
+}
+
+// TestPartsShowWhatTheWholeShows: whatever the shards and the limits, ranking the hits of
+// all shards and then showing the best gives the files that one shard of everything gives,
+// which are those of merging what each shard shows.
+func TestPartsShowWhatTheWholeShows(t *testing.T) {
+	corpora := map[uint64]spread{}
+	cuts := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		seed := rapid.Uint64Range(0, 30).Draw(rt, "corpus")
+		s, made := corpora[seed]
+		c := someTests(indextest.Random(seed))
+		if !made {
+			s.whole = openShard(t, buildShard(t, c))
+			for _, piece := range deal(c, rand.New(rand.NewPCG(seed, 2))) {
+				for _, smaller := range deal(piece, rand.New(rand.NewPCG(seed, 3))) {
+					s.parts = append(s.parts, part{shard: openShard(t, buildShard(t, smaller))})
+				}
+			}
+			corpora[seed] = s
+		}
+		texts := indextest.Queries(c, rapid.Uint64Range(0, 1000).Draw(rt, "queries"), 8)
+		tree, err := query.Parse(texts[rapid.IntRange(0, 7).Draw(rt, "query")].Text, query.ParseOptions{})
+		if err != nil {
+			rt.Fatal(err)
+		}
+		q, err := shard.Prepare(tree)
+		if err != nil {
+			return // as the oracle's tests know
+		}
+		opts := shard.Options{
+			MaxFiles: rapid.IntRange(0, 30).Draw(rt, "files"), MaxMatchesPerFile: rapid.IntRange(0, 20).Draw(rt, "matches"),
+			ContextLines: rapid.IntRange(0, 2).Draw(rt, "context"), Explain: rapid.Bool().Draw(rt, "explain"),
+		}
+		opts.After = somewhere(s.whole, q, rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "after"), 0)))
+		whole := search(t, s.whole, q, opts)
+		checkMerge(rt, s.parts, q, opts, whole)
+		if rapid.Bool().Draw(rt, "bounded") {
+			size := int64(1)
+			for i := range whole.Files {
+				size += whole.Files[i].Size()
+			}
+			opts.MaxBytes = rapid.Int64Range(1, size).Draw(rt, "bytes")
+		}
+		for _, opts.Mode = range []shard.Mode{shard.Exhaustive, shard.TopK} {
+			parts := slices.Clone(s.parts)
+			rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "order"), 0)).Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
+			got, err := searchParts(parts, q, opts)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			if opts.MaxBytes == 0 {
+				if !sameFiles(got.Files, whole.Files) || got.Cut {
+					rt.Fatalf("%s: %v, cut %v\nwant %v", q, got.Files, got.Cut, whole.Files)
+				}
+				continue
+			}
+			checkBeginning(rt, got, whole, opts)
+			if one := search(t, s.whole, q, opts); !sameFiles(got.Files, one.Files) {
+				rt.Fatalf("%s: %v\nin one shard %v", q, got.Files, one.Files)
+			}
+			if got.Cut {
+				cuts++
+			}
+		}
+	})
+	if cuts == 0 {
+		t.Error("no answer was cut")
+	}
+}
+
+// checkMerge holds the whole against what each shard shows on its own.
+func checkMerge(t *rapid.T, parts []part, q *shard.Query, opts shard.Options, whole *shard.Result) {
+	t.Helper()
+	var all []shard.FileMatch
+	var stats shard.Stats
+	for _, p := range parts {
+		res, err := p.shard.Search(context.Background(), q, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, res.Files...)
+		stats.Add(res.Stats)
+	}
+	slices.SortFunc(all, func(a, b shard.FileMatch) int { return shard.Compare(a.Key(), b.Key()) })
+	if all = all[:min(len(all), opts.MaxFiles)]; !sameFiles(all, whole.Files) {
+		t.Fatalf("%s: merged %v\nwant %v", q, all, whole.Files)
+	}
+	if stats.FilesMatched != whole.Stats.FilesMatched || stats.Matches != whole.Stats.Matches {
+		t.Fatalf("%s: counts %+v, want %+v", q, stats, whole.Stats)
+	}
+}
+
+// eighths are n files of a unit each, in eight shards.
+func eighths(t *testing.T, n int) []part {
+	t.Helper()
+	all := manyFiles(n)
+	var parts []part
+	for i := range 8 {
+		c := &indextest.Corpus{Repos: []indextest.Repo{all.Repos[0]}}
+		c.Repos[0].Documents = nil
+		for j := i; j < n; j += 8 {
+			c.Repos[0].Documents = append(c.Repos[0].Documents, all.Repos[0].Documents[j])
+		}
+		parts = append(parts, part{shard: openShard(t, buildShard(t, c))})
+	}
+	return parts
+}
+
+// TestOnlyTheBestAreDecoded searches for a word, which needs no text: what is decoded is
+// of the files that are shown.
+func TestOnlyTheBestAreDecoded(t *testing.T) {
+	const shown = 50
+	for _, text := range []string{"common", "c:common", "(word|nowhere)", "a word", "-nowhere common"} {
+		opts := shard.Options{MaxFiles: shown, MaxMatchesPerFile: 100}
+		res, err := searchParts(eighths(t, 800), prepare(t, parse(t, text)), opts)
+		if err != nil || len(res.Files) != shown {
+			t.Fatalf("%s: %d files, %v", text, len(res.Files), err)
+		}
+		if text == "a word" { // a phrase is read to be found
+			continue
+		}
+		if res.Stats.UnitsDecoded > shown {
+			t.Errorf("%s: %d units decoded for %d files", text, res.Stats.UnitsDecoded, shown)
+		}
+	}
+}
+
+// TestShownAgainIsTheSame: showing changes nothing of what was found.
+func TestShownAgainIsTheSame(t *testing.T) {
+	s := openShard(t, buildShard(t, manyFiles(30)))
+	for _, text := range []string{"common", "a common", "(common|word)", "f:1"} {
+		found := find(t, s, prepare(t, parse(t, text)), shard.Options{MaxFiles: 10, MaxMatchesPerFile: 7, ContextLines: 1})
+		var first []shard.FileMatch
+		for n := range len(found.Hits) + 1 {
+			res, err := s.Show(context.Background(), found, n)
+			if err != nil || res.Incomplete != nil || len(res.Files) != n {
+				t.Fatalf("%s: show %d: %v, %v", text, n, res, err)
+			}
+			if !sameFiles(res.Files[:len(first)], first) {
+				t.Fatalf("%s: shown again %v, before %v", text, res.Files, first)
+			}
+			first = res.Files
+		}
+	}
+}
+
+// TestEndedContextShowsNothing: files that were not shown in time are missing, and
+// the result says so; the ranking goes on with those that are there.
+func TestEndedContextShowsNothing(t *testing.T) {
+	parts := eighths(t, 80)
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	q, ranking := prepare(t, parse(t, "common")), shard.NewRanking(20, 0)
+	var all []*shard.Found
+	for _, p := range parts {
+		found := find(t, p.shard, q, shard.Options{MaxFiles: 20, MaxMatchesPerFile: 3})
+		ranking.Add(found)
+		all = append(all, found)
+	}
+	want := 0
+	for i, found := range all {
+		ctx, n := context.Background(), ranking.Count(i)
+		if i%2 == 0 {
+			ctx = ended
+		} else {
+			want += n
+		}
+		res, err := parts[i].shard.Show(ctx, found, n)
+		if err != nil || (ctx == ended) != errors.Is(res.Incomplete, context.Canceled) {
+			t.Fatalf("show with context %v: %v, %v", ctx, res, err)
+		}
+		ranking.Shown(i, res)
+	}
+	// Others were left out of as many as are wanted, and would have room now.
+	if res := ranking.Result(); len(res.Files) != want || want == 0 || !res.Cut || res.Stats.FilesMatched != 80 {
+		t.Errorf("%d of %d files, cut %v; want %d", len(res.Files), res.Stats.FilesMatched, res.Cut, want)
+	}
+	ranking.Drop(0)
+	if res := ranking.Result(); len(res.Files) != want || res.Stats.FilesMatched != 70 {
+		t.Errorf("without one part %d files of %d, want %d", len(res.Files), res.Stats.FilesMatched, want)
+	}
+}
+
+// TestDamageIsFoundWhileShowing: words are found without the text, whose damage is then
+// an error that names it.
+func TestDamageIsFoundWhileShowing(t *testing.T) {
+	data := buildShard(t, manyFiles(30))
+	f, err := format.NewFile("f", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	units, err := f.Need(format.TagUnits)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bytes, err := units.Bytes(12, int64(units.Len())-12)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := openShard(t, data)
+	found := find(t, s, prepare(t, parse(t, "common")), shard.Options{MaxFiles: 10, MaxMatchesPerFile: 3})
+	for i := range bytes {
+		bytes[i] = 0xFF
+	}
+	if _, err := s.Show(context.Background(), found, 10); !errors.Is(err, format.ErrCorrupt) {
+		t.Errorf("show of a damaged shard: %v", err)
+	}
+}
+
+// TestRankingIsASortOfAll: the best hits of all are a beginning of each part's.
+func TestRankingIsASortOfAll(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		limit := rapid.IntRange(0, 20).Draw(t, "limit")
+		ranking := shard.NewRanking(limit, 0)
+		var all []string
+		lists := make([][]shard.Hit, rapid.IntRange(0, 4).Draw(t, "parts"))
+		for i := range lists {
+			for range rapid.IntRange(0, 6).Draw(t, "hits") {
+				lists[i] = append(lists[i], shard.Hit{Key: shard.Key{
+					Score: float64(rapid.IntRange(0, 2).Draw(t, "score")), Repo: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "repo"),
+					Path: []byte(rapid.SampledFrom([]string{"x", "y", "z"}).Draw(t, "path")), Blob: []byte{rapid.Byte().Draw(t, "blob")},
+				}})
+			}
+			slices.SortFunc(lists[i], func(a, b shard.Hit) int { return shard.Compare(a.Key, b.Key) })
+			ranking.Add(&shard.Found{Hits: lists[i]})
+		}
+		var keys []shard.Key
+		for _, list := range lists {
+			for _, h := range list {
+				keys = append(keys, h.Key)
+			}
+		}
+		slices.SortStableFunc(keys, shard.Compare)
+		for _, k := range keys[:min(limit, len(keys))] {
+			all = append(all, fmt.Sprint(k))
+		}
+		var got []string
+		for i, list := range lists {
+			n := ranking.Count(i)
+			shown := &shard.Result{}
+			for _, h := range list[:n] {
+				shown.Files = append(shown.Files, shard.FileMatch{Score: h.Key.Score, Repo: h.Key.Repo, Path: h.Key.Path, Blob: h.Key.Blob})
+			}
+			ranking.Shown(i, shown)
+		}
+		for _, f := range ranking.Result().Files {
+			got = append(got, fmt.Sprint(f.Key()))
+		}
+		if !slices.Equal(got, all) {
+			t.Fatalf("ranked %v, want %v", got, all)
+		}
+	})
+}
