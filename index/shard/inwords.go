@@ -17,7 +17,7 @@ type inWords struct {
 }
 
 // A content of up to mostWhole superblocks is read as a whole, once for its matches and for
-// the lines around them, where these are in one of wholeShare superblocks.
+// the lines around them, where those that are wanted are in one of wholeShare superblocks.
 const (
 	mostWhole  = 1 << 10
 	wholeShare = 2
@@ -30,6 +30,16 @@ func (w *inWords) of(end uint32) []tally {
 		n++
 	}
 	return w.tallies[:n]
+}
+
+// upTo returns the first tallies, as many as have n matches together.
+func upTo(n int, tallies []tally) []tally {
+	for i := range tallies {
+		if n -= int(tallies[i].matches); n <= 0 {
+			return tallies[:i+1]
+		}
+	}
+	return tallies
 }
 
 // read sets the list to where the matches are in the blob: all, or the first ones if only
@@ -47,6 +57,9 @@ func (w *inWords) read(s *search, blob uint32, keep int, list *spanList) (best r
 	}
 	end := first + (length+docstore.SuperblockSize-1)/docstore.SuperblockSize
 	tallies := w.of(end)
+	if keep > 0 {
+		tallies = upTo(keep, tallies)
+	}
 	if w.opaque || s.text.holds(blob) || end-first <= mostWhole && len(tallies)*wholeShare >= int(end-first) {
 		err := w.readWhole(s, blob, add)
 		return best, err
