@@ -14,6 +14,8 @@ type Shard struct {
 	Repos []string
 	// Overlays are what has become of repos since it was built, by name.
 	Overlays map[string]Overlay
+	// planned is nil before Prepare.
+	planned *searchv1.PlannedShard
 }
 
 // standing is what became of a shard. A higher one stands when a shard has

@@ -38,8 +38,19 @@ var (
 	errBranches = errors.New("the plan does not tell of each branch where its documents are")
 )
 
+// Prepare makes what is the same in the plans of all queries. The shard and the message
+// that Planned returns must not be changed after it.
+func (s *Shard) Prepare() { s.planned = s.plan() }
+
 // Planned is how a plan names the shard.
 func (s *Shard) Planned() *searchv1.PlannedShard {
+	if s.planned != nil {
+		return s.planned
+	}
+	return s.plan()
+}
+
+func (s *Shard) plan() *searchv1.PlannedShard {
 	p := &searchv1.PlannedShard{Digest: s.Digest[:], Repos: s.Repos}
 	if len(s.Overlays) == 0 {
 		return p

@@ -205,7 +205,9 @@ type cluster struct {
 	layout    *plan.Layout
 	// places says which searchers hold a shard, best first; nil: all of them, in order.
 	places map[searchwire.Digest][]int
-	cfg    answer.Config
+	// directory says so instead, unless it is nil.
+	directory *fanout.Directory
+	cfg       answer.Config
 }
 
 func (c *cluster) At(context.Context, *searchv1.Consistency, int64) (*plan.Layout, error) {
@@ -213,6 +215,9 @@ func (c *cluster) At(context.Context, *searchv1.Consistency, int64) (*plan.Layou
 }
 
 func (c *cluster) Candidates(d searchwire.Digest) (targets []fanout.Target) {
+	if c.directory != nil {
+		return c.directory.Candidates(d)
+	}
 	places, ok := c.places[d]
 	if !ok {
 		for i := range c.searchers {

@@ -98,19 +98,21 @@ func (q *inquiry) resolve(ctx context.Context, child query.Q) ([]string, error) 
 // plan is what a searcher is sent. Of the repos that a type:repo stands for it
 // gets those in its shards: others make no difference there.
 func (q *inquiry) plan(text string, shards []searchwire.Shard, after *shard.Key) *searchv1.Plan {
-	p := &searchv1.Plan{Revision: q.layout.Revision}
-	here := make(map[string]bool)
-	for _, s := range shards {
-		p.Shards = append(p.Shards, s.Planned())
-		for _, name := range s.Repos {
-			here[name] = true
-		}
+	p := &searchv1.Plan{Revision: q.layout.Revision, Shards: make([]*searchv1.PlannedShard, len(shards))}
+	for i := range shards {
+		p.Shards[i] = shards[i].Planned()
 	}
 	if after != nil {
 		p.After = searchwire.KeyToProto(*after)
 	}
-	if text != q.text {
+	if text != q.text || len(q.resolved) == 0 {
 		return p
+	}
+	here := make(map[string]bool)
+	for i := range shards {
+		for _, name := range shards[i].Repos {
+			here[name] = true
+		}
 	}
 	for _, r := range q.resolved {
 		p.Resolved = append(p.Resolved, &searchv1.RepoNames{Names: within(r.Names, here)})

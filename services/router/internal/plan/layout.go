@@ -75,6 +75,7 @@ func (l *Layout) name() {
 			names[j] = root.Repo
 		}
 		l.all[i] = searchwire.Shard{Digest: s.Digest, Repos: names, Overlays: s.overlays}
+		l.all[i].Prepare()
 	}
 }
 
