@@ -8,7 +8,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trawl-search/trawl/index/build"
-	"github.com/trawl-search/trawl/internal/config"
 	"github.com/trawl-search/trawl/internal/searchwire"
 	"github.com/trawl-search/trawl/internal/telemetry/telemetrytest"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
@@ -47,8 +46,8 @@ func TestFileLargerThanAnAnswer(t *testing.T) {
 
 func testFileLargerThanAnAnswer(t *testing.T, oneProcess bool) {
 	tel, spans := telemetrytest.New(t)
-	c := startWith(t, &cluster{oneProcess: oneProcess, replication: 1, tel: tel, spans: spans, maxResponse: config.MiB}, 1)
-	text := lines(2 << 20)
+	c := startWith(t, &cluster{oneProcess: oneProcess, replication: 1, tel: tel, spans: spans, maxResponse: searchwire.LeastResponse}, 1)
+	text := lines(2 * searchwire.LeastResponse)
 	c.publish("host/one", map[string]string{"large": text})
 	if content := c.wholeFile(c.search, "host/one", "large", 0); string(content) != text {
 		t.Errorf("%d bytes, not those of the file", len(content))

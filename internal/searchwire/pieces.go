@@ -24,6 +24,10 @@ const (
 	leastRoom = 64 << 10
 )
 
+// LeastResponse is the least that the bound of a response message may be: one of a stream
+// has a piece, and may have a little more.
+const LeastResponse = 2 * pieceBytes
+
 // Pieces puts files into runs for one message of a stream each, of at most about
 // 1 MiB. A file that is larger comes in parts, which JoinFile puts together again.
 // The files are not changed.

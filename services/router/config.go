@@ -2,6 +2,7 @@ package router
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/trawl-search/trawl/internal/access"
@@ -64,6 +65,10 @@ func (c *Config) Validate() error {
 	config.Between(&check, "hedge-share", c.HedgeShare, 0, 1)
 	config.Between(&check, "retry-share", c.RetryShare, 0, 1)
 	config.Between(&check, "push-pause", c.PushPause, 0, time.Hour)
+	least := config.Bytes(searchwire.LeastResponse)
+	pieces := fmt.Sprintf("at least %v: what is found is sent in pieces", least)
+	check.That(c.MaxResponseBytes >= least, "max-response-bytes", c.MaxResponseBytes, pieces)
+	check.That(c.Searcher.MaxResponseBytes >= least, "searcher.max-response-bytes", c.Searcher.MaxResponseBytes, pieces)
 	check.Nested("searcher", &c.Searcher)
 	check.Nested("source", &c.Source)
 	check.Nested("access", &c.Access)

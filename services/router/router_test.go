@@ -20,6 +20,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/config"
 	"github.com/trawl-search/trawl/internal/embedded"
 	"github.com/trawl-search/trawl/internal/queue"
 	"github.com/trawl-search/trawl/internal/telemetry/telemetrytest"
@@ -237,8 +238,11 @@ func TestConfigIsChecked(t *testing.T) {
 		t.Errorf("the defaults: %v", err)
 	}
 	cfg.Replication, cfg.MaxTimeout = 0, -1
+	cfg.MaxResponseBytes, cfg.Searcher.MaxResponseBytes = config.MiB, config.MiB // less than a piece of an answer
 	err := cfg.Validate()
-	if err == nil || !strings.Contains(err.Error(), "replication") || !strings.Contains(err.Error(), "max-timeout") {
-		t.Errorf("got %v", err)
+	for _, key := range []string{"replication", "max-timeout", "max-response-bytes", "searcher.max-response-bytes"} {
+		if err == nil || !strings.Contains("\n"+err.Error(), "\n"+key+" = ") {
+			t.Errorf("%s: got %v", key, err)
+		}
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/bucket/buckettest"
 	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/config"
 	"github.com/trawl-search/trawl/internal/embedded"
 	"github.com/trawl-search/trawl/internal/registry"
 	"github.com/trawl-search/trawl/internal/telemetry/telemetrytest"
@@ -167,9 +168,11 @@ func TestConfigIsChecked(t *testing.T) {
 	if err := cfg.Validate(); err != nil {
 		t.Errorf("the defaults: %v", err)
 	}
-	cfg.ID, cfg.Loads = "", 0
+	cfg.ID, cfg.Loads, cfg.MaxResponseBytes = "", 0, config.MiB
 	err := cfg.Validate()
-	if err == nil || !strings.Contains(err.Error(), "id") || !strings.Contains(err.Error(), "loads") {
-		t.Errorf("got %v", err)
+	for _, key := range []string{"id", "loads", "max-response-bytes"} {
+		if err == nil || !strings.Contains("\n"+err.Error(), "\n"+key+" = ") {
+			t.Errorf("%s: got %v", key, err)
+		}
 	}
 }
