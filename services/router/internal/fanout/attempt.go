@@ -57,6 +57,7 @@ func (s *scatter[R]) send(target Target, tasks []*task, hedgeOf *attempt[R]) *at
 		defer span.End()
 		tellStart(span, target, len(shards), hedgeOf != nil)
 		reply, err := s.call(ctx, target, shards)
+		err = s.tooLarge(err, shards)
 		peer.asked.Add(-int64(len(shards)))
 		over := err != nil && timeIsOver(ctx, err)
 		if err == nil {
@@ -70,6 +71,20 @@ func (s *scatter[R]) send(target Target, tasks []*task, hedgeOf *attempt[R]) *at
 		}
 	}()
 	return a
+}
+
+// tooLarge explains the error of a call whose request was refused for its size, and that
+// is for one shard: of these a plan names all repos, however many.
+func (s *scatter[R]) tooLarge(err error, shards []searchwire.Shard) error {
+	if status.Code(err) != codes.ResourceExhausted || searchwire.IsOverloaded(err) || len(shards) != 1 {
+		return err
+	}
+	size := shards[0].PlannedSize(s.TypeRepos)
+	if size <= maxBytesPerCall {
+		return err
+	}
+	return status.Errorf(codes.ResourceExhausted, "%s: the request for one shard of %d repos has up to %d MiB and cannot be divided: raise max-request-bytes of searchers",
+		status.Convert(err).Message(), len(shards[0].Repos), size>>20)
 }
 
 // lastMoment is how much earlier than the router's a searcher's copy of the deadline may

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -331,5 +332,26 @@ func TestLargePlansAreCut(t *testing.T) {
 	}
 	if c := account.Coverage(); !c.Complete || c.Searched != 4500 || largest > 2000 {
 		t.Errorf("largest call %d, coverage %v", largest, c)
+	}
+}
+
+// TestShardTooLargeToAskFor: the coverage names the setting where one shard alone makes a request
+// too large, since that cannot be divided.
+func TestShardTooLargeToAskFor(t *testing.T) {
+	many := searchwire.Shard{Digest: searchwire.Digest{1}}
+	for i := range 170 {
+		many.Repos = append(many.Repos, fmt.Sprint(i, strings.Repeat("x", 100<<10)))
+	}
+	for _, shards := range [][]searchwire.Shard{{many}, someShards(1)} {
+		w := &world{tb: t, searchers: 2}
+		call := func(context.Context, fanout.Target, []searchwire.Shard) (reply, error) {
+			return reply{}, status.Error(codes.ResourceExhausted, "grpc: received message larger than max")
+		}
+		account := searchwire.NewAccount(shards)
+		fanout.Scatter(t.Context(), w.fanout(fanout.Policy{}), shards, account, call, func([]searchwire.Digest) {})
+		message := account.Coverage().Uncovered[0].Message
+		if explained := strings.Contains(message, "170 repos has up to 16 MiB") && strings.Contains(message, "max-request-bytes"); explained != (len(shards[0].Repos) > 1) {
+			t.Errorf("a shard of %d repos: %s", len(shards[0].Repos), message)
+		}
 	}
 }
