@@ -58,7 +58,7 @@ func answers(s *shard.Shard, queries []query.Q) (out []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := s.File(context.Background(), "b", []byte("copy.txt"), "", shard.Overlay{})
+	f, err := s.File(context.Background(), "b", []byte("copy.txt"), "", shard.Overlay{}, shard.Part{})
 	return append(out, fmt.Sprintf("%+v %+v", list, f)), err
 }
 

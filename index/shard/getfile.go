@@ -13,20 +13,37 @@ import (
 
 // File is a document as indexed.
 type File struct {
-	// Content is empty when Skip says that it was not indexed.
+	// Content is the part that was asked for; it is empty when Skip says that the content
+	// was not indexed. Size is that of all of it.
 	Content          []byte
+	Size             uint32
 	Language, Commit string
 	Branches         []string
 	Blob             []byte
 	Skip             docstore.SkipReason
 }
 
+// Part is the part of a content that is wanted: up to MaxBytes from Offset on. MaxBytes 0
+// sets no bound.
+type Part struct{ Offset, MaxBytes uint64 }
+
+// of returns the part of a content of so many bytes.
+func (p Part) of(size uint32) (from, n uint32) {
+	from = uint32(min(p.Offset, uint64(size)))
+	n = size - from
+	if p.MaxBytes > 0 {
+		n = uint32(min(p.MaxBytes, uint64(n)))
+	}
+	return from, n
+}
+
 // File returns the document of a repo at a path on a branch; an empty branch
-// is the repo's first. What is not there, or not any more, is ErrNoFile.
-func (s *Shard) File(ctx context.Context, repo string, path []byte, branch string, overlay Overlay) (f *File, err error) {
+// is the repo's first. What is not there, or not any more, is ErrNoFile. No more of the
+// content is decoded than the part needs.
+func (s *Shard) File(ctx context.Context, repo string, path []byte, branch string, overlay Overlay, part Part) (f *File, err error) {
 	opts := Options{Overlays: map[string]Overlay{repo: overlay}}
 	err = s.with(ctx, opts, func(run *search) error {
-		f, err = run.getFile(repo, path, branch)
+		f, err = run.getFile(repo, path, branch, part)
 		return err
 	})
 	if err != nil {
@@ -35,7 +52,7 @@ func (s *Shard) File(ctx context.Context, repo string, path []byte, branch strin
 	return f, nil
 }
 
-func (s *search) getFile(repo string, path []byte, branch string) (*File, error) {
+func (s *search) getFile(repo string, path []byte, branch string, part Part) (*File, error) {
 	i, ok, err := s.docs.FindRepo(repo)
 	if err != nil || !ok {
 		return nil, cmp.Or(err, ErrNoFile)
@@ -75,13 +92,13 @@ func (s *search) getFile(repo string, path []byte, branch string) (*File, error)
 			return nil, err
 		}
 		if slices.Contains(names, branch) {
-			return s.readFile(doc, names, commit)
+			return s.readFile(doc, names, commit, part)
 		}
 	}
 	return nil, ErrNoFile
 }
 
-func (s *search) readFile(doc uint32, branches []string, commit string) (f *File, err error) {
+func (s *search) readFile(doc uint32, branches []string, commit string, part Part) (f *File, err error) {
 	f = &File{Branches: branches, Commit: commit}
 	blob, blobErr := s.docs.Blob(doc)
 	size, sizeErr := s.content.Len(blob)
@@ -91,7 +108,8 @@ func (s *search) readFile(doc uint32, branches []string, commit string) (f *File
 	if err := errors.Join(blobErr, sizeErr, oidErr, skipErr, langErr); err != nil {
 		return nil, err
 	}
-	f.Blob, f.Skip, f.Language = bytes.Clone(oid), skip, language
-	f.Content, err = s.read(nil, blob, 0, size)
+	f.Blob, f.Skip, f.Language, f.Size = bytes.Clone(oid), skip, language, size
+	from, n := part.of(size)
+	f.Content, err = s.read(nil, blob, from, n)
 	return f, err
 }

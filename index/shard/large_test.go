@@ -82,7 +82,7 @@ func TestLargeText(t *testing.T) {
 			}
 		}
 	}
-	f, err := s.File(t.Context(), "r", []byte("text"), "", shard.Overlay{})
+	f, err := s.File(t.Context(), "r", []byte("text"), "", shard.Overlay{}, shard.Part{})
 	if err != nil || !bytes.Equal(f.Content, text) {
 		t.Errorf("the file is not what was indexed: %v", err)
 	}
@@ -112,8 +112,28 @@ func TestLinesWithoutRoom(t *testing.T) {
 func TestFileEndsInTime(t *testing.T) {
 	s := oneFile(t, textOf(2<<20))
 	clock := &looks{Context: context.Background(), end: 5}
-	if _, err := s.File(clock, "r", []byte("large"), "", shard.Overlay{}); !errors.Is(err, context.Canceled) || clock.n > 5 {
+	if _, err := s.File(clock, "r", []byte("large"), "", shard.Overlay{}, shard.Part{}); !errors.Is(err, context.Canceled) || clock.n > 5 {
 		t.Errorf("%v after %d looks, want that it was canceled after 5", err, clock.n)
+	}
+}
+
+// TestPartsOfLargeFiles: a part of a file is decoded without the rest of it.
+func TestPartsOfLargeFiles(t *testing.T) {
+	text := textOf(2 << 20)
+	s := oneFile(t, text)
+	for _, part := range []shard.Part{{}, {0, 1}, {1, 5000}, {1 << 20, 70_000}, {2<<20 - 10, 100}, {2 << 20, 1}, {1 << 60, 1 << 60}, {5, 1 << 60}} {
+		want := text[min(part.Offset, uint64(len(text))):]
+		if part.MaxBytes > 0 {
+			want = want[:min(part.MaxBytes, uint64(len(want)))]
+		}
+		clock := &looks{Context: context.Background(), end: 1 << 30}
+		f, err := s.File(clock, "r", []byte("large"), "", shard.Overlay{}, part)
+		if err != nil || !bytes.Equal(f.Content, want) || int(f.Size) != len(text) {
+			t.Errorf("%+v: %d bytes of %d, %v: want %d", part, len(f.Content), f.Size, err, len(want))
+		}
+		if small := len(want) <= 70_000; small != (clock.n < 8) {
+			t.Errorf("%+v: the clock was looked at %d times", part, clock.n)
+		}
 	}
 }
 

@@ -148,7 +148,7 @@ func compareFiles(t *testing.T, s *shard.Shard, c, rest *indextest.Corpus, overl
 		}
 		for _, d := range r.Documents {
 			for _, branch := range slices.Concat(r.Branches, rest.Repos[i].Branches, []string{""}) {
-				f, err := s.File(context.Background(), r.Name, []byte(d.Path), branch, overlays[r.Name])
+				f, err := s.File(context.Background(), r.Name, []byte(d.Path), branch, overlays[r.Name], shard.Part{})
 				d := want[[2]string{d.Path, cmp.Or(branch, rest.Repos[i].Branches[0])}]
 				switch {
 				case d != nil && (err != nil || !bytes.Equal(f.Content, d.Content) || !slices.Equal(f.Branches, d.Branches)):

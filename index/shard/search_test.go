@@ -211,19 +211,19 @@ func TestFileIsWhatWasIndexed(t *testing.T) {
 		for _, r := range c.Repos {
 			for _, d := range r.Documents {
 				for _, branch := range d.Branches {
-					f, err := s.File(context.Background(), r.Name, []byte(d.Path), branch, shard.Overlay{})
+					f, err := s.File(context.Background(), r.Name, []byte(d.Path), branch, shard.Overlay{}, shard.Part{})
 					if err != nil || string(f.Content) != string(d.Content) || f.Language != d.Language {
 						t.Fatalf("seed %d: %s %q on %s = %+v, %v", seed, r.Name, d.Path, branch, f, err)
 					}
 				}
 			}
 			for _, path := range []string{"no/such/file", "", "\xff"} {
-				if _, err := s.File(context.Background(), r.Name, []byte(path), "", shard.Overlay{}); !errors.Is(err, shard.ErrNoFile) {
+				if _, err := s.File(context.Background(), r.Name, []byte(path), "", shard.Overlay{}, shard.Part{}); !errors.Is(err, shard.ErrNoFile) {
 					t.Fatalf("file %q: %v, want ErrNoFile", path, err)
 				}
 			}
 		}
-		if _, err := s.File(context.Background(), "no/such/repo", []byte("a"), "", shard.Overlay{}); !errors.Is(err, shard.ErrNoFile) {
+		if _, err := s.File(context.Background(), "no/such/repo", []byte("a"), "", shard.Overlay{}, shard.Part{}); !errors.Is(err, shard.ErrNoFile) {
 			t.Fatalf("file of an unknown repo: %v, want ErrNoFile", err)
 		}
 	}

@@ -257,7 +257,7 @@ func (w *world) each(ref *catalogv1.ShardRef, repo string, visit func(number uin
 		if err != nil {
 			w.t.Error(err)
 		}
-		file, err := s.File(context.Background(), repo, path, "", shard.Overlay{})
+		file, err := s.File(context.Background(), repo, path, "", shard.Overlay{}, shard.Part{})
 		if err != nil {
 			w.t.Error(err)
 			continue

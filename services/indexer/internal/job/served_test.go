@@ -162,7 +162,7 @@ func compareContents(t *testing.T, what string, got served, c *indextest.Corpus)
 			want, there := at[[2]string{d.Path, branch}]
 			found := 0
 			for _, l := range got.layers {
-				f, err := l.File(t.Context(), repoName, []byte(d.Path), branch, l.overlays[repoName])
+				f, err := l.File(t.Context(), repoName, []byte(d.Path), branch, l.overlays[repoName], shard.Part{})
 				if errors.Is(err, shard.ErrNoFile) {
 					continue
 				}

@@ -68,9 +68,9 @@ func (s *Shard) List(ctx context.Context, q *shard.Query, opts shard.ListOptions
 }
 
 // File is shard.Shard's.
-func (s *Shard) File(ctx context.Context, repo string, path []byte, branch string, overlay shard.Overlay) (f *shard.File, err error) {
+func (s *Shard) File(ctx context.Context, repo string, path []byte, branch string, overlay shard.Overlay, part shard.Part) (f *shard.File, err error) {
 	err = s.use(ctx, func(sh *shard.Shard) error {
-		f, err = sh.File(ctx, repo, path, branch, overlay)
+		f, err = sh.File(ctx, repo, path, branch, overlay, part)
 		return err
 	})
 	return f, err

@@ -69,7 +69,7 @@ func documents(r indextest.Repo) (docs []build.Document) {
 type searchable interface {
 	shard.Finder
 	List(ctx context.Context, q *shard.Query, opts shard.ListOptions) (*shard.ListResult, error)
-	File(ctx context.Context, repo string, path []byte, branch string, overlay shard.Overlay) (*shard.File, error)
+	File(ctx context.Context, repo string, path []byte, branch string, overlay shard.Overlay, part shard.Part) (*shard.File, error)
 }
 
 // answer is all that a shard says to a query.
@@ -94,7 +94,7 @@ func answers(ctx context.Context, s searchable, q *shard.Query, corpus *indextes
 		return answer{}, cmp.Or(err, listed.Incomplete)
 	}
 	repo := corpus.Repos[0]
-	file, err := s.File(ctx, repo.Name, []byte(repo.Documents[0].Path), "", shard.Overlay{})
+	file, err := s.File(ctx, repo.Name, []byte(repo.Documents[0].Path), "", shard.Overlay{}, shard.Part{})
 	if err != nil && !errors.Is(err, shard.ErrNoFile) {
 		return answer{}, err
 	}

@@ -135,7 +135,7 @@ func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*s
 		if err != nil {
 			return nil, err
 		}
-		f, err := h.Shard.File(ctx, req.Repo, req.Path, req.Branch, overlays[req.Repo])
+		f, err := h.Shard.File(ctx, req.Repo, req.Path, req.Branch, overlays[req.Repo], s.part(req))
 		if errors.Is(err, shard.ErrNoFile) {
 			return nil, nil
 		}
@@ -159,22 +159,29 @@ func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*s
 	return nil, searchwire.FieldError(codes.NotFound, "path", fmt.Sprintf("no file %q in %s on branch %q", req.Path, req.Repo, req.Branch))
 }
 
-// file is the part of a document that was asked for, as far as an answer has room for
+// part is the part of a document to read: no more than an answer can have, even if all of
+// it was asked for.
+func (s *Service) part(req *searchv1.GetFileRequest) shard.Part {
+	p := shard.Part{Offset: req.Offset, MaxBytes: req.MaxBytes}
+	if most := uint64(max(s.cfg.MaxAnswer, 0)); most > 0 && (p.MaxBytes == 0 || p.MaxBytes > most) {
+		p.MaxBytes = most
+	}
+	return p
+}
+
+// file answers with the part of a document that was read, as far as there is room for
 // it. Routers that ask for no part take the answer for all of the document.
 func (s *Service) file(f *shard.File, req *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error) {
 	resp := &searchv1.GetFileResponse{
 		Language: f.Language, Commit: f.Commit, Blob: f.Blob, Branches: f.Branches,
-		SkipReason: searchv1.SkipReason(f.Skip), SizeBytes: uint64(len(f.Content)),
+		SkipReason: searchv1.SkipReason(f.Skip), SizeBytes: uint64(f.Size),
 	}
-	part := f.Content[min(req.Offset, uint64(len(f.Content))):]
-	if req.MaxBytes > 0 {
-		part = part[:min(req.MaxBytes, uint64(len(part)))]
-	}
+	part := f.Content
 	if s.cfg.MaxAnswer > 0 {
 		room := s.cfg.MaxAnswer - proto.Size(resp) - searchwire.ContentField
 		if len(part) > room && (req.MaxBytes == 0 || room <= 0) {
 			return nil, searchwire.FieldError(codes.FailedPrecondition, "path", fmt.Sprintf(
-				"file %q in %s has %d bytes; there is room for %d in an answer of a searcher (max-response-bytes)", req.Path, req.Repo, len(f.Content), max(room, 0)))
+				"file %q in %s has %d bytes; there is room for %d in an answer of a searcher (max-response-bytes)", req.Path, req.Repo, f.Size, max(room, 0)))
 		}
 		part = part[:min(room, len(part))]
 	}

@@ -101,14 +101,18 @@ func (a act) List(ctx context.Context, q *shard.Query, opts shard.ListOptions) (
 	}}}, nil
 }
 
-func (a act) File(_ context.Context, repo string, path []byte, _ string, _ shard.Overlay) (*shard.File, error) {
+func (a act) File(_ context.Context, repo string, path []byte, _ string, _ shard.Overlay, part shard.Part) (*shard.File, error) {
 	switch {
 	case a == "damaged":
 		return nil, &format.CorruptError{File: "f", Section: "docs", Reason: "test"}
 	case string(path) != string(a):
 		return nil, shard.ErrNoFile
 	}
-	return &shard.File{Content: []byte(repo), Skip: docstore.Binary}, nil
+	content := repo[min(part.Offset, uint64(len(repo))):]
+	if part.MaxBytes > 0 {
+		content = content[:min(part.MaxBytes, uint64(len(content)))]
+	}
+	return &shard.File{Content: []byte(content), Size: uint32(len(repo)), Skip: docstore.Binary}, nil
 }
 
 func (act) Close() error { return nil }

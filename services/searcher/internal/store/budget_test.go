@@ -334,7 +334,7 @@ func TestDamagedBlocks(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	defer h.Release()
-	if f, err := h.Shard.File(t.Context(), "large", []byte("file0001"), "", shard.Overlay{}); err != nil || !bytes.HasPrefix(f.Content, []byte("marker of large")) {
+	if f, err := h.Shard.File(t.Context(), "large", []byte("file0001"), "", shard.Overlay{}, shard.Part{}); err != nil || !bytes.HasPrefix(f.Content, []byte("marker of large")) {
 		t.Errorf("%v", err)
 	}
 	s.checkDisk()

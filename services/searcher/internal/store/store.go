@@ -47,7 +47,7 @@ var (
 type Shard interface {
 	shard.Finder
 	List(ctx context.Context, q *shard.Query, opts shard.ListOptions) (*shard.ListResult, error)
-	File(ctx context.Context, repo string, path []byte, branch string, overlay shard.Overlay) (*shard.File, error)
+	File(ctx context.Context, repo string, path []byte, branch string, overlay shard.Overlay, part shard.Part) (*shard.File, error)
 	Close() error
 }
 

@@ -45,7 +45,7 @@ func (o *opened) List(context.Context, *shard.Query, shard.ListOptions) (*shard.
 	return &shard.ListResult{}, nil
 }
 
-func (o *opened) File(context.Context, string, []byte, string, shard.Overlay) (*shard.File, error) {
+func (o *opened) File(context.Context, string, []byte, string, shard.Overlay, shard.Part) (*shard.File, error) {
 	return nil, shard.ErrNoFile
 }
 
