@@ -39,6 +39,7 @@ func OpenFile(path string) (*File, error) {
 		return nil, err
 	}
 	f := &File{name: path, data: data, mapped: data != nil}
+	f.readAtRandom()
 	err = f.Guard(f.open)
 	if err != nil {
 		_ = f.Close() // the file is not ours to use; why is in err
@@ -94,6 +95,7 @@ func (f *File) open() error {
 		return err
 	}
 	f.versions = ft.versions
+	f.readSoon(ft.bodyLength, int64(size)-ft.bodyLength)
 	toc := f.data[ft.tocOffset:][:ft.tocLength]
 	if err := checkTOC(f.name, &ft, toc); err != nil {
 		return err

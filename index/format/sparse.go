@@ -47,6 +47,7 @@ func (f *File) openSparse() error {
 // bring makes bytes readable that may not be there yet.
 func (f *File) bring(off, n int64) error {
 	if f.fill == nil {
+		f.readSoon(off, n)
 		return nil
 	}
 	if err := f.fill(off, n); err != nil {

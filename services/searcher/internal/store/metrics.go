@@ -3,6 +3,7 @@ package store
 import (
 	"fmt"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -44,7 +45,7 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 			Buckets: prometheus.ExponentialBuckets(0.001, 4, 9),
 		}, []string{"outcome"}),
 	}
-	for _, c := range []prometheus.Collector{m.ready, m.corrupt, m.loads, m.evicted, asked, m.limitGauge(), m.usedGauge()} {
+	for _, c := range []prometheus.Collector{m.ready, m.corrupt, m.loads, m.evicted, asked, m.limitGauge(), m.usedGauge(), majorFaults()} {
 		if err := r.Register(c); err != nil {
 			return nil, fmt.Errorf("register the metrics of shards: %w", err)
 		}
@@ -76,6 +77,19 @@ func (m *Metrics) usedGauge() prometheus.Collector {
 			return float64(b.Used())
 		}
 		return 0
+	})
+}
+
+// majorFaults counts those of the process. Shards are nearly all that it maps.
+func majorFaults() prometheus.Collector {
+	return prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "trawl_searcher_major_page_faults_total", Help: "Page faults of the process that waited for the disk: pages of shards that were not in memory.",
+	}, func() float64 {
+		var used syscall.Rusage
+		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+			return 0
+		}
+		return float64(used.Majflt)
 	})
 }
 
