@@ -2,8 +2,11 @@ package build_test
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +17,7 @@ import (
 	"time"
 
 	"github.com/trawl-search/trawl/index/build"
+	"github.com/trawl-search/trawl/index/indextest"
 )
 
 // cpuTime is the processor time that the process has used: on a busy machine it tells
@@ -48,6 +52,72 @@ func goSource(b *testing.B) (docs []build.Document, size int64) {
 		b.Skip(err)
 	}
 	return docs, size
+}
+
+// BenchmarkHostile builds shards of texts that are unlike source code, and reports their
+// sizes as parts of the text, and the most memory that the process has had so far: run one
+// kind at a time for its own. The largest has ten million distinct words.
+func BenchmarkHostile(b *testing.B) {
+	const size, part = 90 << 20, 1 << 20
+	for _, name := range slices.Sorted(maps.Keys(indextest.Hostile)) {
+		b.Run(name, func(b *testing.B) {
+			total := size
+			if testing.Short() {
+				total = part
+			}
+			text := indextest.Hostile[name](total)
+			b.SetBytes(int64(len(text)))
+			var docs []build.Document
+			for i := 0; len(text) > 0; i++ {
+				n := min(len(text), part)
+				docs = append(docs, doc(fmt.Sprintf("%06d", i), string(text[:n])))
+				text = text[n:]
+			}
+			var content, shard int64
+			start := cpuTime(b)
+			for b.Loop() {
+				content, shard = 0, 0
+				for left := docs; len(left) > 0; {
+					res, n := fill(b, left)
+					content, shard, left = content+int64(res.ContentBytes), shard+res.Size, left[n:]
+				}
+			}
+			b.ReportMetric(float64(content)*float64(b.N)/1e6/(cpuTime(b)-start).Seconds(), "MB/core-s")
+			b.ReportMetric(float64(shard)/float64(content), "size/text")
+			b.ReportMetric(peakMemory(b), "peak-MB")
+		})
+	}
+}
+
+// fill builds a shard of documents until it is full, and returns how many it has.
+func fill(b *testing.B, docs []build.Document) (build.Result, int) {
+	b.Helper()
+	builder, err := build.NewBuilder(io.Discard, build.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	n := 0
+	err = builder.AddRepo(repo)
+	for ; err == nil && n < len(docs) && !builder.Full(); n++ {
+		d := docs[n]
+		d.Branches = []uint32{0}
+		err = builder.Add(d)
+	}
+	res, closeErr := builder.Close()
+	if err = errors.Join(err, closeErr); err != nil {
+		b.Fatal(err)
+	}
+	return res, n
+}
+
+// peakMemory is the most megabytes that the process has had resident.
+func peakMemory(b *testing.B) float64 {
+	b.Helper()
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		b.Fatal(err)
+	}
+	return float64(used.Maxrss) / 1e3
 }
 
 // BenchmarkBuild builds a shard of the Go tree from memory into nothing: all that is left

@@ -99,7 +99,7 @@ func sample(t *testing.T) *shard {
 // texts are made of words of very different frequency, the same in every run.
 func texts() [][]byte {
 	rng := rand.New(rand.NewPCG(1, 2))
-	blobs := [][]byte{nil, []byte("short\n"), unusual()}
+	blobs := [][]byte{nil, []byte("short\n"), unusual(), data(rng)}
 	for len(blobs) < 60 {
 		var text []byte
 		for len(text) < 20_000 {
@@ -115,6 +115,18 @@ func texts() [][]byte {
 		blobs = append(blobs, text)
 	}
 	return blobs
+}
+
+// data is superblocks of data, and others of which a little less than half is.
+func data(rng *rand.Rand) []byte {
+	var text []byte
+	for len(text) < 5*4096 {
+		text = fmt.Appendf(text, "%016x%016x ", rng.Uint64(), rng.Uint64())
+		if len(text) > 2*4096 {
+			text = append(text, "and some words between all the numbers of it "[:25+rng.IntN(20)]...)
+		}
+	}
+	return text
 }
 
 // unusual is a text of words of all spellings and lengths, and of opaque superblocks.

@@ -1,6 +1,7 @@
 package format_test
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"maps"
@@ -45,7 +46,54 @@ func opaqueOf(blob []byte) map[int]bool {
 			opaque[s] = true
 		}
 	}
+	for start := 0; start < len(blob); start += 4096 {
+		if isData(blob, start) {
+			opaque[start/4096] = true
+		}
+	}
 	return opaque
+}
+
+// isData reports whether the superblock at start is data.
+func isData(blob []byte, start int) bool {
+	places, random := 0, 0
+	for at := start; at < min(start+4096, len(blob)); at += 256 {
+		places++
+		before := wordEnd.Find(blob[max(0, at-128):at])
+		behind := wordBegin.Find(blob[at:min(len(blob), at+129)])
+		if len(behind) == 0 {
+			continue
+		}
+		word := append(slices.Clone(before), behind...)
+		changes := 0
+		for i, class := 1, classOf(word[0]); i < len(word); i++ {
+			if word[i] != '_' && classOf(word[i]) != class {
+				class = classOf(word[i])
+				changes++
+			}
+		}
+		if len(word) >= 16 && bytes.ContainsAny(word, "0123456789") && 5*changes >= 2*len(word) {
+			random++
+		}
+	}
+	return places >= 8 && 2*random >= places
+}
+
+var (
+	wordEnd   = regexp.MustCompile(`\w*$`)
+	wordBegin = regexp.MustCompile(`^\w*`)
+)
+
+func classOf(c byte) string {
+	switch {
+	case '0' <= c && c <= '9':
+		return "digit"
+	case 'A' <= c && c <= 'Z':
+		return "capital"
+	case 'a' <= c && c <= 'z':
+		return "small"
+	}
+	return "none"
 }
 
 func (m *wordModel) add(first uint32, blob []byte) {

@@ -14,6 +14,8 @@ const MaxWord = 128
 // word bytes fold to letters: U+212A to k and U+017F to s. An extended word is a
 // maximal run of word bytes and of these two runes. A superblock is opaque if an
 // extended word touches it that holds one of the runes or is longer than MaxWord.
+// Superblocks of data, see isData, are opaque, too: each of their words is
+// another one, so that an index of words would take more room than they do.
 //
 // So every match of an expression that matches word bytes only, with case or
 // without, lies within one extended word; and that is a word of at most MaxWord bytes,
@@ -51,6 +53,11 @@ func AppendOpaque(dst []uint32, blob []byte) []uint32 {
 		}
 		at += MaxWord * max(1, (end-at+MaxWord-1)/MaxWord)
 	}
+	for start := 0; start < len(blob); start += SuperblockSize {
+		if isData(blob, start) {
+			dst = append(dst, uint32(start/SuperblockSize))
+		}
+	}
 	if !isASCII(blob) {
 		dst = appendHolding(dst, begin, blob, kelvin)
 		dst = appendHolding(dst, begin, blob, longS)
@@ -58,6 +65,77 @@ func AppendOpaque(dst []uint32, blob []byte) []uint32 {
 	slices.Sort(dst[begin:])
 	return dst[:begin+len(slices.Compact(dst[begin:]))]
 }
+
+// A superblock is looked at in places dataStep bytes apart, the first one at its start. It is
+// data if random words are at half of them or more, and there are at least leastPlaces.
+const (
+	dataStep    = 256
+	leastPlaces = 8
+	// leastRandom is the length in bytes from which on a word may be random.
+	leastRandom = 16
+)
+
+// isData reports whether the superblock at start is data: base64, hashes, tables of numbers.
+func isData(blob []byte, start int) bool {
+	end := min(start+SuperblockSize, len(blob))
+	places := (end - start + dataStep - 1) / dataStep
+	if places < leastPlaces {
+		return false
+	}
+	others := places / 2 // how many may be none
+	for at := start; at < end; at += dataStep {
+		if wordByte[blob[at]] && isRandom(wordNear(blob, at)) {
+			continue
+		}
+		if others--; others < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// wordNear returns the word that the byte at is in, or some of a word longer than MaxWord.
+func wordNear(blob []byte, at int) []byte {
+	from, to := max(0, at-MaxWord), min(len(blob), at+MaxWord+1)
+	start, end := wordAround(blob[from:to], at-from)
+	return blob[from+start : from+end]
+}
+
+// isRandom reports whether a word looks random: it has a digit, and from byte to byte it
+// changes between digits, capitals and small letters two times of five. An underscore
+// is as the byte before.
+func isRandom(word []byte) bool {
+	if len(word) < leastRandom {
+		return false
+	}
+	changes, digit, last := 0, false, wordClass[word[0]]
+	for _, c := range word {
+		class := wordClass[c]
+		digit = digit || class == digitClass
+		if class != last && class != 0 {
+			changes++
+			last = class
+		}
+	}
+	return digit && changes*5 >= len(word)*2
+}
+
+const digitClass = 1
+
+// wordClass tells digits, capitals and small letters apart; other bytes are 0.
+var wordClass = func() (table [256]uint8) {
+	for c := range table {
+		switch {
+		case '0' <= c && c <= '9':
+			table[c] = digitClass
+		case 'A' <= c && c <= 'Z':
+			table[c] = 2
+		case 'a' <= c && c <= 'z':
+			table[c] = 3
+		}
+	}
+	return table
+}()
 
 // wordAround returns the bounds of the word that the byte at is in.
 func wordAround(blob []byte, at int) (start, end int) {

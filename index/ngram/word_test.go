@@ -89,6 +89,12 @@ func TestOpaque(t *testing.T) {
 			}
 			start = end + 1
 		}
+		for start := 0; start < len(text); start += SuperblockSize {
+			if isData(text, start) {
+				want = append(want, uint32(start/SuperblockSize))
+			}
+		}
+		slices.Sort(want)
 		want = slices.Compact(want)
 		if got := AppendOpaque(nil, text); !slices.Equal(got, want) {
 			t.Fatalf("%d bytes: opaque %v, want %v", len(text), got, want)
@@ -96,6 +102,31 @@ func TestOpaque(t *testing.T) {
 		before := []uint32{uint32(r.IntN(5))} // of another blob
 		if got := AppendOpaque(before, text); got[0] != before[0] || !slices.Equal(got[1:], want) {
 			t.Fatalf("%d bytes: opaque %v behind %v, want %v", len(text), got, before, want)
+		}
+	}
+}
+
+func TestIsData(t *testing.T) {
+	const (
+		base64 = "Zm9vYmFyMTIzNDU2Nzg5MGFiY2RlZmdoaWprbG1ub3BxcnN0dXZ3eHl6QUJDREVG/+"
+		hash   = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08\n"
+		source = "func (b *Builder) writeContentBeside(w format.SectionWriter) error {\n\treturn b.x86.utf8Decode_Int32x4()\n"
+		tables = "WSAEPFNOSUPPORT_ERROR_10046 = 10046\nAVPDPBUSDS_MASKED_512 uint32 = 0xffffffff\n"
+	)
+	for name, try := range map[string]struct {
+		text string
+		want bool
+	}{
+		"base64": {base64, true}, "hashes": {hash, true}, "source": {source, false}, "tables": {tables, false},
+		"half":     {strings.Repeat(hash, 4) + strings.Repeat("a b. ", 4*len(hash)/5-8), true},
+		"a little": {strings.Repeat(hash, 4) + strings.Repeat("a b. ", 7*len(hash)/5), false},
+	} {
+		text := []byte(strings.Repeat(try.text, 2*SuperblockSize/len(try.text)+1))
+		if got := isData(text, SuperblockSize); got != try.want {
+			t.Errorf("%s: data %v, want %v", name, got, try.want)
+		}
+		if got := isData(text[:7*dataStep], 0); got {
+			t.Errorf("%s: %d bytes are data", name, 7*dataStep)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package shard_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -51,6 +52,7 @@ func golden(version string) *indextest.Corpus {
 		return c
 	}
 	second := &c.Repos[len(c.Repos)-1]
+	second.Documents = append(second.Documents, indextest.Document{Path: "sums.txt", Content: goldenSums(), Branches: main, Language: "Text"})
 	second.Documents = append(second.Documents, indextest.Document{Path: "words.txt", Content: goldenWords(), Branches: main, Language: "Text"})
 	return c
 }
@@ -78,6 +80,16 @@ func goldenWords() []byte {
 	return b.Bytes()
 }
 
+// goldenSums are names with checksums: data, but for what follows.
+func goldenSums() []byte {
+	var b bytes.Buffer
+	for i := range 80 {
+		fmt.Fprintf(&b, "name%d %x\n", i, sha256.Sum256([]byte{byte(i)}))
+	}
+	b.WriteString(strings.Repeat("name7 has another sum\n", 100))
+	return b.Bytes()
+}
+
 // goldenSource is some lines of C, for several superblocks and a dictionary.
 func goldenSource(lines int) []byte {
 	var b bytes.Buffer
@@ -96,7 +108,7 @@ var goldenQueries = []string{
 	"archived:yes", "fork:yes static", "public:yes want", "grüsse or grüße", "κόσμε", "мир", "世界", "kelvin", "-lang:c -lang:text",
 	"file:logo", "case:yes LENGTH_", "readBytes_write_all or buffer_status", "zzz",
 	"readbytes", "case:yes readBytes", "\\breadBytes\\b", "name1[0-9]5", "toolong", "case:yes TooLongTooLong", "two_kelvins", "case:yes kelvins",
-	"goeson", "case:yes GoesOn", "next_is", "longwordslongwordslongwordslongwords", "name007", "\\b[A-Z]\\b", "readBytes goes or name29",
+	"goeson", "case:yes GoesOn", "next_is", "longwordslongwordslongwordslongwords", "name007", "name7", "case:yes \"name7 \"", "\"6e340b9cffb37a\"", "[0-9a-f]{64}", "\\b[A-Z]\\b", "readBytes goes or name29",
 }
 
 // TestGoldenShards opens the committed shards of all versions of the format, which every

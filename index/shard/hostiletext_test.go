@@ -1,0 +1,35 @@
+package shard_test
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/trawl-search/trawl/index/indextest"
+)
+
+// TestHostileTexts searches texts that are unlike source code, between and beside ordinary
+// ones: with opaque superblocks or very many words they are searched as exactly as others.
+func TestHostileTexts(t *testing.T) {
+	size, queries := 300_000, 300
+	if testing.Short() {
+		size, queries = 40_000, 60
+	}
+	for _, name := range slices.Sorted(maps.Keys(indextest.Hostile)) {
+		t.Run(name, func(t *testing.T) {
+			hostile := indextest.Hostile[name](size)
+			source := goldenSource(100)
+			mixed := slices.Concat(source, hostile[:size/4], source, hostile[size/2:size/2+6_000], source)
+			c := &indextest.Corpus{Name: name, Repos: []indextest.Repo{{Name: "r", Branches: []string{"main"}, Documents: []indextest.Document{
+				{Path: "a.c", Content: source, Branches: []string{"main"}},
+				{Path: "hostile", Content: hostile, Branches: []string{"main"}},
+				{Path: "mixed", Content: mixed, Branches: []string{"main"}},
+			}}}}
+			s := openShard(t, buildShard(t, c))
+			if err := s.Verify(t.Context()); err != nil {
+				t.Error(err)
+			}
+			indextest.Check(t, c, indextest.Queries(c, 1, queries), engine(s))
+		})
+	}
+}
