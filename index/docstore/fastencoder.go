@@ -3,8 +3,8 @@ package docstore
 import "math/bits"
 
 const (
-	dictionaryBits = 15 // of a hash of dictionaryBytes in the dictionary
-	unitBits       = 11 // of a hash of unitBytes in the unit
+	dictionaryBits = 16 // of a hash of dictionaryBytes in the dictionary
+	unitBits       = 12 // of a hash of unitBytes in the unit
 
 	// missShift says how fast steps grow where nothing is found: by one byte
 	// for each 2^missShift misses.
