@@ -103,7 +103,7 @@ func readWords(t failer, x *WordIndex) (first error) {
 		return err
 	}
 	for word := range min(x.Words(), 200) {
-		err := r.Open(word)
+		_, err := r.Open(word)
 		for superblocks, counts := r.Block(); err == nil && len(superblocks) > 0; superblocks, counts = r.Block() {
 			if superblocks[len(superblocks)-1] >= x.Superblocks() || len(counts) != len(superblocks) || slices.Contains(counts, 0) {
 				t.Fatalf("superblocks %v of %d, counts %v", superblocks, x.Superblocks(), counts)

@@ -28,35 +28,35 @@ func (r *WordReader) Reset(x *WordIndex) error {
 	return nil
 }
 
-// Open moves before the first posting of a word.
-func (r *WordReader) Open(word uint32) error {
+// Open moves before the first posting of a word, and returns how many it has.
+func (r *WordReader) Open(word uint32) (df uint32, err error) {
 	x := r.index
 	if word >= x.words {
-		return x.table.Corruptf(0, "word %d of %d is wanted", word, x.words)
+		return 0, x.table.Corruptf(0, "word %d of %d is wanted", word, x.words)
 	}
 	var at span
 	at.from, at.to = r.lists.bounds(int(word))
 	at.maskFrom, at.maskTo = r.tails.bounds(int(word))
 	if at.from > at.to || at.maskFrom > at.maskTo {
-		return x.table.Corruptf(wordHeadSize, "the list of word %d ends before it starts", word)
+		return 0, x.table.Corruptf(wordHeadSize, "the list of word %d ends before it starts", word)
 	}
 	data, err := x.lists.Bytes(int64(at.from), int64(at.to-at.from))
 	if err != nil {
-		return err
+		return 0, err
 	}
 	raw, err := openList(data, x.superblocks)
 	if err == nil && raw.blocks() == 1 {
 		r.superblocks, err = raw.decode(0, &r.values)
 	}
 	if err != nil {
-		return x.lists.Corruptf(int64(at.from), "%v", err)
+		return 0, x.lists.Corruptf(int64(at.from), "%v", err)
 	}
 	if r.long = raw.blocks() > 1; r.long {
 		r.it.Reset(WordList{index: x, blocks: r.table.blocks, raw: raw, at: int64(at.from), tailFrom: int64(at.maskFrom), tailTo: int64(at.maskTo)})
-		return nil
+		return raw.df, nil
 	}
 	r.counts = r.countsOf[:len(r.superblocks)]
-	return r.readCounts(at)
+	return raw.df, r.readCounts(at)
 }
 
 // readCounts reads the counts of a list of one block.

@@ -20,15 +20,16 @@ func TestWordReader(t *testing.T) {
 	}
 	for word := 0; word < 3*len(lists); word += 1 + random.IntN(1+random.IntN(800)) {
 		want := lists[word%len(lists)]
-		if err := r.Open(uint32(word % len(lists))); err != nil {
-			t.Fatal(err)
+		df, err := r.Open(uint32(word % len(lists)))
+		if err != nil || int(df) != len(want.superblocks) {
+			t.Fatalf("word %d has %d postings, not %d: %v", word%len(lists), df, len(want.superblocks), err)
 		}
 		superblocks, counts := wholeList(&r)
 		if r.Err() != nil || !slices.Equal(superblocks, want.superblocks) || !slices.Equal(counts, want.counts) {
 			t.Fatalf("word %d: %v %v, not %v %v: %v", word%len(lists), superblocks, counts, want.superblocks, want.counts, r.Err())
 		}
 	}
-	if err := r.Open(x.Words()); err == nil {
+	if _, err := r.Open(x.Words()); err == nil {
 		t.Error("a word that is not there opens")
 	}
 }
@@ -63,7 +64,7 @@ func BenchmarkReadWords(b *testing.B) {
 		}
 		for b.Loop() {
 			for word := range uint32(words) {
-				if err := r.Open(word); err != nil {
+				if _, err := r.Open(word); err != nil {
 					b.Fatal(err)
 				}
 				for s, _ := r.Block(); len(s) > 0; s, _ = r.Block() {

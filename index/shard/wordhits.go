@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/trawl-search/trawl/index/docstore"
-	"github.com/trawl-search/trawl/index/postings"
 )
 
 // wordHits are the blobs in which an expression whose matches are within words has some.
@@ -89,21 +88,25 @@ func (s *search) wordHits(m *matching) (*wordHits, error) {
 	return h, nil
 }
 
-// fewAmong reports whether seeking words in the blobs outside of which nothing matches takes
-// less than reading all of their postings.
+// fewAmong reports whether words are looked up in the blobs outside of which nothing matches,
+// rather than in all: where these are few and the words in more, or where seeking takes less
+// than reading all postings.
 func (s *search) fewAmong(found []wordMatch) (bool, error) {
-	if s.among == nil || len(found) > countedWords {
+	if s.among == nil || len(found) == 0 {
 		return false, nil
 	}
-	all := float64(max(s.content.Blobs(), 1))
-	outside := 1 - float64(s.among.blobs.count())/all // of the postings, about
+	all, few := float64(max(s.content.Blobs(), 1)), float64(s.among.blobs.count())
+	if len(found) > countedWords {
+		return few*amongShare <= all, nil
+	}
+	outside := 1 - few/all // of the postings, about
 	seeks, postings := float64(len(s.among.blobs)*len(found)*seekPostings), 0.0
 	for i := range found {
 		list, err := s.words.List(found[i].word)
 		if err != nil {
 			return false, err
 		}
-		if postings += float64(list.DF()); postings*outside > seeks {
+		if postings += float64(list.DF()); postings*outside > seeks || few*amongShare <= all && postings > few {
 			return true, nil
 		}
 	}
@@ -137,10 +140,11 @@ func (s *search) readRather(m *matching) (bool, error) {
 }
 
 // At most mostRead blobs are read rather than words looked up. Finding the words of a block of
-// the lexicon, with their postings, counts as reading readPays bytes, which is a guess.
+// the lexicon, with their postings, counts as reading readPays bytes: 4.2 to 10.4 µs against
+// 3.6 to 8.7 ns a byte (BenchmarkCosts).
 const (
 	mostRead = 64
-	readPays = 512
+	readPays = 1024
 )
 
 // among is the blobs outside of which nothing matches, whatever is found there.
@@ -148,12 +152,13 @@ type among struct {
 	docs  runs // nil if only blobs are known
 	blobs runs
 	spans []superblocks // of the blobs, once asked for
+	bits  []uint64      // one for each superblock: whether it is in spans
 }
 
 // superblocks [first, end) are those of a run of blobs.
 type superblocks struct{ first, end uint32 }
 
-// superblocks returns those of the blobs.
+// superblocks returns those of the blobs, and makes the bits.
 func (w *among) superblocks(content *docstore.Content) ([]superblocks, error) {
 	if w.spans != nil {
 		return w.spans, nil
@@ -169,14 +174,22 @@ func (w *among) superblocks(content *docstore.Content) ([]superblocks, error) {
 		}
 		w.spans = append(w.spans, superblocks{first, last + (length+docstore.SuperblockSize-1)/docstore.SuperblockSize})
 	}
+	w.bits = make([]uint64, content.Superblocks()/64+1)
+	for _, span := range w.spans {
+		for superblock := span.first; superblock < min(span.end, content.Superblocks()); superblock++ {
+			w.bits[superblock/64] |= 1 << (superblock % 64)
+		}
+	}
 	return w.spans, nil
 }
 
-// Words are looked up in up to mostAmong blobs rather than read as a whole. A seek counts as
-// reading seekPostings postings, which is a guess.
+// Words are looked up in up to mostAmong blobs rather than read as a whole, and always, if there
+// are very many words, in one of amongShare. A seek counts as reading seekPostings postings of a
+// long list: 435 to 694 ns against 77 to 121 (BenchmarkCosts).
 const (
 	mostAmong    = 1 << 14
-	seekPostings = 24
+	amongShare   = 16
+	seekPostings = 6
 )
 
 // talliesAmong is tallies in the blobs outside of which nothing matches.
@@ -190,16 +203,15 @@ func (s *search) talliesAmong(found []wordMatch) ([]tally, error) {
 	for _, span := range spans {
 		superblocks += int(span.end - span.first)
 	}
+	if err := s.words.Read(&s.wordReader); err != nil {
+		return nil, err
+	}
 	var tallies []tally
 	for i := range found {
 		if len(found) > 1 && len(tallies) > superblocks/sparseShare {
 			return s.denseTallies(found, false, spans)
 		}
-		list, err := s.words.List(found[i].word)
-		if err != nil {
-			return nil, err
-		}
-		if err := s.eachIn(list, spans, func(superblock uint32, count uint16) {
+		if err := s.eachAmong(found[i].word, func(superblock uint32, count uint16) {
 			tallies = append(tallies, tally{superblock: superblock, matches: uint32(count) * found[i].matches, quality: found[i].quality})
 		}); err != nil {
 			return nil, err
@@ -212,11 +224,36 @@ func (s *search) talliesAmong(found []wordMatch) ([]tally, error) {
 	return tallies, nil
 }
 
-// eachIn calls f for each posting of a list in some superblocks.
-func (s *search) eachIn(l postings.WordList, spans []superblocks, f func(superblock uint32, count uint16)) error {
+// eachAmong calls f for each posting of a word in the blobs outside of which nothing matches,
+// whose superblocks are known: it seeks in a long list, and reads a short one. wordReader is ready.
+func (s *search) eachAmong(word uint32, f func(superblock uint32, count uint16)) error {
+	w, r := s.among, &s.wordReader
+	df, err := r.Open(word)
+	if err != nil {
+		return err
+	}
+	if uint64(df) > uint64(len(w.spans))*seekPostings {
+		return s.seekAmong(word, f)
+	}
+	for superblocks, counts := r.Block(); len(superblocks) > 0; superblocks, counts = r.Block() {
+		for i, superblock := range superblocks {
+			if w.bits[superblock/64]>>(superblock%64)&1 == 1 {
+				f(superblock, counts[i])
+			}
+		}
+	}
+	return cmp.Or(r.Err(), s.tick())
+}
+
+// seekAmong is eachAmong by seeking.
+func (s *search) seekAmong(word uint32, f func(superblock uint32, count uint16)) error {
+	list, err := s.words.List(word)
+	if err != nil {
+		return err
+	}
 	it := &s.wordIterator
-	it.Reset(l)
-	for _, span := range spans {
+	it.Reset(list)
+	for _, span := range s.among.spans {
 		ok := it.SeekGE(span.first)
 		for ; ok && it.Superblock() < span.end; ok = it.Next() {
 			f(it.Superblock(), it.Count())

@@ -338,7 +338,7 @@ func (s *search) denseTallies(found []wordMatch, masks bool, spans []superblocks
 func (s *search) addUp(found []wordMatch, masks bool, spans []superblocks) error {
 	switch {
 	case spans != nil:
-		return s.addUpIn(found, spans)
+		return s.addUpAmong(found)
 	case masks:
 		return s.addUpMasks(found)
 	}
@@ -348,7 +348,7 @@ func (s *search) addUp(found []wordMatch, masks bool, spans []superblocks) error
 	}
 	for i := range found {
 		w := &found[i]
-		if err := r.Open(w.word); err != nil {
+		if _, err := r.Open(w.word); err != nil {
 			return err
 		}
 		for superblocks, counts := r.Block(); len(superblocks) > 0; superblocks, counts = r.Block() {
@@ -363,15 +363,14 @@ func (s *search) addUp(found []wordMatch, masks bool, spans []superblocks) error
 	return nil
 }
 
-// addUpIn is addUp for the superblocks of some spans.
-func (s *search) addUpIn(found []wordMatch, spans []superblocks) error {
+// addUpAmong is addUp in the blobs outside of which nothing matches.
+func (s *search) addUpAmong(found []wordMatch) error {
+	if err := s.words.Read(&s.wordReader); err != nil {
+		return err
+	}
 	for i := range found {
 		w := &found[i]
-		list, err := s.words.List(w.word)
-		if err != nil {
-			return err
-		}
-		if err := s.eachIn(list, spans, func(superblock uint32, count uint16) { s.dense.add(superblock, count, w) }); err != nil {
+		if err := s.eachAmong(w.word, func(superblock uint32, count uint16) { s.dense.add(superblock, count, w) }); err != nil {
 			return err
 		}
 	}
