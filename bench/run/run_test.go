@@ -15,6 +15,7 @@ import (
 	"github.com/trawl-search/trawl/bench/engine"
 	"github.com/trawl-search/trawl/bench/peer"
 	"github.com/trawl-search/trawl/bench/querylog"
+	"github.com/trawl-search/trawl/bench/report"
 )
 
 func set(files ...string) map[string]bool {
@@ -112,14 +113,14 @@ func TestFigures(t *testing.T) {
 		{"packed", engine.Opened{Shards: 2, Repos: 10_000, HeapUsed: 10_000 * 300, Wall: time.Millisecond}},
 		{"few", engine.Opened{Shards: 1, Repos: 1, HeapUsed: 50_000}},
 	}
-	want := []figure{
-		{"indexing, against zoekt", "≥ 5x", "6.00x", true},
-		{"indexing, MB per core-second", "≥ 100", "40.00", false},
-		{"index / source", "≤ 0.7", "0.75", false},
-		{"heap per repo after a search, one each", "≤ 5000 B", "6000 B", false},
-		{"heap per repo after a search, packed", "≤ 2000 B", "300 B", true},
-		{"opening 10000 repos, packed", "≤ 1 s", "0.001 s", true},
-		{"rare, exhaustive, against zoekt", "≥ 5x", "0.25x", false},
+	want := []report.Figure{
+		{What: "indexing, against zoekt", Needed: "≥ 5x", Measured: "6.00x", Reached: true},
+		{What: "indexing, MB per core-second", Needed: "≥ 100", Measured: "40.00", Reached: false},
+		{What: "index / source", Needed: "≤ 0.7", Measured: "0.75", Reached: false},
+		{What: "heap per repo after a search, one each", Needed: "≤ 5000 B", Measured: "6000 B", Reached: false},
+		{What: "heap per repo after a search, packed", Needed: "≤ 2000 B", Measured: "300 B", Reached: true},
+		{What: "opening 10000 repos, packed", Needed: "≤ 1 s", Measured: "0.001 s", Reached: true},
+		{What: "rare, exhaustive, against zoekt", Needed: "≥ 5x", Measured: "0.25x", Reached: false},
 	}
 	if got := m.figures(); !slices.Equal(got, want) {
 		t.Errorf("got\n%+v\nwant\n%+v", got, want)

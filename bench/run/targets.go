@@ -55,38 +55,24 @@ var timeTargets = []timeTarget{
 	{querylog.FourWords, top50, early, 10},
 }
 
-// figure is one row: what is needed, and what the run measured.
-type figure struct {
-	what, needed, measured string
-	reached                bool
-}
-
-func atLeast(what string, measured, needed float64, unit string) figure {
-	return figure{what, fmt.Sprintf("≥ %g%s", needed, unit), fmt.Sprintf("%.2f%s", measured, unit), measured >= needed}
-}
-
-func atMost(what string, measured, needed float64, unit string) figure {
-	return figure{what, fmt.Sprintf("≤ %g%s", needed, unit), fmt.Sprintf("%.4g%s", measured, unit), measured <= needed}
-}
-
 // figures lists those of a corpus that the run has measured.
-func (m *measured) figures() []figure {
+func (m *measured) figures() []report.Figure {
 	read := float64(m.indexed.ReadBytes)
-	var list []figure
+	var list []report.Figure
 	if p := m.opponent(zoekt); p != nil {
-		list = append(list, atLeast("indexing, against zoekt", ratio(p.cost.CPU, m.cost.CPU), neededIndexRatio, "x"))
+		list = append(list, report.AtLeast("indexing, against zoekt", ratio(p.cost.CPU, m.cost.CPU), neededIndexRatio, "x"))
 	}
 	if read > 0 {
 		list = append(list,
-			atLeast("indexing, MB per core-second", read/1e6/m.cost.CPU.Seconds(), neededThroughput, ""),
-			atMost("index / source", float64(m.indexed.IndexBytes)/read, neededSize, ""))
+			report.AtLeast("indexing, MB per core-second", read/1e6/m.cost.CPU.Seconds(), neededThroughput, ""),
+			report.AtMost("index / source", float64(m.indexed.IndexBytes)/read, neededSize, ""))
 	}
 	for _, o := range m.opened {
 		list = append(list, o.figures()...)
 	}
 	for _, t := range timeTargets {
 		if ratios := m.ratios(t); len(ratios) > 0 {
-			list = append(list, atLeast(fmt.Sprintf("%s, %s, against %s", t.bucket, modes[t.mode], t.peer), report.GeometricMean(ratios), t.needed, "x"))
+			list = append(list, report.AtLeast(fmt.Sprintf("%s, %s, against %s", t.bucket, modes[t.mode], t.peer), report.GeometricMean(ratios), t.needed, "x"))
 		}
 	}
 	return list
@@ -103,7 +89,7 @@ func (m *measured) opponent(name string) *opponent {
 
 // figures of one way of holding shards: a shard for each repo, or many repos
 // in one. Of a few repos it says nothing.
-func (o *opening) figures() []figure {
+func (o *opening) figures() []report.Figure {
 	if o.Repos < fewRepos {
 		return nil
 	}
@@ -111,9 +97,9 @@ func (o *opening) figures() []figure {
 	if o.Shards < o.Repos {
 		limit = neededPackedHeap
 	}
-	list := []figure{atMost("heap per repo after a search, "+o.what, float64(o.HeapUsed)/float64(o.Repos), float64(limit), " B")}
+	list := []report.Figure{report.AtMost("heap per repo after a search, "+o.what, float64(o.HeapUsed)/float64(o.Repos), float64(limit), " B")}
 	if o.Repos >= manyRepos {
-		list = append(list, atMost(fmt.Sprintf("opening %d repos, %s", o.Repos, o.what), o.Wall.Seconds(), neededOpenManyTime.Seconds(), " s"))
+		list = append(list, report.AtMost(fmt.Sprintf("opening %d repos, %s", o.Repos, o.what), o.Wall.Seconds(), neededOpenManyTime.Seconds(), " s"))
 	}
 	return list
 }
@@ -135,16 +121,9 @@ func (m *measured) ratios(t timeTarget) []float64 {
 
 // writeFigures writes what is needed beside what was measured.
 func writeFigures(w io.Writer, all []*measured) {
-	var t report.Table
-	t.Row("figure", "needed", "measured", "reached")
+	var figures report.Figures
 	for _, m := range all {
-		for _, f := range m.figures() {
-			reached := "yes"
-			if !f.reached {
-				reached = "NO"
-			}
-			t.Row(m.corpus.Name+": "+f.what, f.needed, f.measured, reached)
-		}
+		figures.Add(m.corpus.Name, m.figures())
 	}
-	t.Write(w)
+	figures.Write(w)
 }

@@ -23,19 +23,14 @@ const (
 	neededCost    = 0.3                    // ms of processor time of a query that finds nothing
 )
 
-// figure is one row: what is needed, and what the run measured.
-type figure struct {
-	what, needed, measured string
-	reached                bool
-}
-
-func (m *measured) figures() []figure {
-	var list []figure
+// figures are those of a corpus that the run has measured.
+func (m *measured) figures() []report.Figure {
+	var list []report.Figure
 	add := func(what string, measured, needed float64) {
-		list = append(list, figure{what, fmt.Sprintf("≥ %gx", needed), fmt.Sprintf("%.2fx", measured), measured >= needed})
+		list = append(list, report.AtLeast(what, measured, needed, "x"))
 	}
 	within := func(what string, measured, needed float64) {
-		list = append(list, figure{what, fmt.Sprintf("≤ %g ms", needed), fmt.Sprintf("%.3f ms", measured), measured <= needed})
+		list = append(list, report.AtMost(what, measured, needed, " ms"))
 	}
 	var all, others []ratio
 	for i := range m.buckets[exhaustive] {
@@ -81,7 +76,7 @@ func (m *measured) figures() []figure {
 			add(fmt.Sprintf("queries per core-second, %d clients, %s", most, set), own.rate()/other.rate(), neededRate)
 			// A server that leaves the hard ones out has a rate of the easy ones.
 			last := &list[len(list)-1]
-			last.reached = last.reached && own.late == 0 && !own.cut
+			last.Reached = last.Reached && own.late == 0 && !own.cut
 		}
 	}
 	return list
@@ -116,18 +111,11 @@ func (b *bucket) against(other, own string) []ratio {
 
 // writeFigures writes what is needed beside what was measured.
 func writeFigures(w io.Writer, all []*measured) {
-	var t report.Table
-	t.Row("figure", "needed", "measured", "reached")
+	var figures report.Figures
 	for _, m := range all {
-		for _, f := range m.figures() {
-			reached := "yes"
-			if !f.reached {
-				reached = "NO"
-			}
-			t.Row(m.corpus.Name+": "+f.what, f.needed, f.measured, reached)
-		}
+		figures.Add(m.corpus.Name, m.figures())
 	}
-	t.Write(w)
+	figures.Write(w)
 }
 
 // loss is a figure by which Trawl is behind.

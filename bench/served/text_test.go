@@ -9,6 +9,7 @@ import (
 
 	"github.com/trawl-search/trawl/bench/corpus"
 	"github.com/trawl-search/trawl/bench/querylog"
+	"github.com/trawl-search/trawl/bench/report"
 	"github.com/trawl-search/trawl/bench/server"
 )
 
@@ -63,16 +64,16 @@ func TestLosingRows(t *testing.T) {
 
 // TestFigures: each figure stands beside what is needed, and says whether it is reached.
 func TestFigures(t *testing.T) {
-	want := []figure{
-		{"all queries, exhaustive", "≥ 10x", "4.47x", false},
-		{"worst query but rare and near-miss, exhaustive", "≥ 2x", "0.50x", false},
-		{"phrase, exhaustive", "≥ 3x", "0.50x", false},
-		{"near-miss, exhaustive, beyond zoekt's p50", "≤ 0.3 ms", "-7.800 ms", true},
-		{"a query that finds nothing, p50", "≤ 0.4 ms", "0.200 ms", true},
-		{"a query that finds nothing, processor time", "≤ 0.3 ms", "2.000 ms", false},
-		{"common, top 50, trawl against zoekt, stopping early", "≥ 3x", "1.00x", false},
-		{"common, top 50, trawl, gRPC's top k against zoekt, stopping early", "≥ 3x", "4.00x", true},
-		{"queries per core-second, 64 clients, all buckets", "≥ 5x", "0.75x", false},
+	want := []report.Figure{
+		{What: "all queries, exhaustive", Needed: "≥ 10x", Measured: "4.47x", Reached: false},
+		{What: "worst query but rare and near-miss, exhaustive", Needed: "≥ 2x", Measured: "0.50x", Reached: false},
+		{What: "phrase, exhaustive", Needed: "≥ 3x", Measured: "0.50x", Reached: false},
+		{What: "near-miss, exhaustive, beyond zoekt's p50", Needed: "≤ 0.3 ms", Measured: "-7.8 ms", Reached: true},
+		{What: "a query that finds nothing, p50", Needed: "≤ 0.4 ms", Measured: "0.2 ms", Reached: true},
+		{What: "a query that finds nothing, processor time", Needed: "≤ 0.3 ms", Measured: "2 ms", Reached: false},
+		{What: "common, top 50, trawl against zoekt, stopping early", Needed: "≥ 3x", Measured: "1.00x", Reached: false},
+		{What: "common, top 50, trawl, gRPC's top k against zoekt, stopping early", Needed: "≥ 3x", Measured: "4.00x", Reached: true},
+		{What: "queries per core-second, 64 clients, all buckets", Needed: "≥ 5x", Measured: "0.75x", Reached: false},
 	}
 	m := sample()
 	if got := m.figures(); !slices.Equal(got, want) {
@@ -82,7 +83,7 @@ func TestFigures(t *testing.T) {
 	for late, reached := range map[int]bool{0: true, 1: false} {
 		m.loads[0].times, m.loads[0].late = make([]time.Duration, 400), late
 		figures := m.figures()
-		if last := figures[len(figures)-1]; last.measured != "10.00x" || last.reached != reached {
+		if last := figures[len(figures)-1]; last.Measured != "10.00x" || last.Reached != reached {
 			t.Errorf("%d late: %+v", late, last)
 		}
 	}
