@@ -1,8 +1,6 @@
 package shard
 
 import (
-	"math/bits"
-
 	"github.com/trawl-search/trawl/index/ngram"
 	"github.com/trawl-search/trawl/index/postings"
 	"github.com/trawl-search/trawl/index/words"
@@ -17,7 +15,7 @@ func (s *search) verifyPostings() error {
 	if err != nil {
 		return err
 	}
-	got, err := s.listSum(s.shardText)
+	got, err := s.shardText.Sum(s.tick)
 	if err != nil {
 		return err
 	}
@@ -28,7 +26,7 @@ func (s *search) verifyPostings() error {
 	if err != nil {
 		return err
 	}
-	if got, err = s.listSum(s.names); err != nil {
+	if got, err = s.names.Sum(s.tick); err != nil {
 		return err
 	}
 	if got != textSum(extract, names, 0) {
@@ -84,42 +82,7 @@ func textSum(e *ngram.Extractor, text []byte, first uint32) (sum uint64) {
 
 func superblockSum(superblock uint32, ids []ngram.ID, masks []uint8) (sum uint64) {
 	for i, id := range ids {
-		sum += postingHash(id, superblock, masks[i])
+		sum += postings.Hash(id, superblock, masks[i])
 	}
 	return sum
-}
-
-func (s *search) listSum(x *postings.Index) (sum uint64, err error) {
-	var it *postings.Iterator
-	for id, ok, err := x.NextNgram(0); ok || err != nil; id, ok, err = x.NextNgram(id + 1) {
-		if err != nil {
-			return 0, err
-		}
-		list, _, err := x.Lookup(id)
-		if err != nil {
-			return 0, err
-		}
-		if err := s.tick(); err != nil {
-			return 0, err
-		}
-		it = list.Iterator(it)
-		for sb, ok := it.Next(); ok; sb, ok = it.Next() {
-			mask, err := it.Mask()
-			if err != nil {
-				return 0, err
-			}
-			sum += postingHash(id, sb, mask)
-		}
-		if err := it.Err(); err != nil {
-			return 0, err
-		}
-	}
-	return sum, nil
-}
-
-// postingHash mixes a posting by two folded multiplications.
-func postingHash(id ngram.ID, superblock uint32, mask uint8) uint64 {
-	hi, lo := bits.Mul64(uint64(id)<<8|uint64(mask)|1<<40, 0x9e3779b97f4a7c15^uint64(superblock)<<17)
-	hi, lo = bits.Mul64(hi^lo, 0xd1342543de82ef95)
-	return hi ^ lo
 }

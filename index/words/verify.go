@@ -90,7 +90,7 @@ func (v *Verifier) Close(tick func() error) error {
 	if sum != v.sum {
 		return x.lexicon.Corruptf(0, "words and their posting lists are not those of the content")
 	}
-	found, err := v.ngrams(tick)
+	found, err := x.ngrams.Sum(tick)
 	if err == nil && found != windows {
 		err = x.lexicon.Corruptf(0, "the n-grams of the lexicon are not those of its words")
 	}
@@ -164,50 +164,15 @@ func isWord(text []byte) bool {
 // sum forgets the n-grams collected and returns the sum of their hashes.
 func (s *windows) sum(superblock uint32) (sum uint64) {
 	for _, id := range s.ids {
-		sum += windowHash(id, superblock, s.blocks[id])
+		sum += postings.Hash(id, superblock, s.blocks[id])
 		s.blocks[id] = 0
 	}
 	s.ids = s.ids[:0]
 	return sum
 }
 
-// ngrams returns the sum of the postings of the lexicon's n-grams.
-func (v *Verifier) ngrams(tick func() error) (sum uint64, err error) {
-	x := v.x.ngrams
-	var it *postings.Iterator
-	for id, ok, err := x.NextNgram(0); ok || err != nil; id, ok, err = x.NextNgram(id + 1) {
-		if err != nil {
-			return 0, err
-		}
-		list, _, err := x.Lookup(id)
-		if err != nil {
-			return 0, err
-		}
-		if err := tick(); err != nil {
-			return 0, err
-		}
-		it = list.Iterator(it)
-		for superblock, ok := it.Next(); ok; superblock, ok = it.Next() {
-			mask, err := it.Mask()
-			if err != nil {
-				return 0, err
-			}
-			sum += windowHash(id, superblock, mask)
-		}
-		if it.Err() != nil {
-			return 0, it.Err()
-		}
-	}
-	return sum, nil
-}
-
 func postingHash(word []byte, superblock uint32, mask uint8, count uint16) uint64 {
 	var t table
 	h := t.hash(word, head(word, len(word)))
 	return fold(h^uint64(superblock)<<32, uint64(count)<<8|uint64(mask)|1<<40)
-}
-
-func windowHash(id ngram.ID, superblock uint32, mask uint8) uint64 {
-	hi, lo := bits.Mul64(uint64(id)<<8|uint64(mask)|1<<40, 0x9e3779b97f4a7c15^uint64(superblock)<<17)
-	return hi ^ lo
 }
