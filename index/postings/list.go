@@ -131,8 +131,8 @@ func (l *rawList) blockAfter(b int, x uint32) int {
 	return l.search(x, from, to)
 }
 
-// search returns the first of the blocks from to to whose last superblock is at least x;
-// to if it is none before.
+// search returns the first block of [from, to) whose last superblock is at least x, or to
+// if there is none.
 func (l *rawList) search(x uint32, from, to int) int {
 	for from < to {
 		if mid := int(uint(from+to) / 2); l.lastOf(mid) < x {

@@ -121,11 +121,11 @@ type tally struct {
 // Fatalf ends a part. A goroutine must not end the test.
 func (r *longRun) Fatalf(format string, args ...any) {
 	r.Helper()
-	r.fail(format, args...)
+	r.failf(format, args...)
 	runtime.Goexit()
 }
 
-func (r *longRun) fail(format string, args ...any) {
+func (r *longRun) failf(format string, args ...any) {
 	r.Helper()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -201,7 +201,7 @@ func (r *longRun) ask(c *indextest.Corpus, f form, queries []indextest.Query) ma
 		began := time.Now()
 		documents, diff := o.ComparePages(q, 1, pager)
 		if diff != "" {
-			r.fail("corpus %s, query %d of seed %d (%s): %s\n%s", c.Name, q.Number, q.Seed, q.Kind, q.Text, diff)
+			r.failf("corpus %s, query %d of seed %d (%s): %s\n%s", c.Name, q.Number, q.Seed, q.Kind, q.Text, diff)
 		}
 		k := counts[q.Kind]
 		if k == nil {

@@ -260,7 +260,7 @@ func TestDamageIsFoundWhileShowing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bytes, err := units.Bytes(12, int64(units.Len())-12)
+	bytes, err := units.Bytes(12, units.Len()-12)
 	if err != nil {
 		t.Fatal(err)
 	}

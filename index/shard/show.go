@@ -115,8 +115,8 @@ func (s *search) chunks(h *hit, path []byte) (_ []Chunk, err error) {
 		return nil, nil
 	}
 	g := &s.gathered
-	spans := append(g.shown[:0], h.spans...) // contentChunks uses them up
-	g.shown = spans
+	g.shown = append(g.shown[:0], h.spans...)
+	spans := g.shown // contentChunks uses them up
 	if len(h.inWords) > 0 {
 		if spans, err = s.readSpans(h); err != nil {
 			return nil, err

@@ -44,9 +44,10 @@ func TestFollow(t *testing.T) {
 		}
 	}
 	wait(1000, 1<<31) // a test has less than 50 MB
-	large := make([]byte, 300<<20)
-	wait(100, 200)
-	runtime.KeepAlive(large)
-	large = nil
+	func() {
+		large := make([]byte, 300<<20)
+		wait(100, 200)
+		runtime.KeepAlive(large)
+	}()
 	wait(1000, 1<<31)
 }

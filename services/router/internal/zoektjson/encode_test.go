@@ -21,8 +21,8 @@ func drawReply(t *rapid.T) *searchReply {
 func fill(t *rapid.T, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
-		for i := range v.NumField() {
-			fill(t, v.Field(i))
+		for _, field := range v.Fields() {
+			fill(t, field)
 		}
 	case reflect.Slice:
 		n := rapid.IntRange(-1, 3).Draw(t, "length")
