@@ -8,9 +8,9 @@ import (
 	"github.com/trawl-search/trawl/index/query"
 )
 
-// node makes a tree ready for this shard. What the shard alone decides, such as
+// compile makes a tree ready for this shard; see node. What the shard alone decides, such as
 // a repo's name, becomes a constant.
-func (s *search) node(p *Query, q query.Q) (node, error) {
+func (s *search) compile(p *Query, q query.Q) (node, error) {
 	switch q := q.(type) {
 	case *query.Const:
 		return constNode(q.Value), nil
@@ -115,7 +115,9 @@ func (s *search) order(p *Query, qs []query.Q) ([]part, error) {
 		case !inContents(q):
 			parts[i].kind = byPaths
 		case m != nil && s.words != nil && m.withinWords:
+			done := s.explain.forNode(q)
 			found, err := s.candidateWords(m)
+			done()
 			if err != nil {
 				return nil, err
 			}

@@ -98,6 +98,7 @@ func (s *search) countTwice(w *wordMatch) error {
 	if err := s.words.Block(w.word/blockWords, &s.lexicon); err != nil {
 		return err
 	}
+	s.counts.lexiconBlocks++
 	word := s.lexicon.Word(int(w.word % blockWords))
 	s.overlap = s.overlap[:0]
 	for _, a := range s.wordAtoms {

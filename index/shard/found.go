@@ -3,6 +3,7 @@ package shard
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/trawl-search/trawl/index/docstore"
 )
@@ -19,8 +20,9 @@ type Found struct {
 	// Cut is set when documents that match, and that MaxFiles has room for, are left
 	// out because of MaxBytes. They come after the last of Hits.
 	Cut bool
-	// Stats are of finding alone.
-	Stats Stats
+	// Stats are of finding alone, and so is Explanation; see Result.Explanation.
+	Stats       Stats
+	Explanation *Explanation
 	// Incomplete is nil when the whole shard was searched; otherwise it is why
 	// not (a context's error), and what was found before stands.
 	Incomplete error
@@ -60,6 +62,10 @@ func Search(ctx context.Context, s Finder, q *Query, opts Options) (*Result, err
 	}
 	res.Cut = (res.Cut || found.Cut) && len(res.Files) < opts.MaxFiles
 	res.Stats.Add(found.Stats)
+	if found.Explanation != nil {
+		found.Explanation.AddShown(res.Explanation)
+		res.Explanation = found.Explanation
+	}
 	res.Incomplete = found.Incomplete
 	return res, nil
 }
@@ -75,6 +81,9 @@ func (s *Shard) Search(ctx context.Context, q *Query, opts Options) (*Result, er
 func (s *Shard) Find(ctx context.Context, q *Query, opts Options) (*Found, error) {
 	found := &Found{Options: opts}
 	err := s.with(ctx, opts, func(run *search) error {
+		if err := run.watch(q); err != nil {
+			return err
+		}
 		err := run.all(q)
 		if err == nil || isContextError(err) {
 			found.Incomplete = err
@@ -85,7 +94,7 @@ func (s *Shard) Find(ctx context.Context, q *Query, opts Options) (*Found, error
 		}
 		found.Cut = run.best.cut && len(found.Hits) < opts.MaxFiles
 		run.countReads()
-		found.Stats = run.stats
+		found.Stats, found.Explanation = run.stats, run.explained()
 		return err
 	})
 	if err != nil {
@@ -97,9 +106,9 @@ func (s *Shard) Find(ctx context.Context, q *Query, opts Options) (*Found, error
 // Show reads what is shown of the first n hits that Find found in this shard, as far as
 // Options.MaxBytes has room for them. When the context ends first, the result has the files
 // that were shown by then and says why in Incomplete; an error means that the shard could
-// not be read. Statistics are of showing alone.
+// not be read. Statistics and explanation are of showing alone.
 func (s *Shard) Show(ctx context.Context, found *Found, n int) (*Result, error) {
-	res := &Result{}
+	res, began := &Result{}, time.Now()
 	err := s.with(ctx, found.Options, func(run *search) error {
 		err := run.files(found.Hits[:n], res)
 		if err != nil && isContextError(err) {
@@ -107,6 +116,9 @@ func (s *Shard) Show(ctx context.Context, found *Found, n int) (*Result, error) 
 		}
 		run.countReads()
 		res.Stats = run.stats
+		if found.Explanation != nil {
+			res.Explanation = run.explainShow(time.Since(began))
+		}
 		return err
 	})
 	if err != nil {

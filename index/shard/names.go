@@ -94,6 +94,7 @@ func (a *nameAtom) enumerate(budget uint64) (ok bool, err error) {
 	if a.hits != nil {
 		return true, nil
 	}
+	defer a.s.explain.forNames(a)()
 	if a.walker == nil {
 		a.walker = &nameWalk{nameAtom: a}
 		if err := a.walker.begin(); err != nil {

@@ -155,6 +155,7 @@ const (
 // findPiece finds the words of a piece, and how many postings they have. A piece that
 // narrows little has none.
 func (s *search) findPiece(p *piece, caseSensitive bool, literal string) error {
+	defer s.explain.during(PhaseWords)()
 	from, to := uint32(0), uint32(0)
 	var blocks []uint32
 	var err error
@@ -184,6 +185,7 @@ func (s *search) findPiece(p *piece, caseSensitive bool, literal string) error {
 		if err := s.words.Block(number, &s.lexicon); err != nil {
 			return err
 		}
+		s.counts.lexiconBlocks++
 		for i := range s.lexicon.Len() {
 			if !p.fits(s.lexicon.Word(i), exact, caseSensitive) {
 				continue
@@ -200,6 +202,7 @@ func (s *search) findPiece(p *piece, caseSensitive bool, literal string) error {
 			return nil
 		}
 	}
+	s.counts.words += uint64(len(p.words))
 	return nil
 }
 

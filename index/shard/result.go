@@ -47,7 +47,7 @@ type Options struct {
 	// Floor is the last of MaxFiles files that were found elsewhere: files that come
 	// after it have no room beside those, and may be left out, as after MaxFiles.
 	Floor *Key
-	// Explain fills FileMatch.Explanation.
+	// Explain fills FileMatch.Explanation and Result.Explanation.
 	Explain bool
 
 	// pieces, in tests, is how many helpers search small pieces of the shard.
@@ -63,6 +63,9 @@ type Result struct {
 	// after the last of Files.
 	Cut   bool
 	Stats Stats
+	// Explanation is there with Options.Explain, if Options.Repos refuses no repo of the
+	// shard: what is read depends on all of them.
+	Explanation *Explanation
 	// Incomplete is nil when the whole shard was searched; otherwise it is why
 	// not (a context's error), and what was found before stands.
 	Incomplete error

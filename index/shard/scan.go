@@ -71,6 +71,7 @@ func never() bool { return false }
 
 // eachOf decides the documents of one blob.
 func (s *search) eachOf(blob uint32, found func() error) error {
+	s.counts.candidates++
 	for doc, err := range s.docs.DocsOf(blob) {
 		if err != nil {
 			return err

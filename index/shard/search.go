@@ -60,6 +60,8 @@ type search struct {
 	named      *branchView // of the repo looked at last
 	namedOf    int
 	stats      Stats
+	counts     indexReads
+	explain    *explainer // nil unless the search is explained
 	best       best
 	room       int64 // bytes for chunks of the file that is made ready to be shown
 	noRoom     bool  // a chunk was left out, and the file with it
@@ -70,6 +72,12 @@ type search struct {
 	walks      []*postings.Candidates // to be released
 
 	*scratch
+}
+
+// indexReads count what an Explanation has and Stats do not.
+type indexReads struct {
+	lexiconBlocks, words, postings uint64
+	candidates                     uint64 // contents whose documents were looked at
 }
 
 // scratch is memory that searches of a shard reuse.

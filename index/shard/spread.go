@@ -52,6 +52,7 @@ func (s *search) beginHits(q *Query) (err error) {
 // from scans the blobs from the first on: alone at first, then, if there is more to do, with
 // the processors that are free.
 func (s *search) from(q *Query, first uint32) error {
+	defer s.explain.scanning()()
 	next, err := s.scan(first, s.content.Blobs(), s.worked, s.hit)
 	if err != nil || next == s.content.Blobs() {
 		return err
@@ -127,6 +128,9 @@ func (s *search) spread(q *Query, next uint32, n int) error {
 		parts[i] = s.shard.begin(s.ctx, s.opts)
 		parts[i].repos, parts[i].crew, parts[i].pass = s.repos, c, s.pass
 		parts[i].known, parts[i].places = maps.Clone(s.known), maps.Clone(s.places)
+		if s.explain != nil {
+			parts[i].explain = newExplainer(parts[i], q)
+		}
 		wg.Go(func() {
 			defer func() { panics[i] = recover() }()
 			errs[i] = parts[i].help(q)
@@ -174,6 +178,8 @@ func (s *search) help(q *Query) error {
 		err := s.beginHits(q)
 		if err == nil {
 			s.stats = Stats{} // the lists are those that the search has counted
+			s.explain.forget()
+			defer s.explain.scanning()()
 			err = s.work()
 		} else {
 			s.crew.failed.Store(true)
@@ -199,6 +205,7 @@ func (s *search) work() error {
 // join takes over what a helper found.
 func (s *search) join(part *search) {
 	part.countReads()
+	s.counts.candidates += part.counts.candidates
 	scanned := max(s.stats.ShardsScanned, part.stats.ShardsScanned)
 	s.stats.Add(part.stats)
 	s.stats.ShardsScanned = scanned
@@ -211,6 +218,7 @@ func (s *search) join(part *search) {
 			s.leaveOut()
 		}
 	}
+	s.explain.join(part.explain)
 }
 
 // tell lets the others know of the best so far; it fails when the search did.

@@ -42,6 +42,7 @@ func (s *search) needsSecondPass() bool {
 		return s.deferred
 	}
 	s.stats.CountsInexact = true
+	s.explain.leftOut(true, 0)
 	s.leaveOut()
 	return false
 }
@@ -104,6 +105,7 @@ func (s *search) worthwhile(blob uint32) (uint32, bool, error) {
 		named = append(named, it)
 	}
 	s.onlyNamed, s.stats.CountsInexact = true, true
+	s.explain.leftOut(s.pass == lowPriority, first)
 	s.leaveOut()
 	s.candidates = allOf{named, s.candidates}
 	return s.candidates.seek(blob)
@@ -138,6 +140,7 @@ func (s *search) hopeless() (bool, error) {
 		return false, nil
 	}
 	s.stats.CountsInexact = true
+	s.explain.leftOut(low, s.doc.id)
 	s.leaveOut()
 	return true, nil
 }

@@ -50,6 +50,7 @@ func (s *search) matchWords(dst []wordMatch, m wordMatcher, needs regex.Needs) (
 
 // matchBlocks is matchWords for some blocks, or for all.
 func (s *search) matchBlocks(dst []wordMatch, m wordMatcher, blocks []uint32, all bool) (_ []wordMatch, err error) {
+	defer s.explain.during(PhaseWords)()
 	if all {
 		for number := range s.words.Blocks() {
 			if dst, err = s.matchBlock(dst, m, number); err != nil {
@@ -80,7 +81,8 @@ func (s *search) matchBlock(dst []wordMatch, m wordMatcher, number uint32) ([]wo
 	if err := read(number, b); err != nil {
 		return dst, err
 	}
-	last := -1
+	s.counts.lexiconBlocks++
+	last, before := -1, len(dst)
 	for start, end := range regex.Ranges(m.Matcher, b.Text) {
 		i := b.At(start, max(last, 0))
 		if i != last {
@@ -91,6 +93,7 @@ func (s *search) matchBlock(dst []wordMatch, m wordMatcher, number uint32) ([]wo
 		w.matches++
 		w.quality = max(w.quality, rank.Of(b.Text, start, end))
 	}
+	s.counts.words += uint64(len(dst) - before)
 	return dst, nil
 }
 
@@ -153,6 +156,7 @@ func wordText(l regex.Literal) (text string, ok bool) {
 var foldedRunes = strings.NewReplacer("\u212A", "k", "\u017F", "s")
 
 func (s *search) blocksHolding(text string) (blocks []uint32, all bool, err error) {
+	defer s.explain.during(PhaseWords)()
 	candidates, ok, err := s.words.Holding(text)
 	if err != nil || !ok {
 		return nil, true, err
@@ -203,6 +207,7 @@ const (
 
 // tallies adds up the postings of words to one tally for each superblock, ascending.
 func (s *search) tallies(found []wordMatch, masks bool) ([]tally, error) {
+	defer s.explain.during(PhasePostings)()
 	s.stats.ListsRead += uint64(len(found))
 	if len(found) > sparseLists {
 		return s.denseTallies(found, masks, nil)
@@ -220,6 +225,7 @@ func (s *search) tallies(found []wordMatch, masks bool) ([]tally, error) {
 	if len(found) > 1 && total > uint64(s.words.Superblocks()/sparseShare) {
 		return s.denseTallies(found, masks, nil)
 	}
+	s.counts.postings += total
 	tallies := make([]tally, 0, total)
 	for i := range found {
 		if err := s.eachPosting(s.lists[i], masks, func(superblock uint32, count uint16, blocks uint8) {
@@ -348,9 +354,11 @@ func (s *search) addUp(found []wordMatch, masks bool, spans []superblocks) error
 	}
 	for i := range found {
 		w := &found[i]
-		if _, err := r.Open(w.word); err != nil {
+		df, err := r.Open(w.word)
+		if err != nil {
 			return err
 		}
+		s.counts.postings += uint64(df)
 		for superblocks, counts := r.Block(); len(superblocks) > 0; superblocks, counts = r.Block() {
 			for i, superblock := range superblocks {
 				s.dense.add(superblock, counts[i], w)
@@ -386,6 +394,7 @@ func (s *search) addUpMasks(found []wordMatch) error {
 		if err != nil {
 			return err
 		}
+		s.counts.postings += uint64(list.DF())
 		for it.Reset(list); it.Next(); {
 			s.dense.add(it.Superblock(), it.Count(), w)
 			s.dense.blocks[it.Superblock()] |= it.Mask()

@@ -1,0 +1,159 @@
+package shard_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/trawl-search/trawl/index/indextest"
+	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/index/shard"
+)
+
+// TestExplanationsAddUp: what the nodes of an explanation read is what the statistics count,
+// and an explained search finds what any other does.
+func TestExplanationsAddUp(t *testing.T) {
+	methods := shard.Methods(0)
+	for seed := range corpora(20) {
+		c := indextest.Random(seed)
+		s := openShard(t, buildShard(t, c))
+		for i, q := range indextest.Queries(c, seed+3000, 60) {
+			tree, err := query.Parse(q.Text, query.ParseOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ready, err := shard.Prepare(tree)
+			if err != nil {
+				continue // as the oracle's tests know
+			}
+			opts := shard.Options{MaxFiles: i % 9, MaxMatchesPerFile: 5, Mode: shard.Mode(i % 2)}
+			for helpers := range 3 {
+				opts := shard.InPieces(opts, helpers)
+				want := search(t, s, ready, opts)
+				opts.Explain = true
+				got := search(t, s, ready, opts)
+				for i := range got.Files {
+					got.Files[i].Explanation = ""
+				}
+				if counted := helpers == 0 || opts.Mode == shard.Exhaustive; !sameFiles(got.Files, want.Files) || counted && !sameAnswer(got, want) {
+					t.Fatalf("seed %d, %s: explained %+v\nwant %+v", seed, q.Text, got, want)
+				}
+				methods |= checkExplanation(t, q.Text, got)
+			}
+		}
+	}
+	const larger = shard.ByWordsAndText // than these shards
+	if all := shard.NotAsked<<1 - 1; methods|larger != all {
+		t.Errorf("these ways to answer did not come up: %b", all&^methods)
+	}
+}
+
+// checkExplanation holds an explanation to the statistics, and returns all of its methods.
+func checkExplanation(t *testing.T, text string, r *shard.Result) (methods shard.Methods) {
+	t.Helper()
+	x := r.Explanation
+	sum, took := x.Other, time.Duration(0)
+	for _, n := range x.Nodes {
+		sum.Lists += n.Lists
+		sum.Bytes += n.Bytes
+		sum.Units += n.Units
+		sum.Time += n.Time
+		methods |= n.Methods
+		if n.Matched > n.Checked {
+			t.Errorf("%s: %s matches %d of %d documents", text, n.Query, n.Matched, n.Checked)
+		}
+	}
+	for _, phase := range x.Phases {
+		took += phase
+	}
+	if s := r.Stats; sum.Lists != s.ListsRead || sum.Bytes != s.BytesDecoded || sum.Units != s.UnitsDecoded || sum.Time != took {
+		t.Errorf("%s: nodes add up to %+v, phases to %s; the statistics are %+v", text, sum, took, s)
+	}
+	if root, s := x.Nodes[0], r.Stats; root.Checked != s.FilesConsidered || root.Matched+x.Bulk != s.FilesMatched {
+		t.Errorf("%s: the root matches %d of %d documents and %d in bulk; the statistics are %+v", text, root.Matched, root.Checked, x.Bulk, s)
+	}
+	if stopped := x.Stopped != shard.NotStopped; stopped != r.Stats.CountsInexact {
+		t.Errorf("%s: stopped early %v, counts inexact %v", text, stopped, r.Stats.CountsInexact)
+	}
+	return methods
+}
+
+// TestOthersReposAreNotExplained: what is read in a shard depends on all of its repos, so
+// that only those who may read all of them learn of it.
+func TestOthersReposAreNotExplained(t *testing.T) {
+	s := openShard(t, buildShard(t, manyRepos(20)))
+	q := prepare(t, parse(t, "common"))
+	for _, tt := range []struct {
+		allowed   int
+		explained bool
+	}{{20, true}, {19, false}, {0, false}} {
+		asked := 0
+		r := search(t, s, q, shard.Options{MaxFiles: 3, Explain: true, Repos: func(string) bool { asked++; return asked <= tt.allowed }})
+		if explained := r.Explanation != nil; explained != tt.explained {
+			t.Errorf("%d of 20 repos may be read: explained %v", tt.allowed, explained)
+		}
+	}
+	if r := search(t, s, q, shard.Options{MaxFiles: 3}); r.Explanation != nil {
+		t.Error("explained without being asked")
+	}
+}
+
+// TestStopIsExplained finds the floor at which a search stops.
+func TestStopIsExplained(t *testing.T) {
+	s := openShard(t, buildShard(t, manyFiles(200)))
+	q := prepare(t, parse(t, "common"))
+	opts := shard.Options{Mode: shard.TopK, MaxFiles: 5, Explain: true}
+	own := search(t, s, q, opts)
+	if own.Explanation.Stopped != shard.StoppedByOwn {
+		t.Errorf("without a floor: %+v", own.Explanation)
+	}
+	floor := own.Files[4].Key()
+	floor.Score++
+	opts.Floor = &floor
+	if r := search(t, s, q, opts); r.Explanation.Stopped != shard.StoppedByFloor || len(r.Files) > 0 {
+		t.Errorf("below a floor: %+v", r.Explanation)
+	}
+}
+
+// TestMethods explains how texts are found in a shard of some size.
+func TestMethods(t *testing.T) {
+	s := openShard(t, buildShard(t, manyRepos(400)))
+	for text, want := range map[string]shard.Methods{
+		"c:common":      shard.ByWords,
+		`c:needle\s`:    shard.ByWordsAndText,
+		`c:"in repo 1"`: shard.ByWordsAndText,
+		`c:=>:`:         shard.ByNgramsAndText,
+		`c:.`:           shard.ByEveryText,
+		"f:file":        shard.ByNames,
+		"f:e":           shard.ByPaths,
+		"common":        shard.ByWords | shard.ByNames,
+		"archived:yes":  shard.ByShardNone,
+		"public:yes":    shard.ByColumn,
+		"r:host":        shard.ByShardAll,
+		"b:main":        shard.ByColumn,
+		"common b:main": shard.ByChildren,
+	} {
+		r := search(t, s, prepare(t, parse(t, text)), shard.Options{MaxFiles: 3, Explain: true})
+		if got := r.Explanation.Nodes[0].Methods; got != want {
+			t.Errorf("%s: answered by %b, want %b", text, got, want)
+		}
+		checkExplanation(t, text, r)
+	}
+}
+
+// TestRangesAreExplained: what paths and columns decide is asked about no document, and how
+// many it lets through is known.
+func TestRangesAreExplained(t *testing.T) {
+	s := openShard(t, buildShard(t, manyRepos(400)))
+	r := search(t, s, prepare(t, parse(t, "common public:yes -f:other")), shard.Options{MaxFiles: 3, Explain: true})
+	estimates := map[string]uint64{"public:yes": 200, "not": 400, `file substring:"other"`: 0}
+	for _, n := range r.Explanation.Nodes {
+		want, ranges := estimates[n.Query]
+		if ranges && (n.Methods != shard.ByRanges || n.Estimate != want || n.Checked > 0) {
+			t.Errorf("%s is answered by %b, estimate %d, checked %d", n.Query, n.Methods, n.Estimate, n.Checked)
+		}
+		delete(estimates, n.Query)
+	}
+	if len(estimates) > 0 {
+		t.Errorf("not explained: %v", estimates)
+	}
+}
