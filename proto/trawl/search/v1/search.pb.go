@@ -204,6 +204,106 @@ func (SkipReason) EnumDescriptor() ([]byte, []int) {
 	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{2}
 }
 
+// AnswerMethod is how a node of a query is answered in a shard.
+type AnswerMethod int32
+
+const (
+	AnswerMethod_ANSWER_METHOD_UNSPECIFIED AnswerMethod = 0
+	// The index of words alone: no text is read to find matches.
+	AnswerMethod_ANSWER_METHOD_WORDS AnswerMethod = 1
+	// Words lead to the text that is read, in phrases together with n-grams.
+	AnswerMethod_ANSWER_METHOD_WORDS_TEXT AnswerMethod = 2
+	// N-grams lead to the text that is read.
+	AnswerMethod_ANSWER_METHOD_NGRAMS_TEXT AnswerMethod = 3
+	// The text of what other nodes leave is read.
+	AnswerMethod_ANSWER_METHOD_CANDIDATE_TEXT AnswerMethod = 4
+	// All text is read.
+	AnswerMethod_ANSWER_METHOD_EVERY_TEXT AnswerMethod = 5
+	// The paths that n-grams lead to are read.
+	AnswerMethod_ANSWER_METHOD_NAMES AnswerMethod = 6
+	// All paths are read.
+	AnswerMethod_ANSWER_METHOD_EVERY_NAME AnswerMethod = 7
+	// The path of each document that other nodes leave is read.
+	AnswerMethod_ANSWER_METHOD_CANDIDATE_NAME AnswerMethod = 8
+	// A property of the document decides.
+	AnswerMethod_ANSWER_METHOD_COLUMN AnswerMethod = 9
+	// Paths and columns decide, as ranges of documents that are known before any is looked at.
+	AnswerMethod_ANSWER_METHOD_RANGES AnswerMethod = 10
+	// The nodes below decide.
+	AnswerMethod_ANSWER_METHOD_CHILDREN AnswerMethod = 11
+	// All documents of the shard match.
+	AnswerMethod_ANSWER_METHOD_WHOLE_SHARD AnswerMethod = 12
+	// No document of the shard matches.
+	AnswerMethod_ANSWER_METHOD_NO_DOCUMENT AnswerMethod = 13
+	// Another node has excluded the shard.
+	AnswerMethod_ANSWER_METHOD_NOT_ASKED AnswerMethod = 14
+)
+
+// Enum value maps for AnswerMethod.
+var (
+	AnswerMethod_name = map[int32]string{
+		0:  "ANSWER_METHOD_UNSPECIFIED",
+		1:  "ANSWER_METHOD_WORDS",
+		2:  "ANSWER_METHOD_WORDS_TEXT",
+		3:  "ANSWER_METHOD_NGRAMS_TEXT",
+		4:  "ANSWER_METHOD_CANDIDATE_TEXT",
+		5:  "ANSWER_METHOD_EVERY_TEXT",
+		6:  "ANSWER_METHOD_NAMES",
+		7:  "ANSWER_METHOD_EVERY_NAME",
+		8:  "ANSWER_METHOD_CANDIDATE_NAME",
+		9:  "ANSWER_METHOD_COLUMN",
+		10: "ANSWER_METHOD_RANGES",
+		11: "ANSWER_METHOD_CHILDREN",
+		12: "ANSWER_METHOD_WHOLE_SHARD",
+		13: "ANSWER_METHOD_NO_DOCUMENT",
+		14: "ANSWER_METHOD_NOT_ASKED",
+	}
+	AnswerMethod_value = map[string]int32{
+		"ANSWER_METHOD_UNSPECIFIED":    0,
+		"ANSWER_METHOD_WORDS":          1,
+		"ANSWER_METHOD_WORDS_TEXT":     2,
+		"ANSWER_METHOD_NGRAMS_TEXT":    3,
+		"ANSWER_METHOD_CANDIDATE_TEXT": 4,
+		"ANSWER_METHOD_EVERY_TEXT":     5,
+		"ANSWER_METHOD_NAMES":          6,
+		"ANSWER_METHOD_EVERY_NAME":     7,
+		"ANSWER_METHOD_CANDIDATE_NAME": 8,
+		"ANSWER_METHOD_COLUMN":         9,
+		"ANSWER_METHOD_RANGES":         10,
+		"ANSWER_METHOD_CHILDREN":       11,
+		"ANSWER_METHOD_WHOLE_SHARD":    12,
+		"ANSWER_METHOD_NO_DOCUMENT":    13,
+		"ANSWER_METHOD_NOT_ASKED":      14,
+	}
+)
+
+func (x AnswerMethod) Enum() *AnswerMethod {
+	p := new(AnswerMethod)
+	*p = x
+	return p
+}
+
+func (x AnswerMethod) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (AnswerMethod) Descriptor() protoreflect.EnumDescriptor {
+	return file_trawl_search_v1_search_proto_enumTypes[3].Descriptor()
+}
+
+func (AnswerMethod) Type() protoreflect.EnumType {
+	return &file_trawl_search_v1_search_proto_enumTypes[3]
+}
+
+func (x AnswerMethod) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use AnswerMethod.Descriptor instead.
+func (AnswerMethod) EnumDescriptor() ([]byte, []int) {
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{3}
+}
+
 // UncoveredReason is why a shard was not searched.
 type UncoveredReason int32
 
@@ -251,11 +351,11 @@ func (x UncoveredReason) String() string {
 }
 
 func (UncoveredReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_trawl_search_v1_search_proto_enumTypes[3].Descriptor()
+	return file_trawl_search_v1_search_proto_enumTypes[4].Descriptor()
 }
 
 func (UncoveredReason) Type() protoreflect.EnumType {
-	return &file_trawl_search_v1_search_proto_enumTypes[3]
+	return &file_trawl_search_v1_search_proto_enumTypes[4]
 }
 
 func (x UncoveredReason) Number() protoreflect.EnumNumber {
@@ -264,7 +364,7 @@ func (x UncoveredReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use UncoveredReason.Descriptor instead.
 func (UncoveredReason) EnumDescriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{3}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{4}
 }
 
 // SearchRequest asks for one page of an answer.
@@ -362,7 +462,8 @@ type SearchOptions struct {
 	Consistency *Consistency `protobuf:"bytes,7,opt,name=consistency,proto3" json:"consistency,omitempty"`
 	// Version of the query language; 0 and 1 mean zoekt's language, 2 adds Trawl's own fields.
 	SyntaxVersion uint32 `protobuf:"varint,8,opt,name=syntax_version,json=syntaxVersion,proto3" json:"syntax_version,omitempty"`
-	// Explain the score of each file.
+	// Explain the score of each file, and how the query was answered. That takes time
+	// for each document that is looked at.
 	Explain       bool `protobuf:"varint,9,opt,name=explain,proto3" json:"explain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -959,7 +1060,9 @@ type SearchResponse struct {
 	RevisionToken []byte `protobuf:"bytes,5,opt,name=revision_token,json=revisionToken,proto3" json:"revision_token,omitempty"`
 	// Why the page ends before max_files. The next page begins with the first file left
 	// out; it has no token only where the path of the last file is too long for one.
-	Cut           CutReason `protobuf:"varint,6,opt,name=cut,proto3,enum=trawl.search.v1.CutReason" json:"cut,omitempty"`
+	Cut CutReason `protobuf:"varint,6,opt,name=cut,proto3,enum=trawl.search.v1.CutReason" json:"cut,omitempty"`
+	// How the page was answered; only with SearchOptions.explain.
+	Explanation   *Explanation `protobuf:"bytes,7,opt,name=explanation,proto3" json:"explanation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1036,6 +1139,13 @@ func (x *SearchResponse) GetCut() CutReason {
 	return CutReason_CUT_REASON_UNSPECIFIED
 }
 
+func (x *SearchResponse) GetExplanation() *Explanation {
+	if x != nil {
+		return x.Explanation
+	}
+	return nil
+}
+
 // StreamSearchRequest is a SearchRequest for the streaming call; it takes no page token.
 type StreamSearchRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1096,7 +1206,9 @@ type StreamSearchResponse struct {
 	// Why files are left out that max_files has room for, in the last message only.
 	// How many is the difference between statistics.files_matched, as far as max_files
 	// goes, and the files received.
-	Cut           CutReason `protobuf:"varint,5,opt,name=cut,proto3,enum=trawl.search.v1.CutReason" json:"cut,omitempty"`
+	Cut CutReason `protobuf:"varint,5,opt,name=cut,proto3,enum=trawl.search.v1.CutReason" json:"cut,omitempty"`
+	// How the query was answered; in the last message only, with SearchOptions.explain.
+	Explanation   *Explanation `protobuf:"bytes,6,opt,name=explanation,proto3" json:"explanation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1164,6 +1276,13 @@ func (x *StreamSearchResponse) GetCut() CutReason {
 		return x.Cut
 	}
 	return CutReason_CUT_REASON_UNSPECIFIED
+}
+
+func (x *StreamSearchResponse) GetExplanation() *Explanation {
+	if x != nil {
+		return x.Explanation
+	}
+	return nil
 }
 
 // FileMatch is one document that the query matches.
@@ -1640,6 +1759,628 @@ func (x *Statistics) GetClamped() []string {
 	return nil
 }
 
+// Explanation says how a query was answered. Its parts are sums over shards: its
+// size does not depend on their number.
+type Explanation struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Shards that this is of. A shard that was searched is not among them if it also holds
+	// deleted repos or repos that the caller may not see: what is read in it depends on
+	// them. Nor is one whose searcher does not explain.
+	Shards uint64 `protobuf:"varint,1,opt,name=shards,proto3" json:"shards,omitempty"`
+	// The query's tree, each node before its children.
+	Nodes []*ExplainedNode `protobuf:"bytes,2,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	// Nodes that there is no room for.
+	NodesLeftOut uint64 `protobuf:"varint,3,opt,name=nodes_left_out,json=nodesLeftOut,proto3" json:"nodes_left_out,omitempty"`
+	// What was read for no node alone, and to show files.
+	Other *Reads `protobuf:"bytes,4,opt,name=other,proto3" json:"other,omitempty"`
+	// Contents whose documents were looked at.
+	Candidates uint64 `protobuf:"varint,5,opt,name=candidates,proto3" json:"candidates,omitempty"`
+	// Documents that match and were only counted, without a look at them.
+	CountedInBulk uint64 `protobuf:"varint,6,opt,name=counted_in_bulk,json=countedInBulk,proto3" json:"counted_in_bulk,omitempty"`
+	// Shards in which MODE_TOP_K left documents out because the shard itself has enough
+	// better files.
+	StoppedByOwnFiles uint64 `protobuf:"varint,7,opt,name=stopped_by_own_files,json=stoppedByOwnFiles,proto3" json:"stopped_by_own_files,omitempty"`
+	// Shards in which it did because others have.
+	StoppedByOtherShards uint64 `protobuf:"varint,8,opt,name=stopped_by_other_shards,json=stoppedByOtherShards,proto3" json:"stopped_by_other_shards,omitempty"`
+	// Shards in which it looked at documents of low priority in a second pass.
+	SecondPasses uint64 `protobuf:"varint,9,opt,name=second_passes,json=secondPasses,proto3" json:"second_passes,omitempty"`
+	// Time in shards by phase, in order: plan, words, postings, names, scan, show.
+	Phases []*ExplainedPhase `protobuf:"bytes,10,rep,name=phases,proto3" json:"phases,omitempty"`
+	// The shards that took longest, at most three, the slowest first.
+	SlowestShards []*ExplainedShard `protobuf:"bytes,11,rep,name=slowest_shards,json=slowestShards,proto3" json:"slowest_shards,omitempty"`
+	// Time in the router by phase, in order: parse, roots, plan, fan out, merge.
+	RouterPhases []*ExplainedPhase `protobuf:"bytes,12,rep,name=router_phases,json=routerPhases,proto3" json:"router_phases,omitempty"`
+	// Calls to searchers whose answers were used.
+	Calls uint64 `protobuf:"varint,13,opt,name=calls,proto3" json:"calls,omitempty"`
+	// The calls that took longest, at most three, the slowest first. Left out where the
+	// caller sees a part of some shard only.
+	SlowestCalls  []*ExplainedCall `protobuf:"bytes,14,rep,name=slowest_calls,json=slowestCalls,proto3" json:"slowest_calls,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Explanation) Reset() {
+	*x = Explanation{}
+	mi := &file_trawl_search_v1_search_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Explanation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Explanation) ProtoMessage() {}
+
+func (x *Explanation) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_search_v1_search_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
+func (*Explanation) Descriptor() ([]byte, []int) {
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *Explanation) GetShards() uint64 {
+	if x != nil {
+		return x.Shards
+	}
+	return 0
+}
+
+func (x *Explanation) GetNodes() []*ExplainedNode {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
+func (x *Explanation) GetNodesLeftOut() uint64 {
+	if x != nil {
+		return x.NodesLeftOut
+	}
+	return 0
+}
+
+func (x *Explanation) GetOther() *Reads {
+	if x != nil {
+		return x.Other
+	}
+	return nil
+}
+
+func (x *Explanation) GetCandidates() uint64 {
+	if x != nil {
+		return x.Candidates
+	}
+	return 0
+}
+
+func (x *Explanation) GetCountedInBulk() uint64 {
+	if x != nil {
+		return x.CountedInBulk
+	}
+	return 0
+}
+
+func (x *Explanation) GetStoppedByOwnFiles() uint64 {
+	if x != nil {
+		return x.StoppedByOwnFiles
+	}
+	return 0
+}
+
+func (x *Explanation) GetStoppedByOtherShards() uint64 {
+	if x != nil {
+		return x.StoppedByOtherShards
+	}
+	return 0
+}
+
+func (x *Explanation) GetSecondPasses() uint64 {
+	if x != nil {
+		return x.SecondPasses
+	}
+	return 0
+}
+
+func (x *Explanation) GetPhases() []*ExplainedPhase {
+	if x != nil {
+		return x.Phases
+	}
+	return nil
+}
+
+func (x *Explanation) GetSlowestShards() []*ExplainedShard {
+	if x != nil {
+		return x.SlowestShards
+	}
+	return nil
+}
+
+func (x *Explanation) GetRouterPhases() []*ExplainedPhase {
+	if x != nil {
+		return x.RouterPhases
+	}
+	return nil
+}
+
+func (x *Explanation) GetCalls() uint64 {
+	if x != nil {
+		return x.Calls
+	}
+	return 0
+}
+
+func (x *Explanation) GetSlowestCalls() []*ExplainedCall {
+	if x != nil {
+		return x.SlowestCalls
+	}
+	return nil
+}
+
+// ExplainedNode is a node of a query's tree.
+type ExplainedNode struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The node without its children, or the beginning of it. It is for people: it is not
+	// the query language.
+	Query string `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"`
+	// 0 for the root.
+	Depth uint32 `protobuf:"varint,2,opt,name=depth,proto3" json:"depth,omitempty"`
+	// How it was answered, by descending number of shards. A text that is looked for in
+	// contents and in paths counts twice.
+	Methods []*ExplainedMethod `protobuf:"bytes,3,rep,name=methods,proto3" json:"methods,omitempty"`
+	// How many candidates were expected: contents where words alone answer, superblocks of
+	// 4 KiB where n-grams lead to text, paths where they lead to names. Where ranges decide,
+	// the documents in them, which are counted.
+	Estimate uint64 `protobuf:"varint,4,opt,name=estimate,proto3" json:"estimate,omitempty"`
+	// Documents that the node was asked about; none where ranges decide.
+	Checked uint64 `protobuf:"varint,5,opt,name=checked,proto3" json:"checked,omitempty"`
+	// Documents of these that it matches.
+	Matched       uint64 `protobuf:"varint,6,opt,name=matched,proto3" json:"matched,omitempty"`
+	Reads         *Reads `protobuf:"bytes,7,opt,name=reads,proto3" json:"reads,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExplainedNode) Reset() {
+	*x = ExplainedNode{}
+	mi := &file_trawl_search_v1_search_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExplainedNode) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExplainedNode) ProtoMessage() {}
+
+func (x *ExplainedNode) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_search_v1_search_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExplainedNode.ProtoReflect.Descriptor instead.
+func (*ExplainedNode) Descriptor() ([]byte, []int) {
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *ExplainedNode) GetQuery() string {
+	if x != nil {
+		return x.Query
+	}
+	return ""
+}
+
+func (x *ExplainedNode) GetDepth() uint32 {
+	if x != nil {
+		return x.Depth
+	}
+	return 0
+}
+
+func (x *ExplainedNode) GetMethods() []*ExplainedMethod {
+	if x != nil {
+		return x.Methods
+	}
+	return nil
+}
+
+func (x *ExplainedNode) GetEstimate() uint64 {
+	if x != nil {
+		return x.Estimate
+	}
+	return 0
+}
+
+func (x *ExplainedNode) GetChecked() uint64 {
+	if x != nil {
+		return x.Checked
+	}
+	return 0
+}
+
+func (x *ExplainedNode) GetMatched() uint64 {
+	if x != nil {
+		return x.Matched
+	}
+	return 0
+}
+
+func (x *ExplainedNode) GetReads() *Reads {
+	if x != nil {
+		return x.Reads
+	}
+	return nil
+}
+
+// ExplainedMethod counts shards.
+type ExplainedMethod struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Method AnswerMethod           `protobuf:"varint,1,opt,name=method,proto3,enum=trawl.search.v1.AnswerMethod" json:"method,omitempty"`
+	// Shards in which the node was answered in this way.
+	Shards        uint64 `protobuf:"varint,2,opt,name=shards,proto3" json:"shards,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExplainedMethod) Reset() {
+	*x = ExplainedMethod{}
+	mi := &file_trawl_search_v1_search_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExplainedMethod) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExplainedMethod) ProtoMessage() {}
+
+func (x *ExplainedMethod) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_search_v1_search_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExplainedMethod.ProtoReflect.Descriptor instead.
+func (*ExplainedMethod) Descriptor() ([]byte, []int) {
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *ExplainedMethod) GetMethod() AnswerMethod {
+	if x != nil {
+		return x.Method
+	}
+	return AnswerMethod_ANSWER_METHOD_UNSPECIFIED
+}
+
+func (x *ExplainedMethod) GetShards() uint64 {
+	if x != nil {
+		return x.Shards
+	}
+	return 0
+}
+
+// Reads say what was read, and how long that took with all that came of it.
+type Reads struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Blocks of the lexicon that were read.
+	LexiconBlocks uint64 `protobuf:"varint,1,opt,name=lexicon_blocks,json=lexiconBlocks,proto3" json:"lexicon_blocks,omitempty"`
+	// Words in them in which the text is found.
+	Words uint64 `protobuf:"varint,2,opt,name=words,proto3" json:"words,omitempty"`
+	// Posting lists that were opened.
+	PostingLists uint64 `protobuf:"varint,3,opt,name=posting_lists,json=postingLists,proto3" json:"posting_lists,omitempty"`
+	// Postings that were read from the lists of words.
+	Postings uint64 `protobuf:"varint,4,opt,name=postings,proto3" json:"postings,omitempty"`
+	// Bytes of content decoded.
+	BytesDecoded uint64 `protobuf:"varint,5,opt,name=bytes_decoded,json=bytesDecoded,proto3" json:"bytes_decoded,omitempty"`
+	UnitsDecoded uint64 `protobuf:"varint,6,opt,name=units_decoded,json=unitsDecoded,proto3" json:"units_decoded,omitempty"`
+	// Time on processors and waiting for the bucket. Shards are searched side by side: it
+	// may be more than what the caller waits for.
+	Time          *durationpb.Duration `protobuf:"bytes,7,opt,name=time,proto3" json:"time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Reads) Reset() {
+	*x = Reads{}
+	mi := &file_trawl_search_v1_search_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Reads) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Reads) ProtoMessage() {}
+
+func (x *Reads) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_search_v1_search_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Reads.ProtoReflect.Descriptor instead.
+func (*Reads) Descriptor() ([]byte, []int) {
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *Reads) GetLexiconBlocks() uint64 {
+	if x != nil {
+		return x.LexiconBlocks
+	}
+	return 0
+}
+
+func (x *Reads) GetWords() uint64 {
+	if x != nil {
+		return x.Words
+	}
+	return 0
+}
+
+func (x *Reads) GetPostingLists() uint64 {
+	if x != nil {
+		return x.PostingLists
+	}
+	return 0
+}
+
+func (x *Reads) GetPostings() uint64 {
+	if x != nil {
+		return x.Postings
+	}
+	return 0
+}
+
+func (x *Reads) GetBytesDecoded() uint64 {
+	if x != nil {
+		return x.BytesDecoded
+	}
+	return 0
+}
+
+func (x *Reads) GetUnitsDecoded() uint64 {
+	if x != nil {
+		return x.UnitsDecoded
+	}
+	return 0
+}
+
+func (x *Reads) GetTime() *durationpb.Duration {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+// ExplainedPhase is a part of the work and how long it took.
+type ExplainedPhase struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Time          *durationpb.Duration   `protobuf:"bytes,2,opt,name=time,proto3" json:"time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExplainedPhase) Reset() {
+	*x = ExplainedPhase{}
+	mi := &file_trawl_search_v1_search_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExplainedPhase) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExplainedPhase) ProtoMessage() {}
+
+func (x *ExplainedPhase) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_search_v1_search_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExplainedPhase.ProtoReflect.Descriptor instead.
+func (*ExplainedPhase) Descriptor() ([]byte, []int) {
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *ExplainedPhase) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ExplainedPhase) GetTime() *durationpb.Duration {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+// ExplainedShard is a shard and how long it was searched.
+type ExplainedShard struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Digest []byte                 `protobuf:"bytes,1,opt,name=digest,proto3" json:"digest,omitempty"`
+	// The first of its repos, all of which the caller may see.
+	Repo string `protobuf:"bytes,2,opt,name=repo,proto3" json:"repo,omitempty"`
+	// How many repos it has.
+	Repos         uint64               `protobuf:"varint,3,opt,name=repos,proto3" json:"repos,omitempty"`
+	Time          *durationpb.Duration `protobuf:"bytes,4,opt,name=time,proto3" json:"time,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExplainedShard) Reset() {
+	*x = ExplainedShard{}
+	mi := &file_trawl_search_v1_search_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExplainedShard) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExplainedShard) ProtoMessage() {}
+
+func (x *ExplainedShard) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_search_v1_search_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExplainedShard.ProtoReflect.Descriptor instead.
+func (*ExplainedShard) Descriptor() ([]byte, []int) {
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *ExplainedShard) GetDigest() []byte {
+	if x != nil {
+		return x.Digest
+	}
+	return nil
+}
+
+func (x *ExplainedShard) GetRepo() string {
+	if x != nil {
+		return x.Repo
+	}
+	return ""
+}
+
+func (x *ExplainedShard) GetRepos() uint64 {
+	if x != nil {
+		return x.Repos
+	}
+	return 0
+}
+
+func (x *ExplainedShard) GetTime() *durationpb.Duration {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+// ExplainedCall is a call of the router to a searcher.
+type ExplainedCall struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Id of the searcher.
+	Searcher string `protobuf:"bytes,1,opt,name=searcher,proto3" json:"searcher,omitempty"`
+	// Shards that it was asked for.
+	Shards uint64 `protobuf:"varint,2,opt,name=shards,proto3" json:"shards,omitempty"`
+	// Until its answer had arrived.
+	Time *durationpb.Duration `protobuf:"bytes,3,opt,name=time,proto3" json:"time,omitempty"`
+	// What the searcher itself took of that.
+	Searching     *durationpb.Duration `protobuf:"bytes,4,opt,name=searching,proto3" json:"searching,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExplainedCall) Reset() {
+	*x = ExplainedCall{}
+	mi := &file_trawl_search_v1_search_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExplainedCall) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExplainedCall) ProtoMessage() {}
+
+func (x *ExplainedCall) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_search_v1_search_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExplainedCall.ProtoReflect.Descriptor instead.
+func (*ExplainedCall) Descriptor() ([]byte, []int) {
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *ExplainedCall) GetSearcher() string {
+	if x != nil {
+		return x.Searcher
+	}
+	return ""
+}
+
+func (x *ExplainedCall) GetShards() uint64 {
+	if x != nil {
+		return x.Shards
+	}
+	return 0
+}
+
+func (x *ExplainedCall) GetTime() *durationpb.Duration {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *ExplainedCall) GetSearching() *durationpb.Duration {
+	if x != nil {
+		return x.Searching
+	}
+	return nil
+}
+
 // Coverage accounts for every shard the query should have searched:
 // requested = searched + pruned + failed + not_reached.
 type Coverage struct {
@@ -1663,7 +2404,7 @@ type Coverage struct {
 
 func (x *Coverage) Reset() {
 	*x = Coverage{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[17]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1675,7 +2416,7 @@ func (x *Coverage) String() string {
 func (*Coverage) ProtoMessage() {}
 
 func (x *Coverage) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[17]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1688,7 +2429,7 @@ func (x *Coverage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Coverage.ProtoReflect.Descriptor instead.
 func (*Coverage) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{17}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Coverage) GetComplete() bool {
@@ -1762,7 +2503,7 @@ type UncoveredShard struct {
 
 func (x *UncoveredShard) Reset() {
 	*x = UncoveredShard{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[18]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1774,7 +2515,7 @@ func (x *UncoveredShard) String() string {
 func (*UncoveredShard) ProtoMessage() {}
 
 func (x *UncoveredShard) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[18]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1787,7 +2528,7 @@ func (x *UncoveredShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UncoveredShard.ProtoReflect.Descriptor instead.
 func (*UncoveredShard) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{18}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *UncoveredShard) GetDigest() []byte {
@@ -1839,7 +2580,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[19]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1851,7 +2592,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[19]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1864,7 +2605,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{19}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ListRequest) GetQuery() string {
@@ -1932,7 +2673,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[20]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1944,7 +2685,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[20]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1957,7 +2698,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{20}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ListResponse) GetRepos() []*RepoEntry {
@@ -1999,7 +2740,7 @@ type StreamListRequest struct {
 
 func (x *StreamListRequest) Reset() {
 	*x = StreamListRequest{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[21]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2011,7 +2752,7 @@ func (x *StreamListRequest) String() string {
 func (*StreamListRequest) ProtoMessage() {}
 
 func (x *StreamListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[21]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2024,7 +2765,7 @@ func (x *StreamListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamListRequest.ProtoReflect.Descriptor instead.
 func (*StreamListRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{21}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *StreamListRequest) GetList() *ListRequest {
@@ -2051,7 +2792,7 @@ type StreamListResponse struct {
 
 func (x *StreamListResponse) Reset() {
 	*x = StreamListResponse{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[22]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2063,7 +2804,7 @@ func (x *StreamListResponse) String() string {
 func (*StreamListResponse) ProtoMessage() {}
 
 func (x *StreamListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[22]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2076,7 +2817,7 @@ func (x *StreamListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamListResponse.ProtoReflect.Descriptor instead.
 func (*StreamListResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{22}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *StreamListResponse) GetRepos() []*RepoEntry {
@@ -2123,7 +2864,7 @@ type RepoEntry struct {
 
 func (x *RepoEntry) Reset() {
 	*x = RepoEntry{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[23]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2135,7 +2876,7 @@ func (x *RepoEntry) String() string {
 func (*RepoEntry) ProtoMessage() {}
 
 func (x *RepoEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[23]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2148,7 +2889,7 @@ func (x *RepoEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepoEntry.ProtoReflect.Descriptor instead.
 func (*RepoEntry) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{23}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RepoEntry) GetName() string {
@@ -2247,7 +2988,7 @@ type BranchEntry struct {
 
 func (x *BranchEntry) Reset() {
 	*x = BranchEntry{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[24]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2259,7 +3000,7 @@ func (x *BranchEntry) String() string {
 func (*BranchEntry) ProtoMessage() {}
 
 func (x *BranchEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[24]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2272,7 +3013,7 @@ func (x *BranchEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BranchEntry.ProtoReflect.Descriptor instead.
 func (*BranchEntry) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{24}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *BranchEntry) GetName() string {
@@ -2301,7 +3042,7 @@ type LanguageShare struct {
 
 func (x *LanguageShare) Reset() {
 	*x = LanguageShare{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[25]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2313,7 +3054,7 @@ func (x *LanguageShare) String() string {
 func (*LanguageShare) ProtoMessage() {}
 
 func (x *LanguageShare) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[25]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2326,7 +3067,7 @@ func (x *LanguageShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LanguageShare.ProtoReflect.Descriptor instead.
 func (*LanguageShare) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{25}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *LanguageShare) GetLanguage() string {
@@ -2362,7 +3103,7 @@ type SkippedFile struct {
 
 func (x *SkippedFile) Reset() {
 	*x = SkippedFile{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[26]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2374,7 +3115,7 @@ func (x *SkippedFile) String() string {
 func (*SkippedFile) ProtoMessage() {}
 
 func (x *SkippedFile) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[26]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2387,7 +3128,7 @@ func (x *SkippedFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkippedFile.ProtoReflect.Descriptor instead.
 func (*SkippedFile) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{26}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *SkippedFile) GetPath() []byte {
@@ -2432,7 +3173,7 @@ type GetFileRequest struct {
 
 func (x *GetFileRequest) Reset() {
 	*x = GetFileRequest{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[27]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2444,7 +3185,7 @@ func (x *GetFileRequest) String() string {
 func (*GetFileRequest) ProtoMessage() {}
 
 func (x *GetFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[27]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2457,7 +3198,7 @@ func (x *GetFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFileRequest.ProtoReflect.Descriptor instead.
 func (*GetFileRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{27}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *GetFileRequest) GetRepo() string {
@@ -2529,7 +3270,7 @@ type GetFileResponse struct {
 
 func (x *GetFileResponse) Reset() {
 	*x = GetFileResponse{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[28]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2541,7 +3282,7 @@ func (x *GetFileResponse) String() string {
 func (*GetFileResponse) ProtoMessage() {}
 
 func (x *GetFileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[28]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2554,7 +3295,7 @@ func (x *GetFileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFileResponse.ProtoReflect.Descriptor instead.
 func (*GetFileResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{28}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *GetFileResponse) GetContent() []byte {
@@ -2630,7 +3371,7 @@ type QueryError struct {
 
 func (x *QueryError) Reset() {
 	*x = QueryError{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[29]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2642,7 +3383,7 @@ func (x *QueryError) String() string {
 func (*QueryError) ProtoMessage() {}
 
 func (x *QueryError) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[29]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2655,7 +3396,7 @@ func (x *QueryError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryError.ProtoReflect.Descriptor instead.
 func (*QueryError) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{29}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *QueryError) GetPosition() uint32 {
@@ -2737,7 +3478,7 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\x05score\x18\x01 \x01(\x01R\x05score\x12\x12\n" +
 	"\x04repo\x18\x02 \x01(\tR\x04repo\x12\x12\n" +
 	"\x04path\x18\x03 \x01(\fR\x04path\x12\x12\n" +
-	"\x04blob\x18\x04 \x01(\fR\x04blob\"\xb3\x02\n" +
+	"\x04blob\x18\x04 \x01(\fR\x04blob\"\xf3\x02\n" +
 	"\x0eSearchResponse\x120\n" +
 	"\x05files\x18\x01 \x03(\v2\x1a.trawl.search.v1.FileMatchR\x05files\x12;\n" +
 	"\n" +
@@ -2746,9 +3487,10 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\bcoverage\x18\x03 \x01(\v2\x19.trawl.search.v1.CoverageR\bcoverage\x12&\n" +
 	"\x0fnext_page_token\x18\x04 \x01(\fR\rnextPageToken\x12%\n" +
 	"\x0erevision_token\x18\x05 \x01(\fR\rrevisionToken\x12,\n" +
-	"\x03cut\x18\x06 \x01(\x0e2\x1a.trawl.search.v1.CutReasonR\x03cut\"U\n" +
+	"\x03cut\x18\x06 \x01(\x0e2\x1a.trawl.search.v1.CutReasonR\x03cut\x12>\n" +
+	"\vexplanation\x18\a \x01(\v2\x1c.trawl.search.v1.ExplanationR\vexplanation\"U\n" +
 	"\x13StreamSearchRequest\x12>\n" +
-	"\x06search\x18\x01 \x01(\v2\x1e.trawl.search.v1.SearchRequestB\x06\xbaH\x03\xc8\x01\x01R\x06search\"\x91\x02\n" +
+	"\x06search\x18\x01 \x01(\v2\x1e.trawl.search.v1.SearchRequestB\x06\xbaH\x03\xc8\x01\x01R\x06search\"\xd1\x02\n" +
 	"\x14StreamSearchResponse\x120\n" +
 	"\x05files\x18\x01 \x03(\v2\x1a.trawl.search.v1.FileMatchR\x05files\x12;\n" +
 	"\n" +
@@ -2756,7 +3498,8 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"statistics\x125\n" +
 	"\bcoverage\x18\x03 \x01(\v2\x19.trawl.search.v1.CoverageR\bcoverage\x12%\n" +
 	"\x0erevision_token\x18\x04 \x01(\fR\rrevisionToken\x12,\n" +
-	"\x03cut\x18\x05 \x01(\x0e2\x1a.trawl.search.v1.CutReasonR\x03cut\"\x93\x03\n" +
+	"\x03cut\x18\x05 \x01(\x0e2\x1a.trawl.search.v1.CutReasonR\x03cut\x12>\n" +
+	"\vexplanation\x18\x06 \x01(\v2\x1c.trawl.search.v1.ExplanationR\vexplanation\"\x93\x03\n" +
 	"\tFileMatch\x12\x12\n" +
 	"\x04repo\x18\x01 \x01(\tR\x04repo\x12\x12\n" +
 	"\x04path\x18\x02 \x01(\fR\x04path\x12\x1a\n" +
@@ -2802,7 +3545,57 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\x0eshards_scanned\x18\b \x01(\x04R\rshardsScanned\x125\n" +
 	"\bduration\x18\t \x01(\v2\x19.google.protobuf.DurationR\bduration\x12\x18\n" +
 	"\aclamped\x18\n" +
-	" \x03(\tR\aclamped\"\x9e\x02\n" +
+	" \x03(\tR\aclamped\"\xa6\x05\n" +
+	"\vExplanation\x12\x16\n" +
+	"\x06shards\x18\x01 \x01(\x04R\x06shards\x124\n" +
+	"\x05nodes\x18\x02 \x03(\v2\x1e.trawl.search.v1.ExplainedNodeR\x05nodes\x12$\n" +
+	"\x0enodes_left_out\x18\x03 \x01(\x04R\fnodesLeftOut\x12,\n" +
+	"\x05other\x18\x04 \x01(\v2\x16.trawl.search.v1.ReadsR\x05other\x12\x1e\n" +
+	"\n" +
+	"candidates\x18\x05 \x01(\x04R\n" +
+	"candidates\x12&\n" +
+	"\x0fcounted_in_bulk\x18\x06 \x01(\x04R\rcountedInBulk\x12/\n" +
+	"\x14stopped_by_own_files\x18\a \x01(\x04R\x11stoppedByOwnFiles\x125\n" +
+	"\x17stopped_by_other_shards\x18\b \x01(\x04R\x14stoppedByOtherShards\x12#\n" +
+	"\rsecond_passes\x18\t \x01(\x04R\fsecondPasses\x127\n" +
+	"\x06phases\x18\n" +
+	" \x03(\v2\x1f.trawl.search.v1.ExplainedPhaseR\x06phases\x12F\n" +
+	"\x0eslowest_shards\x18\v \x03(\v2\x1f.trawl.search.v1.ExplainedShardR\rslowestShards\x12D\n" +
+	"\rrouter_phases\x18\f \x03(\v2\x1f.trawl.search.v1.ExplainedPhaseR\frouterPhases\x12\x14\n" +
+	"\x05calls\x18\r \x01(\x04R\x05calls\x12C\n" +
+	"\rslowest_calls\x18\x0e \x03(\v2\x1e.trawl.search.v1.ExplainedCallR\fslowestCalls\"\xf5\x01\n" +
+	"\rExplainedNode\x12\x14\n" +
+	"\x05query\x18\x01 \x01(\tR\x05query\x12\x14\n" +
+	"\x05depth\x18\x02 \x01(\rR\x05depth\x12:\n" +
+	"\amethods\x18\x03 \x03(\v2 .trawl.search.v1.ExplainedMethodR\amethods\x12\x1a\n" +
+	"\bestimate\x18\x04 \x01(\x04R\bestimate\x12\x18\n" +
+	"\achecked\x18\x05 \x01(\x04R\achecked\x12\x18\n" +
+	"\amatched\x18\x06 \x01(\x04R\amatched\x12,\n" +
+	"\x05reads\x18\a \x01(\v2\x16.trawl.search.v1.ReadsR\x05reads\"`\n" +
+	"\x0fExplainedMethod\x125\n" +
+	"\x06method\x18\x01 \x01(\x0e2\x1d.trawl.search.v1.AnswerMethodR\x06method\x12\x16\n" +
+	"\x06shards\x18\x02 \x01(\x04R\x06shards\"\xfe\x01\n" +
+	"\x05Reads\x12%\n" +
+	"\x0elexicon_blocks\x18\x01 \x01(\x04R\rlexiconBlocks\x12\x14\n" +
+	"\x05words\x18\x02 \x01(\x04R\x05words\x12#\n" +
+	"\rposting_lists\x18\x03 \x01(\x04R\fpostingLists\x12\x1a\n" +
+	"\bpostings\x18\x04 \x01(\x04R\bpostings\x12#\n" +
+	"\rbytes_decoded\x18\x05 \x01(\x04R\fbytesDecoded\x12#\n" +
+	"\runits_decoded\x18\x06 \x01(\x04R\funitsDecoded\x12-\n" +
+	"\x04time\x18\a \x01(\v2\x19.google.protobuf.DurationR\x04time\"S\n" +
+	"\x0eExplainedPhase\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12-\n" +
+	"\x04time\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x04time\"\x81\x01\n" +
+	"\x0eExplainedShard\x12\x16\n" +
+	"\x06digest\x18\x01 \x01(\fR\x06digest\x12\x12\n" +
+	"\x04repo\x18\x02 \x01(\tR\x04repo\x12\x14\n" +
+	"\x05repos\x18\x03 \x01(\x04R\x05repos\x12-\n" +
+	"\x04time\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x04time\"\xab\x01\n" +
+	"\rExplainedCall\x12\x1a\n" +
+	"\bsearcher\x18\x01 \x01(\tR\bsearcher\x12\x16\n" +
+	"\x06shards\x18\x02 \x01(\x04R\x06shards\x12-\n" +
+	"\x04time\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x04time\x127\n" +
+	"\tsearching\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\tsearching\"\x9e\x02\n" +
 	"\bCoverage\x12\x1a\n" +
 	"\bcomplete\x18\x01 \x01(\bR\bcomplete\x12\x1c\n" +
 	"\trequested\x18\x02 \x01(\x04R\trequested\x12\x1a\n" +
@@ -2913,7 +3706,24 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\x13SKIP_REASON_SYMLINK\x10\x04\x12\x19\n" +
 	"\x15SKIP_REASON_SUBMODULE\x10\x05\x12\x1a\n" +
 	"\x16SKIP_REASON_UNREADABLE\x10\x06\x12\x18\n" +
-	"\x14SKIP_REASON_TOO_DEEP\x10\a*\xf2\x01\n" +
+	"\x14SKIP_REASON_TOO_DEEP\x10\a*\xc7\x03\n" +
+	"\fAnswerMethod\x12\x1d\n" +
+	"\x19ANSWER_METHOD_UNSPECIFIED\x10\x00\x12\x17\n" +
+	"\x13ANSWER_METHOD_WORDS\x10\x01\x12\x1c\n" +
+	"\x18ANSWER_METHOD_WORDS_TEXT\x10\x02\x12\x1d\n" +
+	"\x19ANSWER_METHOD_NGRAMS_TEXT\x10\x03\x12 \n" +
+	"\x1cANSWER_METHOD_CANDIDATE_TEXT\x10\x04\x12\x1c\n" +
+	"\x18ANSWER_METHOD_EVERY_TEXT\x10\x05\x12\x17\n" +
+	"\x13ANSWER_METHOD_NAMES\x10\x06\x12\x1c\n" +
+	"\x18ANSWER_METHOD_EVERY_NAME\x10\a\x12 \n" +
+	"\x1cANSWER_METHOD_CANDIDATE_NAME\x10\b\x12\x18\n" +
+	"\x14ANSWER_METHOD_COLUMN\x10\t\x12\x18\n" +
+	"\x14ANSWER_METHOD_RANGES\x10\n" +
+	"\x12\x1a\n" +
+	"\x16ANSWER_METHOD_CHILDREN\x10\v\x12\x1d\n" +
+	"\x19ANSWER_METHOD_WHOLE_SHARD\x10\f\x12\x1d\n" +
+	"\x19ANSWER_METHOD_NO_DOCUMENT\x10\r\x12\x1b\n" +
+	"\x17ANSWER_METHOD_NOT_ASKED\x10\x0e*\xf2\x01\n" +
 	"\x0fUncoveredReason\x12 \n" +
 	"\x1cUNCOVERED_REASON_UNSPECIFIED\x10\x00\x12 \n" +
 	"\x1cUNCOVERED_REASON_NOT_COVERED\x10\x01\x12\x1d\n" +
@@ -2942,105 +3752,129 @@ func file_trawl_search_v1_search_proto_rawDescGZIP() []byte {
 	return file_trawl_search_v1_search_proto_rawDescData
 }
 
-var file_trawl_search_v1_search_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_trawl_search_v1_search_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
+var file_trawl_search_v1_search_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
+var file_trawl_search_v1_search_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_trawl_search_v1_search_proto_goTypes = []any{
 	(Mode)(0),                     // 0: trawl.search.v1.Mode
 	(CutReason)(0),                // 1: trawl.search.v1.CutReason
 	(SkipReason)(0),               // 2: trawl.search.v1.SkipReason
-	(UncoveredReason)(0),          // 3: trawl.search.v1.UncoveredReason
-	(*SearchRequest)(nil),         // 4: trawl.search.v1.SearchRequest
-	(*SearchOptions)(nil),         // 5: trawl.search.v1.SearchOptions
-	(*Consistency)(nil),           // 6: trawl.search.v1.Consistency
-	(*Plan)(nil),                  // 7: trawl.search.v1.Plan
-	(*RepoNames)(nil),             // 8: trawl.search.v1.RepoNames
-	(*PlannedShard)(nil),          // 9: trawl.search.v1.PlannedShard
-	(*HiddenDocuments)(nil),       // 10: trawl.search.v1.HiddenDocuments
-	(*ServedBranches)(nil),        // 11: trawl.search.v1.ServedBranches
-	(*OrderKey)(nil),              // 12: trawl.search.v1.OrderKey
-	(*SearchResponse)(nil),        // 13: trawl.search.v1.SearchResponse
-	(*StreamSearchRequest)(nil),   // 14: trawl.search.v1.StreamSearchRequest
-	(*StreamSearchResponse)(nil),  // 15: trawl.search.v1.StreamSearchResponse
-	(*FileMatch)(nil),             // 16: trawl.search.v1.FileMatch
-	(*ChunkMatch)(nil),            // 17: trawl.search.v1.ChunkMatch
-	(*Range)(nil),                 // 18: trawl.search.v1.Range
-	(*Location)(nil),              // 19: trawl.search.v1.Location
-	(*Statistics)(nil),            // 20: trawl.search.v1.Statistics
-	(*Coverage)(nil),              // 21: trawl.search.v1.Coverage
-	(*UncoveredShard)(nil),        // 22: trawl.search.v1.UncoveredShard
-	(*ListRequest)(nil),           // 23: trawl.search.v1.ListRequest
-	(*ListResponse)(nil),          // 24: trawl.search.v1.ListResponse
-	(*StreamListRequest)(nil),     // 25: trawl.search.v1.StreamListRequest
-	(*StreamListResponse)(nil),    // 26: trawl.search.v1.StreamListResponse
-	(*RepoEntry)(nil),             // 27: trawl.search.v1.RepoEntry
-	(*BranchEntry)(nil),           // 28: trawl.search.v1.BranchEntry
-	(*LanguageShare)(nil),         // 29: trawl.search.v1.LanguageShare
-	(*SkippedFile)(nil),           // 30: trawl.search.v1.SkippedFile
-	(*GetFileRequest)(nil),        // 31: trawl.search.v1.GetFileRequest
-	(*GetFileResponse)(nil),       // 32: trawl.search.v1.GetFileResponse
-	(*QueryError)(nil),            // 33: trawl.search.v1.QueryError
-	(*durationpb.Duration)(nil),   // 34: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 35: google.protobuf.Timestamp
+	(AnswerMethod)(0),             // 3: trawl.search.v1.AnswerMethod
+	(UncoveredReason)(0),          // 4: trawl.search.v1.UncoveredReason
+	(*SearchRequest)(nil),         // 5: trawl.search.v1.SearchRequest
+	(*SearchOptions)(nil),         // 6: trawl.search.v1.SearchOptions
+	(*Consistency)(nil),           // 7: trawl.search.v1.Consistency
+	(*Plan)(nil),                  // 8: trawl.search.v1.Plan
+	(*RepoNames)(nil),             // 9: trawl.search.v1.RepoNames
+	(*PlannedShard)(nil),          // 10: trawl.search.v1.PlannedShard
+	(*HiddenDocuments)(nil),       // 11: trawl.search.v1.HiddenDocuments
+	(*ServedBranches)(nil),        // 12: trawl.search.v1.ServedBranches
+	(*OrderKey)(nil),              // 13: trawl.search.v1.OrderKey
+	(*SearchResponse)(nil),        // 14: trawl.search.v1.SearchResponse
+	(*StreamSearchRequest)(nil),   // 15: trawl.search.v1.StreamSearchRequest
+	(*StreamSearchResponse)(nil),  // 16: trawl.search.v1.StreamSearchResponse
+	(*FileMatch)(nil),             // 17: trawl.search.v1.FileMatch
+	(*ChunkMatch)(nil),            // 18: trawl.search.v1.ChunkMatch
+	(*Range)(nil),                 // 19: trawl.search.v1.Range
+	(*Location)(nil),              // 20: trawl.search.v1.Location
+	(*Statistics)(nil),            // 21: trawl.search.v1.Statistics
+	(*Explanation)(nil),           // 22: trawl.search.v1.Explanation
+	(*ExplainedNode)(nil),         // 23: trawl.search.v1.ExplainedNode
+	(*ExplainedMethod)(nil),       // 24: trawl.search.v1.ExplainedMethod
+	(*Reads)(nil),                 // 25: trawl.search.v1.Reads
+	(*ExplainedPhase)(nil),        // 26: trawl.search.v1.ExplainedPhase
+	(*ExplainedShard)(nil),        // 27: trawl.search.v1.ExplainedShard
+	(*ExplainedCall)(nil),         // 28: trawl.search.v1.ExplainedCall
+	(*Coverage)(nil),              // 29: trawl.search.v1.Coverage
+	(*UncoveredShard)(nil),        // 30: trawl.search.v1.UncoveredShard
+	(*ListRequest)(nil),           // 31: trawl.search.v1.ListRequest
+	(*ListResponse)(nil),          // 32: trawl.search.v1.ListResponse
+	(*StreamListRequest)(nil),     // 33: trawl.search.v1.StreamListRequest
+	(*StreamListResponse)(nil),    // 34: trawl.search.v1.StreamListResponse
+	(*RepoEntry)(nil),             // 35: trawl.search.v1.RepoEntry
+	(*BranchEntry)(nil),           // 36: trawl.search.v1.BranchEntry
+	(*LanguageShare)(nil),         // 37: trawl.search.v1.LanguageShare
+	(*SkippedFile)(nil),           // 38: trawl.search.v1.SkippedFile
+	(*GetFileRequest)(nil),        // 39: trawl.search.v1.GetFileRequest
+	(*GetFileResponse)(nil),       // 40: trawl.search.v1.GetFileResponse
+	(*QueryError)(nil),            // 41: trawl.search.v1.QueryError
+	(*durationpb.Duration)(nil),   // 42: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 43: google.protobuf.Timestamp
 }
 var file_trawl_search_v1_search_proto_depIdxs = []int32{
-	5,  // 0: trawl.search.v1.SearchRequest.options:type_name -> trawl.search.v1.SearchOptions
-	7,  // 1: trawl.search.v1.SearchRequest.plan:type_name -> trawl.search.v1.Plan
+	6,  // 0: trawl.search.v1.SearchRequest.options:type_name -> trawl.search.v1.SearchOptions
+	8,  // 1: trawl.search.v1.SearchRequest.plan:type_name -> trawl.search.v1.Plan
 	0,  // 2: trawl.search.v1.SearchOptions.mode:type_name -> trawl.search.v1.Mode
-	6,  // 3: trawl.search.v1.SearchOptions.consistency:type_name -> trawl.search.v1.Consistency
-	34, // 4: trawl.search.v1.Consistency.bounded:type_name -> google.protobuf.Duration
-	9,  // 5: trawl.search.v1.Plan.shards:type_name -> trawl.search.v1.PlannedShard
-	12, // 6: trawl.search.v1.Plan.after:type_name -> trawl.search.v1.OrderKey
-	8,  // 7: trawl.search.v1.Plan.resolved:type_name -> trawl.search.v1.RepoNames
-	10, // 8: trawl.search.v1.PlannedShard.hidden:type_name -> trawl.search.v1.HiddenDocuments
-	11, // 9: trawl.search.v1.PlannedShard.branches:type_name -> trawl.search.v1.ServedBranches
-	16, // 10: trawl.search.v1.SearchResponse.files:type_name -> trawl.search.v1.FileMatch
-	20, // 11: trawl.search.v1.SearchResponse.statistics:type_name -> trawl.search.v1.Statistics
-	21, // 12: trawl.search.v1.SearchResponse.coverage:type_name -> trawl.search.v1.Coverage
+	7,  // 3: trawl.search.v1.SearchOptions.consistency:type_name -> trawl.search.v1.Consistency
+	42, // 4: trawl.search.v1.Consistency.bounded:type_name -> google.protobuf.Duration
+	10, // 5: trawl.search.v1.Plan.shards:type_name -> trawl.search.v1.PlannedShard
+	13, // 6: trawl.search.v1.Plan.after:type_name -> trawl.search.v1.OrderKey
+	9,  // 7: trawl.search.v1.Plan.resolved:type_name -> trawl.search.v1.RepoNames
+	11, // 8: trawl.search.v1.PlannedShard.hidden:type_name -> trawl.search.v1.HiddenDocuments
+	12, // 9: trawl.search.v1.PlannedShard.branches:type_name -> trawl.search.v1.ServedBranches
+	17, // 10: trawl.search.v1.SearchResponse.files:type_name -> trawl.search.v1.FileMatch
+	21, // 11: trawl.search.v1.SearchResponse.statistics:type_name -> trawl.search.v1.Statistics
+	29, // 12: trawl.search.v1.SearchResponse.coverage:type_name -> trawl.search.v1.Coverage
 	1,  // 13: trawl.search.v1.SearchResponse.cut:type_name -> trawl.search.v1.CutReason
-	4,  // 14: trawl.search.v1.StreamSearchRequest.search:type_name -> trawl.search.v1.SearchRequest
-	16, // 15: trawl.search.v1.StreamSearchResponse.files:type_name -> trawl.search.v1.FileMatch
-	20, // 16: trawl.search.v1.StreamSearchResponse.statistics:type_name -> trawl.search.v1.Statistics
-	21, // 17: trawl.search.v1.StreamSearchResponse.coverage:type_name -> trawl.search.v1.Coverage
-	1,  // 18: trawl.search.v1.StreamSearchResponse.cut:type_name -> trawl.search.v1.CutReason
-	17, // 19: trawl.search.v1.FileMatch.chunks:type_name -> trawl.search.v1.ChunkMatch
-	2,  // 20: trawl.search.v1.FileMatch.skip_reason:type_name -> trawl.search.v1.SkipReason
-	19, // 21: trawl.search.v1.ChunkMatch.content_start:type_name -> trawl.search.v1.Location
-	18, // 22: trawl.search.v1.ChunkMatch.ranges:type_name -> trawl.search.v1.Range
-	19, // 23: trawl.search.v1.Range.start:type_name -> trawl.search.v1.Location
-	19, // 24: trawl.search.v1.Range.end:type_name -> trawl.search.v1.Location
-	34, // 25: trawl.search.v1.Statistics.duration:type_name -> google.protobuf.Duration
-	22, // 26: trawl.search.v1.Coverage.uncovered:type_name -> trawl.search.v1.UncoveredShard
-	3,  // 27: trawl.search.v1.UncoveredShard.reason:type_name -> trawl.search.v1.UncoveredReason
-	6,  // 28: trawl.search.v1.ListRequest.consistency:type_name -> trawl.search.v1.Consistency
-	7,  // 29: trawl.search.v1.ListRequest.plan:type_name -> trawl.search.v1.Plan
-	27, // 30: trawl.search.v1.ListResponse.repos:type_name -> trawl.search.v1.RepoEntry
-	21, // 31: trawl.search.v1.ListResponse.coverage:type_name -> trawl.search.v1.Coverage
-	23, // 32: trawl.search.v1.StreamListRequest.list:type_name -> trawl.search.v1.ListRequest
-	27, // 33: trawl.search.v1.StreamListResponse.repos:type_name -> trawl.search.v1.RepoEntry
-	21, // 34: trawl.search.v1.StreamListResponse.coverage:type_name -> trawl.search.v1.Coverage
-	28, // 35: trawl.search.v1.RepoEntry.branches:type_name -> trawl.search.v1.BranchEntry
-	29, // 36: trawl.search.v1.RepoEntry.languages:type_name -> trawl.search.v1.LanguageShare
-	30, // 37: trawl.search.v1.RepoEntry.skipped_files:type_name -> trawl.search.v1.SkippedFile
-	35, // 38: trawl.search.v1.RepoEntry.published_at:type_name -> google.protobuf.Timestamp
-	2,  // 39: trawl.search.v1.SkippedFile.reason:type_name -> trawl.search.v1.SkipReason
-	6,  // 40: trawl.search.v1.GetFileRequest.consistency:type_name -> trawl.search.v1.Consistency
-	7,  // 41: trawl.search.v1.GetFileRequest.plan:type_name -> trawl.search.v1.Plan
-	2,  // 42: trawl.search.v1.GetFileResponse.skip_reason:type_name -> trawl.search.v1.SkipReason
-	4,  // 43: trawl.search.v1.SearchService.Search:input_type -> trawl.search.v1.SearchRequest
-	14, // 44: trawl.search.v1.SearchService.StreamSearch:input_type -> trawl.search.v1.StreamSearchRequest
-	23, // 45: trawl.search.v1.SearchService.List:input_type -> trawl.search.v1.ListRequest
-	25, // 46: trawl.search.v1.SearchService.StreamList:input_type -> trawl.search.v1.StreamListRequest
-	31, // 47: trawl.search.v1.SearchService.GetFile:input_type -> trawl.search.v1.GetFileRequest
-	13, // 48: trawl.search.v1.SearchService.Search:output_type -> trawl.search.v1.SearchResponse
-	15, // 49: trawl.search.v1.SearchService.StreamSearch:output_type -> trawl.search.v1.StreamSearchResponse
-	24, // 50: trawl.search.v1.SearchService.List:output_type -> trawl.search.v1.ListResponse
-	26, // 51: trawl.search.v1.SearchService.StreamList:output_type -> trawl.search.v1.StreamListResponse
-	32, // 52: trawl.search.v1.SearchService.GetFile:output_type -> trawl.search.v1.GetFileResponse
-	48, // [48:53] is the sub-list for method output_type
-	43, // [43:48] is the sub-list for method input_type
-	43, // [43:43] is the sub-list for extension type_name
-	43, // [43:43] is the sub-list for extension extendee
-	0,  // [0:43] is the sub-list for field type_name
+	22, // 14: trawl.search.v1.SearchResponse.explanation:type_name -> trawl.search.v1.Explanation
+	5,  // 15: trawl.search.v1.StreamSearchRequest.search:type_name -> trawl.search.v1.SearchRequest
+	17, // 16: trawl.search.v1.StreamSearchResponse.files:type_name -> trawl.search.v1.FileMatch
+	21, // 17: trawl.search.v1.StreamSearchResponse.statistics:type_name -> trawl.search.v1.Statistics
+	29, // 18: trawl.search.v1.StreamSearchResponse.coverage:type_name -> trawl.search.v1.Coverage
+	1,  // 19: trawl.search.v1.StreamSearchResponse.cut:type_name -> trawl.search.v1.CutReason
+	22, // 20: trawl.search.v1.StreamSearchResponse.explanation:type_name -> trawl.search.v1.Explanation
+	18, // 21: trawl.search.v1.FileMatch.chunks:type_name -> trawl.search.v1.ChunkMatch
+	2,  // 22: trawl.search.v1.FileMatch.skip_reason:type_name -> trawl.search.v1.SkipReason
+	20, // 23: trawl.search.v1.ChunkMatch.content_start:type_name -> trawl.search.v1.Location
+	19, // 24: trawl.search.v1.ChunkMatch.ranges:type_name -> trawl.search.v1.Range
+	20, // 25: trawl.search.v1.Range.start:type_name -> trawl.search.v1.Location
+	20, // 26: trawl.search.v1.Range.end:type_name -> trawl.search.v1.Location
+	42, // 27: trawl.search.v1.Statistics.duration:type_name -> google.protobuf.Duration
+	23, // 28: trawl.search.v1.Explanation.nodes:type_name -> trawl.search.v1.ExplainedNode
+	25, // 29: trawl.search.v1.Explanation.other:type_name -> trawl.search.v1.Reads
+	26, // 30: trawl.search.v1.Explanation.phases:type_name -> trawl.search.v1.ExplainedPhase
+	27, // 31: trawl.search.v1.Explanation.slowest_shards:type_name -> trawl.search.v1.ExplainedShard
+	26, // 32: trawl.search.v1.Explanation.router_phases:type_name -> trawl.search.v1.ExplainedPhase
+	28, // 33: trawl.search.v1.Explanation.slowest_calls:type_name -> trawl.search.v1.ExplainedCall
+	24, // 34: trawl.search.v1.ExplainedNode.methods:type_name -> trawl.search.v1.ExplainedMethod
+	25, // 35: trawl.search.v1.ExplainedNode.reads:type_name -> trawl.search.v1.Reads
+	3,  // 36: trawl.search.v1.ExplainedMethod.method:type_name -> trawl.search.v1.AnswerMethod
+	42, // 37: trawl.search.v1.Reads.time:type_name -> google.protobuf.Duration
+	42, // 38: trawl.search.v1.ExplainedPhase.time:type_name -> google.protobuf.Duration
+	42, // 39: trawl.search.v1.ExplainedShard.time:type_name -> google.protobuf.Duration
+	42, // 40: trawl.search.v1.ExplainedCall.time:type_name -> google.protobuf.Duration
+	42, // 41: trawl.search.v1.ExplainedCall.searching:type_name -> google.protobuf.Duration
+	30, // 42: trawl.search.v1.Coverage.uncovered:type_name -> trawl.search.v1.UncoveredShard
+	4,  // 43: trawl.search.v1.UncoveredShard.reason:type_name -> trawl.search.v1.UncoveredReason
+	7,  // 44: trawl.search.v1.ListRequest.consistency:type_name -> trawl.search.v1.Consistency
+	8,  // 45: trawl.search.v1.ListRequest.plan:type_name -> trawl.search.v1.Plan
+	35, // 46: trawl.search.v1.ListResponse.repos:type_name -> trawl.search.v1.RepoEntry
+	29, // 47: trawl.search.v1.ListResponse.coverage:type_name -> trawl.search.v1.Coverage
+	31, // 48: trawl.search.v1.StreamListRequest.list:type_name -> trawl.search.v1.ListRequest
+	35, // 49: trawl.search.v1.StreamListResponse.repos:type_name -> trawl.search.v1.RepoEntry
+	29, // 50: trawl.search.v1.StreamListResponse.coverage:type_name -> trawl.search.v1.Coverage
+	36, // 51: trawl.search.v1.RepoEntry.branches:type_name -> trawl.search.v1.BranchEntry
+	37, // 52: trawl.search.v1.RepoEntry.languages:type_name -> trawl.search.v1.LanguageShare
+	38, // 53: trawl.search.v1.RepoEntry.skipped_files:type_name -> trawl.search.v1.SkippedFile
+	43, // 54: trawl.search.v1.RepoEntry.published_at:type_name -> google.protobuf.Timestamp
+	2,  // 55: trawl.search.v1.SkippedFile.reason:type_name -> trawl.search.v1.SkipReason
+	7,  // 56: trawl.search.v1.GetFileRequest.consistency:type_name -> trawl.search.v1.Consistency
+	8,  // 57: trawl.search.v1.GetFileRequest.plan:type_name -> trawl.search.v1.Plan
+	2,  // 58: trawl.search.v1.GetFileResponse.skip_reason:type_name -> trawl.search.v1.SkipReason
+	5,  // 59: trawl.search.v1.SearchService.Search:input_type -> trawl.search.v1.SearchRequest
+	15, // 60: trawl.search.v1.SearchService.StreamSearch:input_type -> trawl.search.v1.StreamSearchRequest
+	31, // 61: trawl.search.v1.SearchService.List:input_type -> trawl.search.v1.ListRequest
+	33, // 62: trawl.search.v1.SearchService.StreamList:input_type -> trawl.search.v1.StreamListRequest
+	39, // 63: trawl.search.v1.SearchService.GetFile:input_type -> trawl.search.v1.GetFileRequest
+	14, // 64: trawl.search.v1.SearchService.Search:output_type -> trawl.search.v1.SearchResponse
+	16, // 65: trawl.search.v1.SearchService.StreamSearch:output_type -> trawl.search.v1.StreamSearchResponse
+	32, // 66: trawl.search.v1.SearchService.List:output_type -> trawl.search.v1.ListResponse
+	34, // 67: trawl.search.v1.SearchService.StreamList:output_type -> trawl.search.v1.StreamListResponse
+	40, // 68: trawl.search.v1.SearchService.GetFile:output_type -> trawl.search.v1.GetFileResponse
+	64, // [64:69] is the sub-list for method output_type
+	59, // [59:64] is the sub-list for method input_type
+	59, // [59:59] is the sub-list for extension type_name
+	59, // [59:59] is the sub-list for extension extendee
+	0,  // [0:59] is the sub-list for field type_name
 }
 
 func init() { file_trawl_search_v1_search_proto_init() }
@@ -3058,8 +3892,8 @@ func file_trawl_search_v1_search_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_trawl_search_v1_search_proto_rawDesc), len(file_trawl_search_v1_search_proto_rawDesc)),
-			NumEnums:      4,
-			NumMessages:   30,
+			NumEnums:      5,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -116,7 +116,13 @@ func (s *searcher) answer(req *searchv1.SearchRequest) *searchv1.StreamSearchRes
 	defer s.mu.Unlock()
 	s.asked = append(s.asked, req)
 	resp := &searchv1.StreamSearchResponse{Statistics: &searchv1.Statistics{CountsExact: true}}
+	if req.Options.Explain {
+		resp.Explanation = &searchv1.Explanation{Nodes: []*searchv1.ExplainedNode{{Query: req.Query, Checked: 1}}}
+	}
 	resp.Coverage = s.each(req.Plan, func(d searchwire.Digest, repos []string) {
+		if resp.Explanation != nil {
+			resp.Explanation.Shards++
+		}
 		for _, f := range s.files[d] {
 			if slices.Contains(repos, f.Repo) {
 				resp.Statistics.FilesMatched++

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -40,12 +41,17 @@ var cutReasons = map[gather.Cut]searchv1.CutReason{
 type found struct {
 	files      *fileList
 	statistics *searchv1.Statistics
+	// explanation is nil unless one is asked for. The searcher took that long for so many shards.
+	explanation *searchv1.Explanation
+	searcher    string
+	shards      uint64
+	took        time.Duration
 }
 
 // search asks for the page in all wanted shards. What it accepts is in the set.
 func (q *inquiry) search(ctx context.Context, p *searchPage, set *fileSet, accept func(*found)) {
 	call := func(ctx context.Context, c searchv1.SearchServiceClient, shards []searchwire.Shard, h *hearing) (fanout.Reply[*found], error) {
-		f := &found{files: set.Open()}
+		f, began := &found{files: set.Open(), searcher: h.searcher, shards: uint64(len(shards))}, time.Now()
 		stream, err := c.StreamSearch(ctx, &searchv1.StreamSearchRequest{Search: &searchv1.SearchRequest{
 			Query: q.text, Options: p.perSearcher(), Plan: q.plan(q.text, shards, p.after),
 		}}, h.options()...)
@@ -57,6 +63,7 @@ func (q *inquiry) search(ctx context.Context, p *searchPage, set *fileSet, accep
 			f.files.Drop() // a part of an answer is none
 			return fanout.Reply[*found]{}, err
 		}
+		f.took = time.Since(began)
 		return fanout.Reply[*found]{Value: f, Coverage: coverage}, nil
 	}
 	ask(ctx, q, "fan out", q.wanted, call, accept)
@@ -71,7 +78,7 @@ func (f *found) receive(stream grpc.ServerStreamingClient[searchv1.StreamSearchR
 			}
 		}
 		if m.Coverage != nil {
-			f.statistics = m.Statistics
+			f.statistics, f.explanation = m.Statistics, m.Explanation
 		}
 		if m.Cut != searchv1.CutReason_CUT_REASON_UNSPECIFIED {
 			f.files.End()

@@ -11,6 +11,7 @@ import (
 // hearing tells how a call to a searcher ended: gRPC gives the errors of the
 // connection and those that the searcher sent the same codes.
 type hearing struct {
+	searcher        string // whose call it is
 	header, trailer metadata.MD
 	peer            peer.Peer
 	// begun is set when a part of a streamed answer has come: what ends it early is not

@@ -49,10 +49,12 @@ func (s *Service) begin(ctx context.Context, turn *turn, text string, version ui
 	if err := s.quarantine.check(fingerprintOf("query", text, version)); err != nil {
 		return nil, err
 	}
+	turn.explain.ends("parse")
 	layout, err := s.layouts.At(ctx, want, atLeast)
 	if err != nil {
 		return nil, err
 	}
+	turn.explain.ends("roots")
 	q := &inquiry{
 		service: s, turn: turn, text: text, version: version, layout: layout,
 		account: searchwire.OpenAccount(len(layout.All())),
@@ -64,6 +66,7 @@ func (s *Service) begin(ctx context.Context, turn *turn, text string, version ui
 	if q.wanted, err = q.selectShards(q.tree); err != nil {
 		return nil, err
 	}
+	turn.explain.ends("plan")
 	span.SetAttributes(attribute.Int64("trawl.revision", layout.Revision), attribute.Int("trawl.shards", len(q.wanted)))
 	return q, nil
 }
@@ -160,7 +163,7 @@ func calling[R any](s *Service, turn *turn, query fingerprint, call callSearcher
 			return fanout.Reply[R]{}, err
 		}
 		s.metrics.calls.Inc()
-		var h hearing
+		h := hearing{searcher: t.ID}
 		reply, err := call(ctx, client, shards, &h)
 		if h.cutOff(err) {
 			s.quarantine.died(ctx, query, t.ID)

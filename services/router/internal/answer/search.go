@@ -34,6 +34,7 @@ func (s *Service) Search(ctx context.Context, req *searchv1.SearchRequest) (resp
 		return nil, err
 	}
 	defer turn.end()
+	turn.explain = p.explain
 	q, err := s.begin(asking, turn, req.Query, p.options.SyntaxVersion, p.options.Consistency, p.atLeast)
 	if err != nil {
 		return nil, err
@@ -43,7 +44,9 @@ func (s *Service) Search(ctx context.Context, req *searchv1.SearchRequest) (resp
 	q.search(asking, p, set, func(f *found) {
 		lists = append(lists, f.files)
 		searchwire.AddStatistics(p.statistics, f.statistics)
+		p.explain.add(f)
 	})
+	p.explain.ends("fan out")
 	_, span := s.tracer.Start(whole, "merge")
 	defer span.End()
 	resp = &searchv1.SearchResponse{Statistics: p.statistics, RevisionToken: catalog.EncodeToken(q.layout.Revision)}
@@ -53,6 +56,8 @@ func (s *Service) Search(ctx context.Context, req *searchv1.SearchRequest) (resp
 	p.finish(start, q.layout)
 	files, cut := set.Best(int(p.options.MaxFiles)+1, lists...)
 	q.commit(files)
+	p.explain.ends("merge")
+	resp.Explanation = p.explain.explained(q.layout, int(p.options.MaxBytes))
 	if err := p.fill(resp, files, cut, q.layout.Revision); err != nil {
 		return nil, err
 	}
@@ -66,6 +71,7 @@ type searchPage struct {
 	after      *shard.Key
 	atLeast    int64
 	statistics *searchv1.Statistics
+	explain    *explainer
 }
 
 func (s *Service) newPage(req *searchv1.SearchRequest) (*searchPage, error) {
@@ -73,6 +79,7 @@ func (s *Service) newPage(req *searchv1.SearchRequest) (*searchPage, error) {
 		return nil, err
 	}
 	p := &searchPage{options: searchwire.WithDefaults(req.Options)}
+	p.explain = newExplainer(p.options)
 	p.statistics = &searchv1.Statistics{CountsExact: true, Clamped: s.cfg.Limits.lower(p.options)}
 	p.question = page.Question{Query: req.Query, Mode: p.options.Mode, SyntaxVersion: p.options.SyntaxVersion}
 	if len(req.PageToken) == 0 {

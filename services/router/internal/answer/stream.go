@@ -39,22 +39,25 @@ func (s *Service) StreamSearch(req *searchv1.StreamSearchRequest, stream grpc.Se
 		return err
 	}
 	defer turn.end()
+	turn.explain = p.explain
 	q, err := s.begin(asking, turn, search.Query, p.options.SyntaxVersion, p.options.Consistency, p.atLeast)
 	if err != nil {
 		return err
 	}
 	out := &pieces{stream: stream, inquiry: q, page: p, set: s.newFileSet()}
 	q.search(asking, p, out.set, out.take)
+	p.explain.ends("fan out")
 	if err := out.rest(); err != nil {
 		return err
 	}
+	p.explain.ends("merge")
 	if coverage, err = q.close(whole, p.options.RequireComplete); err != nil {
 		return err
 	}
 	p.finish(start, q.layout)
 	return stream.Send(&searchv1.StreamSearchResponse{
 		Statistics: p.statistics, Coverage: searchwire.TrimCoverage(coverage, lastPiece), RevisionToken: catalog.EncodeToken(q.layout.Revision),
-		Cut: out.reason(),
+		Cut: out.reason(), Explanation: p.explain.explained(q.layout, lastPiece),
 	})
 }
 
@@ -88,6 +91,7 @@ type pieces struct {
 // take sends a searcher's files, or holds them. After an error it does nothing.
 func (p *pieces) take(f *found) {
 	searchwire.AddStatistics(p.page.statistics, f.statistics)
+	p.page.explain.add(f)
 	p.held = append(p.held, f.files)
 	if p.page.options.Mode != searchv1.Mode_MODE_TOP_K {
 		p.sendHeld()

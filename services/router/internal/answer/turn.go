@@ -30,6 +30,8 @@ type turn struct {
 	start  time.Time
 	// spent takes the share of its time that the query took.
 	spent prometheus.Observer
+	// explain is nil unless the query is explained.
+	explain *explainer
 	// refused is set when some searcher had no room for it.
 	refused atomic.Bool
 }

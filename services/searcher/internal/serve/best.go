@@ -5,6 +5,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/shard"
 	"github.com/trawl-search/trawl/internal/searchwire"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/searcher/internal/store"
 )
 
@@ -14,6 +15,8 @@ type best struct {
 	mu      sync.Mutex
 	ranking *shard.Ranking
 	parts   []part
+	// explanation is nil unless one is asked for. It is of the shards that are no part.
+	explanation *searchv1.Explanation
 }
 
 // part is what was found in one shard, whose use lasts until it is released.
@@ -24,8 +27,12 @@ type part struct {
 	found   *shard.Found
 }
 
-func newBest(maxFiles int, maxBytes int64) *best {
-	return &best{ranking: shard.NewRanking(maxFiles, maxBytes)}
+func newBest(o *searchv1.SearchOptions) *best {
+	b := &best{ranking: shard.NewRanking(int(o.MaxFiles), int64(o.MaxBytes))}
+	if o.Explain {
+		b.explanation = &searchv1.Explanation{}
+	}
+	return b
 }
 
 // floor is the place after which files are of no use any more, nil when there is none yet.
@@ -42,6 +49,15 @@ func (b *best) add(h *store.Handle, planned searchwire.Shard, found *shard.Found
 	number := b.ranking.Add(found)
 	if b.ranking.Count(number) > 0 {
 		b.parts = append(b.parts, part{number, h.Share(), planned, found})
+	} else {
+		b.explain(planned, found)
+	}
+}
+
+// explain adds how a shard was answered, if that is known.
+func (b *best) explain(planned searchwire.Shard, found *shard.Found) {
+	if b.explanation != nil && found.Explanation != nil {
+		searchwire.AddExplanation(b.explanation, searchwire.Explanation(found.Explanation, planned))
 	}
 }
 
@@ -56,12 +72,29 @@ func (b *best) shown(p *part, r *shard.Result) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.ranking.Shown(p.number, r)
+	if p.found.Explanation != nil {
+		p.found.Explanation.AddShown(r.Explanation)
+	}
 }
 
 func (b *best) drop(p *part) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.ranking.Drop(p.number)
+	p.found.Explanation = nil
+}
+
+// answer is what was found and shown of all shards.
+type answer struct {
+	*shard.Result
+	explanation *searchv1.Explanation // nil unless one is asked for
+}
+
+func (b *best) answer() *answer {
+	for i := range b.parts {
+		b.explain(b.parts[i].planned, b.parts[i].found)
+	}
+	return &answer{b.ranking.Result(), b.explanation}
 }
 
 // release ends the use of the shards.

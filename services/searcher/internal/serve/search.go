@@ -52,14 +52,14 @@ func (q *question) in(ctx context.Context, sh store.Shard, planned searchwire.Sh
 }
 
 // search finds the best files of all shards of the question, and then shows them.
-func (s *Service) search(ctx context.Context, q *question) (*shard.Result, *searchwire.Account, error) {
+func (s *Service) search(ctx context.Context, q *question) (*answer, *searchwire.Account, error) {
 	call, err := s.admit(ctx, len(q.shards))
 	if err != nil {
 		return nil, nil, err
 	}
 	defer call.end()
 	account := searchwire.NewAccount(q.shards)
-	b := newBest(int(q.options.MaxFiles), int64(q.options.MaxBytes))
+	b := newBest(q.options)
 	defer b.release()
 	finding, cancel := beforeShowing(ctx)
 	defer cancel()
@@ -73,7 +73,7 @@ func (s *Service) search(ctx context.Context, q *question) (*shard.Result, *sear
 	}, nil)
 	s.show(ctx, b, account)
 	s.metrics.count(account.Coverage())
-	return b.ranking.Result(), account, nil
+	return b.answer(), account, nil
 }
 
 // show shows the best files, of several shards at a time, and accounts for those shards
@@ -136,7 +136,7 @@ func (s *Service) StreamSearch(req *searchv1.StreamSearchRequest, stream grpc.Se
 	if err != nil {
 		return err
 	}
-	last := &searchv1.StreamSearchResponse{Statistics: searchwire.Statistics(found.Stats), Coverage: account.Coverage()}
+	last := &searchv1.StreamSearchResponse{Statistics: searchwire.Statistics(found.Stats), Coverage: account.Coverage(), Explanation: found.explanation}
 	last.Statistics.Duration = durationpb.New(time.Since(start))
 	if found.Cut {
 		last.Cut = searchv1.CutReason_CUT_REASON_MAX_BYTES

@@ -36,6 +36,9 @@ type act string
 
 func (a act) Find(ctx context.Context, q *shard.Query, opts shard.Options) (*shard.Found, error) {
 	r := &shard.Found{Stats: shard.Stats{FilesMatched: 1}, Options: opts}
+	if opts.Explain {
+		r.Explanation = &shard.Explanation{Candidates: 1}
+	}
 	if strings.HasPrefix(string(a), "dense-") {
 		r.Stats, r.Hits = shard.Stats{FilesMatched: 100, Matches: 100}, denseHits(string(a), opts)
 		return r, nil
@@ -68,6 +71,9 @@ func (a act) Find(ctx context.Context, q *shard.Query, opts shard.Options) (*sha
 
 func (a act) Show(ctx context.Context, found *shard.Found, n int) (*shard.Result, error) {
 	r := &shard.Result{Stats: shard.Stats{UnitsDecoded: uint64(n)}}
+	if found.Explanation != nil {
+		r.Explanation = &shard.Explanation{Other: shard.Reads{Units: uint64(n)}}
+	}
 	switch a {
 	case "panic-when-shown":
 		panic("a bug")

@@ -1,0 +1,102 @@
+package searchwire_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/internal/searchwire"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// explained is how a shard is explained whose query has that many nodes below an and.
+func explained(number, nodes int) *searchv1.Explanation {
+	x := &shard.Explanation{Elapsed: time.Duration(number) * time.Millisecond, Candidates: 2, Bulk: 1, SecondPass: true, Stopped: shard.StoppedByFloor}
+	x.Nodes = append(x.Nodes, shard.ExplainedNode{Query: "and", Methods: shard.ByChildren, Checked: 3, Reads: shard.Reads{Lists: 1}})
+	for i := range nodes {
+		x.Nodes = append(x.Nodes, shard.ExplainedNode{
+			Query: fmt.Sprint(i, strings.Repeat("é", 100)), Depth: 1, Methods: shard.ByWords | shard.ByNames, Reads: shard.Reads{Lists: 1},
+		})
+	}
+	s := searchwire.Shard{Repos: []string{fmt.Sprint("repo", number), "other"}}
+	return searchwire.Explanation(x, s)
+}
+
+// TestExplanationsOfManyShards adds them up: the sum is as large as that of one.
+func TestExplanationsOfManyShards(t *testing.T) {
+	const shards, nodes = 300, 130
+	sum := &searchv1.Explanation{}
+	for i := range shards {
+		searchwire.AddExplanation(sum, explained(i, nodes))
+		searchwire.AddExplainedCall(sum, &searchv1.ExplainedCall{Searcher: fmt.Sprint(i)})
+	}
+	if size := proto.Size(sum); size > 40_000 || len(sum.Nodes) != 128 || sum.NodesLeftOut != nodes+1-128 {
+		t.Errorf("%d bytes, %d nodes and %d left out", size, len(sum.Nodes), sum.NodesLeftOut)
+	}
+	lists := sum.Other.PostingLists
+	for _, n := range sum.Nodes {
+		lists += n.Reads.PostingLists
+	}
+	if lists != shards*(nodes+1) {
+		t.Errorf("%d lists were read", lists)
+	}
+	if sum.Shards != shards || sum.Candidates != 2*shards || sum.CountedInBulk != shards || sum.SecondPasses != shards ||
+		sum.StoppedByOtherShards != shards || sum.StoppedByOwnFiles != 0 || sum.Calls != shards {
+		t.Errorf("the sums are %v", sum)
+	}
+	if n := sum.Nodes[1]; len(n.Methods) != 2 || n.Methods[0].Shards != shards || n.Methods[0].Method != searchv1.AnswerMethod_ANSWER_METHOD_WORDS {
+		t.Errorf("a node is answered by %v", n.Methods)
+	}
+	if s := sum.SlowestShards; len(s) != 3 || s[0].Repo != fmt.Sprint("repo", shards-1) || s[2].Repo != fmt.Sprint("repo", shards-3) || s[0].Repos != 2 {
+		t.Errorf("the slowest are %v", s)
+	}
+	for room := proto.Size(sum); room > 0; room /= 3 {
+		if size := proto.Size(searchwire.TrimExplanation(proto.CloneOf(sum), room)); size > room {
+			t.Errorf("%d bytes where there is room for %d", size, room)
+		}
+	}
+}
+
+// TestExplanationsOfDifferentTrees: where trees differ, each node stays below its own.
+func TestExplanationsOfDifferentTrees(t *testing.T) {
+	tree := func(nodes string) *searchv1.Explanation {
+		e := &searchv1.Explanation{}
+		for n := range strings.FieldsSeq(nodes) {
+			name := strings.TrimLeft(n, ".")
+			e.Nodes = append(e.Nodes, &searchv1.ExplainedNode{Query: name, Depth: uint32(len(n) - len(name)), Checked: 1})
+		}
+		return e
+	}
+	for _, tt := range []struct{ one, two, want string }{
+		{"and .a .b", "and .a .b", "and=2 .a=2 .b=2"},
+		{"and .or ..a ..b .c", "and .or ..b ..d .c", "and=2 .or=2 ..a=1 ..b=2 ..d=1 .c=2"},
+		{"and .a .a", "and .a", "and=2 .a=2 .a=1"},
+		{"none", "and .a", "none=1 and=1 .a=1"},
+		{"", "a", "a=1"},
+	} {
+		sum := tree(tt.one)
+		searchwire.AddExplanation(sum, tree(tt.two))
+		searchwire.AddExplanation(sum, nil)
+		var got []string
+		for _, n := range sum.Nodes {
+			got = append(got, fmt.Sprintf("%s%s=%d", strings.Repeat(".", int(n.Depth)), n.Query, n.Checked))
+		}
+		if strings.Join(got, " ") != tt.want {
+			t.Errorf("%s and %s: %s, want %s", tt.one, tt.two, got, tt.want)
+		}
+	}
+}
+
+// TestEveryMethodHasItsNumber holds the bits of the set to the enum.
+func TestEveryMethodHasItsNumber(t *testing.T) {
+	x := &shard.Explanation{Nodes: []shard.ExplainedNode{{Methods: shard.NotAsked<<1 - 1}}}
+	methods := searchwire.Explanation(x, searchwire.Shard{}).Nodes[0].Methods
+	last := methods[len(methods)-1].Method
+	if len(methods) != len(searchv1.AnswerMethod_name)-1 || last != searchv1.AnswerMethod_ANSWER_METHOD_NOT_ASKED {
+		t.Errorf("%d methods, the last is %s", len(methods), last)
+	}
+}
