@@ -18,6 +18,7 @@ import (
 // printer shows an answer: render.Text or render.JSON.
 type printer interface {
 	File(f *searchv1.FileMatch) error
+	Explanation(e *searchv1.Explanation, searched uint64) error
 	Summary(s *searchv1.Statistics, c *searchv1.Coverage, took time.Duration, more bool) error
 }
 
@@ -33,13 +34,13 @@ type outputFlags struct {
 }
 
 func (o *outputFlags) declare(flags *pflag.FlagSet) {
-	flags.BoolVar(&o.json, "json", false, "print one JSON object a line: the files, then a summary")
+	flags.BoolVar(&o.json, "json", false, "print one JSON object a line: the files, with --explain how they were found, then a summary")
 	flags.StringVar(&o.color, "color", "auto", "auto, always or never")
 	flags.Uint32VarP(&o.maxFiles, "max-files", "n", 20, "most files shown")
 	flags.Uint32VarP(&o.maxMatches, "max-matches", "m", 10, "most matches shown of one file")
 	flags.Uint32VarP(&o.context, "context", "C", 0, "lines shown around each match")
 	flags.BoolVar(&o.topK, "top", false, "only the best files, faster; counts become lower bounds")
-	flags.BoolVar(&o.explain, "explain", false, "say why each file has its score")
+	flags.BoolVar(&o.explain, "explain", false, "say how the query was answered, and why each file has its score")
 }
 
 func (o *outputFlags) options() *searchv1.SearchOptions {
@@ -69,6 +70,11 @@ func show(out printer, r *searchv1.SearchResponse, took time.Duration) error {
 	for _, f := range r.GetFiles() {
 		if err := out.File(f); err != nil {
 			return fmt.Errorf("printing the answer: %w", err)
+		}
+	}
+	if e := r.GetExplanation(); e != nil {
+		if err := out.Explanation(e, r.GetCoverage().GetSearched()); err != nil {
+			return fmt.Errorf("printing the explanation: %w", err)
 		}
 	}
 	more := uint64(len(r.GetFiles())) < r.GetStatistics().GetFilesMatched() || len(r.GetNextPageToken()) > 0

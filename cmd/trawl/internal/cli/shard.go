@@ -86,10 +86,15 @@ func searchShard(ctx context.Context, s *shard.Shard, text string, options *sear
 	if found.Incomplete != nil {
 		return nil, fmt.Errorf("the search did not end: %w", found.Incomplete)
 	}
-	return &searchv1.SearchResponse{
+	answer := &searchv1.SearchResponse{
 		Files: slices.Collect(searchwire.Files(found.Files)), Statistics: searchwire.Statistics(found.Stats),
 		Coverage: &searchv1.Coverage{Complete: true, Requested: 1, Searched: 1},
-	}, nil
+	}
+	if found.Explanation != nil {
+		answer.Explanation = searchwire.Explanation(found.Explanation, searchwire.Shard{})
+		answer.Explanation.SlowestShards = nil // there is one
+	}
+	return answer, nil
 }
 
 // repoNames are the repos of a shard in which something matches q.
