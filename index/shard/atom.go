@@ -110,6 +110,8 @@ type gathered struct {
 	inWords []inWords
 	// opaque counts the atoms with matches in opaque superblocks.
 	opaque int
+	// atLeast says that there may be more matches than were counted.
+	atLeast bool
 	// namesOnly leaves content ranges out.
 	namesOnly bool
 	// atoms counts the atoms asked, atomsMatched those with a range.

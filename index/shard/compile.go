@@ -233,10 +233,13 @@ func (s *search) nodes(p *Query, qs []query.Q) ([]node, error) {
 
 // contentAtom makes what finds a text in the content ready: by the index of words where
 // that knows all matches.
-func (s *search) contentAtom(n *atomNode, m *matching, keep int) error {
+func (s *search) contentAtom(n *atomNode, m *matching, keep int) (err error) {
+	if s.wholeWords != nil {
+		n.content, err = s.wholeWordAtom()
+		return err
+	}
 	read := false
 	if s.words != nil && m.withinWords {
-		var err error
 		if read, err = s.readRather(m); err != nil {
 			return err
 		}
@@ -279,6 +282,11 @@ func (s *search) atom(p *Query, m *matching) (node, error) {
 		}
 		if err := n.name.prepare(); err != nil {
 			return nil, err
+		}
+		if s.wholeWords != nil { // documents without the whole word are left out but for these
+			if _, err := n.name.enumerate(anyCost); err != nil {
+				return nil, err
+			}
 		}
 		s.nameAtoms = append(s.nameAtoms, n.name)
 	}

@@ -65,3 +65,12 @@ func numbersOf(r runs) (numbers []uint32) {
 	}
 	return numbers
 }
+
+// WholeWordsDo reports whether the best documents are found among those with a whole word.
+func WholeWordsDo(ctx context.Context, s *Shard, q *Query, opts Options) (done bool) {
+	_ = s.with(ctx, opts, func(run *search) (err error) {
+		done, err = run.amongWholeWords(q)
+		return err
+	})
+	return done
+}

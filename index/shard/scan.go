@@ -138,7 +138,7 @@ func (s *search) hit() error {
 	if s.opts.MaxFiles == 0 {
 		return nil
 	}
-	h := hit{doc: s.doc.id, blob: s.doc.blob, repo: s.doc.repo, matches: matches, onPath: onPath}
+	h := hit{doc: s.doc.id, blob: s.doc.blob, repo: s.doc.repo, matches: matches, onPath: onPath, atLeast: g.atLeast}
 	h.features = g.features(matches)
 	// Its place on the path only makes a document without a match there worse.
 	if len(g.name) == 0 && !s.admits(h.features.Score(), h.doc) {

@@ -45,6 +45,8 @@ type search struct {
 	among     *among                        // of what must match together, while that is made ready
 	counting  counting
 	bulk      *bulk // nil if each document is looked at
+	// wholeWords is not nil while only documents with a whole word are looked at
+	wholeWords *wholeWords
 	// candidates for root; once onlyNamed those with a match in their path
 	candidates   blobs
 	onlyNamed    bool

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/trawl-search/trawl/index/regex"
 )
 
 // files makes hits ready to be shown, as far as there is room for them: the first
@@ -34,8 +36,14 @@ func (s *search) files(hits []Hit, res *Result) error {
 }
 
 func (s *search) file(found *Hit) (f FileMatch, err error) {
-	h := &found.hit
+	h := found.hit
 	s.doc.reset(h.doc, h.blob, h.repo)
+	if h.atLeast {
+		if h.matches, err = s.countInWords(&h); err != nil {
+			return f, err
+		}
+		h.features.Matches = h.matches
+	}
 	f = FileMatch{Repo: found.Key.Repo, Path: found.Key.Path, Blob: found.Key.Blob, Score: h.score, MatchCount: h.matches}
 	if f.Branches, f.Commit, err = s.branches(); err != nil {
 		return f, err
@@ -49,7 +57,7 @@ func (s *search) file(found *Hit) (f FileMatch, err error) {
 	if s.opts.Explain {
 		f.Explanation = h.features.Explain()
 	}
-	f.Chunks, err = s.chunks(h, f.Path)
+	f.Chunks, err = s.chunks(&h, f.Path)
 	return f, err
 }
 
@@ -90,6 +98,18 @@ func (s *search) branches() (names []string, commit string, err error) {
 	}
 	s.shown = namedBranches{s.doc.repo, set, names, commit}
 	return names, commit, nil
+}
+
+// countInWords counts the matches of a document's one atom in its text, which stays at hand.
+func (s *search) countInWords(h *hit) (n int, err error) {
+	text, err := s.text.load(s, h.blob)
+	if err != nil {
+		return 0, err
+	}
+	for range regex.RangesWhile(h.inWords[0].matcher, text, 0, s.goOn) {
+		n++
+	}
+	return n, s.ended
 }
 
 // readSpans finds the ranges of a document that were only counted.

@@ -25,9 +25,17 @@ const (
 // There are never more than processors beside the one that every search has.
 var helping atomic.Int32
 
-// all finds the documents that the query matches: in one pass, or with a second
-// one for those of low priority that the first has left.
+// all finds the documents that the query matches, or the best of them.
 func (s *search) all(q *Query) error {
+	if done, err := s.amongWholeWords(q); done || err != nil {
+		return err
+	}
+	return s.passes(q)
+}
+
+// passes finds the documents that the query matches: in one pass, or with a second
+// one for those of low priority that the first has left.
+func (s *search) passes(q *Query) error {
 	if err := s.beginHits(q); err != nil {
 		return err
 	}
@@ -53,6 +61,10 @@ func (s *search) beginHits(q *Query) (err error) {
 // the processors that are free.
 func (s *search) from(q *Query, first uint32) error {
 	defer s.explain.scanning()()
+	if s.wholeWords != nil { // what there is to do is bounded
+		_, err := s.scan(first, s.content.Blobs(), never, s.hit)
+		return err
+	}
 	next, err := s.scan(first, s.content.Blobs(), s.worked, s.hit)
 	if err != nil || next == s.content.Blobs() {
 		return err

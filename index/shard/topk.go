@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/trawl-search/trawl/index/rank"
@@ -93,12 +94,12 @@ func (s *search) worthwhile(blob uint32) (uint32, bool, error) {
 	if err != nil || s.mayReach(s.ceiling(rank.NoName, s.pass == lowPriority), first) {
 		return blob, true, err
 	}
-	if slices.ContainsFunc(s.nameAtoms, func(a *nameAtom) bool { return !a.candidates.narrow }) {
+	if slices.ContainsFunc(s.nameAtoms, func(a *nameAtom) bool { return !a.candidates.narrow && a.hits == nil }) {
 		return blob, true, nil // any path may match: hopeless looks at each
 	}
 	var named anyOf
 	for _, a := range s.nameAtoms {
-		it, err := a.open(anyCost)
+		it, err := s.reachable(a)
 		if err != nil {
 			return 0, false, err
 		}
@@ -107,8 +108,48 @@ func (s *search) worthwhile(blob uint32) (uint32, bool, error) {
 	s.onlyNamed, s.stats.CountsInexact = true, true
 	s.explain.leftOut(s.pass == lowPriority, first)
 	s.leaveOut()
-	s.candidates = allOf{named, s.candidates}
+	if s.wholeWords != nil { // whose candidates are all that have a match in their path
+		s.candidates = named
+	} else {
+		s.candidates = allOf{named, s.candidates}
+	}
 	return s.candidates.seek(blob)
+}
+
+// reachableBlobs has as candidates the blobs of documents that may be among the best by how
+// their path matches, which ever fewer do.
+type reachableBlobs struct {
+	s     *search
+	named []namedBlob // ascending
+}
+
+// reachable enumerates the documents with a match in their path.
+func (s *search) reachable(a *nameAtom) (blobs, error) {
+	it, err := a.open(anyCost)
+	if err != nil || uint64(len(a.hits.places)) != a.hits.docs.count() {
+		return it, err
+	}
+	b := &bulk{}
+	if err := b.addNamed(a, true); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(b.named, func(a, b namedBlob) int { return cmp.Compare(a.blob, b.blob) })
+	return &reachableBlobs{s, b.named}, nil
+}
+
+func (r *reachableBlobs) seek(from uint32) (uint32, bool, error) {
+	for ; len(r.named) > 0; r.named = r.named[1:] {
+		n := &r.named[0]
+		if n.blob < from {
+			continue
+		}
+		// The documents of a blob have its number or a higher one.
+		if r.s.mayReach(r.s.ceiling(n.name, r.s.pass == lowPriority), n.blob) {
+			return n.blob, true, nil
+		}
+		r.s.leaveOut()
+	}
+	return 0, false, nil
 }
 
 // hopeless reports whether the document is not to be looked at: it is for

@@ -1,0 +1,154 @@
+package shard_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/trawl-search/trawl/index/indextest"
+	"github.com/trawl-search/trawl/index/rank"
+	"github.com/trawl-search/trawl/index/shard"
+)
+
+// commonWords is a corpus in which a few words are common: in documents that have them up to
+// and beyond rank.Enough times, as a whole word, in other spellings, in parts of words, beside
+// words that make a superblock opaque, and in paths of either priority. One document has
+// thousands of words with them, so that adding all words up takes longer than a few documents.
+func commonWords(seed uint64) *indextest.Corpus {
+	rnd := rand.New(rand.NewPCG(seed, 7))
+	pick := func(from ...string) string { return from[rnd.IntN(len(from))] }
+	c := &indextest.Corpus{}
+	for r := range 3 {
+		repo := indextest.Repo{Name: fmt.Sprintf("r%d", r), Branches: []string{"main", "next"}}
+		for i := range 80 + rnd.IntN(80) {
+			var text bytes.Buffer
+			switch rnd.IntN(40) {
+			case 0: // a word across the end of the part that is read first
+				text.WriteString(strings.Repeat(".", 16<<10-rnd.IntN(6)) + pick("foo", "seafood"))
+			case 1: // worse matches first
+				text.WriteString(strings.Repeat("snafoox ", rank.Enough) + strings.Repeat(".", 17<<10) + pick("food ", "\u212Ax foo", strings.Repeat("long", 40)+" foo "))
+			}
+			for _, whole := range []bool{true, false} {
+				for range rnd.IntN(2 * rank.Enough) {
+					word := pick("food", "seafood", "afoot", "snafoox", "go", "gopher", "rarely")
+					if whole {
+						word = pick("foo", "foo", "foo", "Foo", "FOO", "x", "x", "\u212A", "k", "foo", "x", "foo", "foo")
+					}
+					text.WriteString(word + pick(" ", ".", "\n", "é"))
+				}
+				if rnd.IntN(12) == 0 {
+					text.WriteString(strings.Repeat("long", 40) + pick("", "foo", "x") + " \u212Afoo ")
+				}
+				if rnd.IntN(12) == 0 {
+					text.WriteString(strings.Repeat(" . ", 4096/3+rnd.IntN(40)))
+				}
+			}
+			d := indextest.Document{
+				Path:     pick("", "", "", "tests/", "vendor/") + pick("a", "b", "foo", "seafoods") + fmt.Sprintf("/%03d", i) + pick("", "", "foo", "x") + pick(".go", ".txt"),
+				Content:  text.Bytes(),
+				Branches: []string{pick("main", "next")},
+			}
+			if strings.HasSuffix(d.Path, ".go") {
+				d.Language = "Go"
+			}
+			if rank.LowPriority([]byte(d.Path)) && rnd.IntN(3) == 0 {
+				d.Content = append(d.Content, " rare"...)
+			}
+			if n := len(repo.Documents); n > 0 && rnd.IntN(8) == 0 {
+				d.Content = repo.Documents[rnd.IntN(n)].Content
+			}
+			repo.Documents = append(repo.Documents, d)
+		}
+		slices.SortFunc(repo.Documents, func(a, b indextest.Document) int { return strings.Compare(a.Path, b.Path) })
+		c.Repos = append(c.Repos, repo)
+	}
+	var lexicon bytes.Buffer
+	for i := range 20000 {
+		fmt.Fprintf(&lexicon, "w%04xfoox%04xrare\n", i, i)
+	}
+	last := &c.Repos[len(c.Repos)-1]
+	last.Documents = append(last.Documents, indextest.Document{Path: "z/lexicon", Content: lexicon.Bytes(), Branches: []string{"main"}})
+	return c
+}
+
+// TestWholeWordsFirst searches for common words, in one shard, in one merged of several and in
+// two with a floor: files are those of the exhaustive search, and counts no more than its.
+func TestWholeWordsFirst(t *testing.T) {
+	first := 0
+	for seed := range corpora(15) {
+		rnd := rand.New(rand.NewPCG(seed, 8))
+		c := commonWords(seed)
+		half := 1 + rnd.IntN(2)
+		var halves []part
+		for _, repos := range [][]indextest.Repo{c.Repos[:half], c.Repos[half:]} {
+			halves = append(halves, part{shard: openShard(t, buildShard(t, &indextest.Corpus{Repos: repos}))})
+		}
+		for _, s := range []*shard.Shard{openShard(t, buildShard(t, c)), mergedShard(t, c, rnd)} {
+			for _, text := range []string{
+				"foo", "case:yes foo", "case:yes Foo", "c:foo", "x", "c:x", "k", "go", "food", "seafood",
+				"foo lang:go", "foo f:tests", "foo -f:tests", "foo b:next", "x r:r1", "foo or lang:go", "-foo", "foo x", "f:foo", "rare", "c:rare", "foo f:tests f:seafoods lang:go",
+			} {
+				q := prepare(t, parse(t, text))
+				opts := shard.Options{MaxFiles: 1 + rnd.IntN(16), MaxMatchesPerFile: 1 + rnd.IntN(20), Explain: true, After: somewhere(s, q, rnd)}
+				switch rnd.IntN(4) {
+				case 0:
+					opts.Repos = func(name string) bool { return name != "r1" }
+				case 1:
+					opts.MaxBytes = int64(500 + rnd.IntN(5000))
+				}
+				want := search(t, s, q, opts)
+				opts.Mode = shard.TopK
+				got := search(t, s, q, opts)
+				if !sameFiles(got.Files, want.Files) {
+					t.Fatalf("seed %d, %s, best %d after %v:\n%+v\nwant\n%+v", seed, text, opts.MaxFiles, opts.After, got.Files, want.Files)
+				}
+				less := got.Stats.FilesMatched < want.Stats.FilesMatched || got.Stats.Matches < want.Stats.Matches
+				if less && !got.Stats.CountsInexact || got.Stats.FilesMatched > want.Stats.FilesMatched || got.Stats.Matches > want.Stats.Matches {
+					t.Fatalf("seed %d, %s: counts %+v of %+v", seed, text, got.Stats, want.Stats)
+				}
+				parts, err := searchParts(halves, q, opts)
+				if err != nil || !sameFiles(parts.Files, want.Files) {
+					t.Fatalf("seed %d, %s, best %d in two shards: %v\n%+v\nwant\n%+v", seed, text, opts.MaxFiles, err, parts.Files, want.Files)
+				}
+				if shard.WholeWordsDo(context.Background(), s, q, opts) {
+					first++
+				}
+			}
+		}
+	}
+	if least := int(corpora(15)) * 6; first < least {
+		t.Errorf("only %d searches ended among whole words, want %d", first, least)
+	}
+}
+
+// TestWholeWordsAreNotTheBest has a word as a whole in tests only, which score less than other
+// documents with parts of words.
+func TestWholeWordsAreNotTheBest(t *testing.T) {
+	c := &indextest.Corpus{Repos: []indextest.Repo{{Name: "r", Branches: []string{"main"}}}}
+	add := func(path, content string) {
+		r := &c.Repos[0]
+		r.Documents = append(r.Documents, indextest.Document{Path: path, Content: []byte(content), Branches: r.Branches})
+	}
+	var lexicon strings.Builder
+	for i := range 20000 {
+		fmt.Fprintf(&lexicon, "rare%04x\n", i)
+	}
+	for i := range 20 {
+		add(fmt.Sprintf("src/%02d", i), strings.Repeat("rarely\n", i+1))
+	}
+	for i := range 20 {
+		add(fmt.Sprintf("tests/%02d", i), fmt.Sprint("rare\n", i))
+	}
+	add("z", lexicon.String())
+	s, q := openShard(t, buildShard(t, c)), prepare(t, parse(t, "rare"))
+	opts := shard.Options{MaxFiles: 5, MaxMatchesPerFile: 5}
+	want := search(t, s, q, opts)
+	opts.Mode = shard.TopK
+	if got := search(t, s, q, opts); !sameFiles(got.Files, want.Files) {
+		t.Errorf("%+v\nwant %+v", got.Files, want.Files)
+	}
+}
