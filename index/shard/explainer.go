@@ -63,6 +63,22 @@ func newExplainer(s *search, q *Query) *explainer {
 	return e
 }
 
+// startOver begins again with a search that starts over: what was read stays counted, what
+// nodes were asked does not.
+func (e *explainer) startOver(q *Query) {
+	if e == nil {
+		return
+	}
+	e.enter(&e.other, PhasePlan)
+	fresh := newExplainer(e.s, q)
+	fresh.began, fresh.phases, fresh.other = e.began, e.phases, e.other
+	for _, x := range e.nodes {
+		fresh.other.add(x.Reads)
+	}
+	e.s.counts.candidates = 0
+	e.s.explain = fresh
+}
+
 // list appends the nodes of a tree.
 func (e *explainer) list(q query.Q, depth int) {
 	n := &explained{ExplainedNode: ExplainedNode{Depth: depth}}

@@ -149,6 +149,7 @@ func (s *search) amongWholeWords(q *Query) (done bool, err error) {
 	s.best = best{limit: s.opts.MaxFiles, maxBytes: s.opts.MaxBytes}
 	s.stats = Stats{ListsRead: s.stats.ListsRead}
 	s.pass, s.deferredFrom, s.deferred = everyPriority, 0, false
+	s.explain.startOver(q)
 	return false, nil
 }
 
