@@ -187,15 +187,16 @@ func (s *search) bulkScan(from, to uint32, enough func() bool, found func() erro
 		if matches > 0 {
 			matches -= s.counting.twiceIn(t.blob)
 		}
-		documents := shared.documents(t.blob)
-		if documents > 1 && b.filtered {
+		all := shared.documents(t.blob)
+		documents := all
+		if all > 1 && b.filtered {
 			if documents, err = s.letThrough(t.blob); documents == 0 && err == nil {
 				continue
 			}
 		}
 		look := err == nil
 		if look {
-			look, err = s.mustLook(&t, name, matches, matched, documents)
+			look, err = s.mustLook(&t, name, matches, matched, all)
 		}
 		if err != nil {
 			return t.blob, err
@@ -216,7 +217,8 @@ func (s *search) bulkScan(from, to uint32, enough func() bool, found func() erro
 }
 
 // mustLook reports whether the documents of a blob are to be looked at: not all is known
-// of how they match, or one may be among the best.
+// of how they match, or one may be among the best. Of several documents, whether a filter
+// lets them through or not, it is not known which one's path matches.
 func (s *search) mustLook(t *blobTally, name *namedBlob, matches, matched, documents int) (bool, error) {
 	b := s.bulk
 	counted := b.all && matched == len(b.atoms) // whatever the path says

@@ -152,3 +152,21 @@ func TestWholeWordsAreNotTheBest(t *testing.T) {
 		t.Errorf("%+v\nwant %+v", got.Files, want.Files)
 	}
 }
+
+// TestBestOfSharedContents: the best files are the first of all files, of contents too that
+// several documents have, of which a filter lets some through.
+func TestBestOfSharedContents(t *testing.T) {
+	for seed := range corpora(15) {
+		s := openShard(t, buildShard(t, commonWords(seed)))
+		for _, text := range []string{"foo f:tests", "foo -f:tests", "foo go f:foo", "foo lang:go", "foo b:next f:txt", "foo r:r1"} {
+			q := prepare(t, parse(t, text))
+			all := search(t, s, q, shard.Options{MaxFiles: 1000, MaxMatchesPerFile: 1})
+			for n := range min(30, len(all.Files)) {
+				best := search(t, s, q, shard.Options{MaxFiles: n, MaxMatchesPerFile: 1})
+				if !sameFiles(best.Files, all.Files[:n]) || best.Stats.FilesMatched != all.Stats.FilesMatched || best.Stats.Matches != all.Stats.Matches {
+					t.Fatalf("seed %d, %s, best %d:\n%+v\nwant\n%+v", seed, text, n, best, all.Files[:n])
+				}
+			}
+		}
+	}
+}
