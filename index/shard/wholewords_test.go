@@ -156,7 +156,7 @@ func TestWholeWordsAreNotTheBest(t *testing.T) {
 // TestBestOfSharedContents: the best files are the first of all files, of contents too that
 // several documents have, of which a filter lets some through.
 func TestBestOfSharedContents(t *testing.T) {
-	for seed := range corpora(15) {
+	for seed := range corpora(8) {
 		s := openShard(t, buildShard(t, commonWords(seed)))
 		for _, text := range []string{"foo f:tests", "foo -f:tests", "foo go f:foo", "foo lang:go", "foo b:next f:txt", "foo r:r1"} {
 			q := prepare(t, parse(t, text))
