@@ -31,7 +31,7 @@ func TestEveryOption(t *testing.T) {
 		`{"TotalMaxMatchCount":-1}`:     "a:3 b:1 c:1",
 		`{"ShardRepoMaxMatchCount":1}`:  "a:3 c:1 skipped 1",
 		`{"ShardMaxMatchCount":-1}`:     "a:3 b:1 c:1",
-		`{"ShardMaxMatchCount":1}`:      "a:3 b:1 c:1 ignored [ShardMaxMatchCount]",
+		`{"ShardMaxMatchCount":1}`:      "a:3 b:1 c:1",
 		`{"FlushWallTime":1}`:           "a:3 b:1 c:1 ignored [FlushWallTime]",
 		`{"UseBM25Scoring":true}`:       "a:3 b:1 c:1 ignored [UseBM25Scoring]",
 		`{"Trace":true}`:                "a:3 b:1 c:1 ignored [Trace]",
@@ -44,6 +44,36 @@ func TestEveryOption(t *testing.T) {
 			if told := tell(got); told != want {
 				t.Errorf("%s %s: %s, want %s", chunks, opts, told, want)
 			}
+		}
+	}
+}
+
+// TestCountsAreExactUnlessOnlyFilesAreLimited: zoekt, too, stops early only where a request names
+// the files to be shown and nothing of matches.
+func TestCountsAreExactUnlessOnlyFilesAreLimited(t *testing.T) {
+	const exact, best = searchv1.Mode_MODE_EXHAUSTIVE, searchv1.Mode_MODE_TOP_K
+	for opts, want := range map[string]searchv1.Mode{
+		`{}`:                          exact,
+		`{"MaxDocDisplayCount":50}`:   best,
+		`{"MaxDocDisplayCount":-1}`:   exact,
+		`{"MaxMatchDisplayCount":50}`: exact,
+		`{"TotalMaxMatchCount":50}`:   exact,
+		`{"ShardMaxMatchCount":50}`:   exact,
+		`{"MaxDocDisplayCount":50,"TotalMaxMatchCount":50}`:     best,
+		`{"MaxDocDisplayCount":50,"ShardMaxMatchCount":1}`:      exact,
+		`{"MaxDocDisplayCount":50,"ShardMaxMatchCount":-1}`:     exact,
+		`{"MaxDocDisplayCount":50,"ShardRepoMaxMatchCount":50}`: exact,
+	} {
+		f := found(file("r", "a", "x\n"))
+		for _, counted := range []bool{true, false} {
+			f.search.Statistics = &searchv1.Statistics{CountsExact: counted}
+			got := f.result(t, `{"Q":"x","Opts":`+opts+`}`)
+			if told := got["Trawl"].(map[string]any)["CountsAtLeast"] == true; told == counted {
+				t.Errorf("%s: counts are exact: %v; the answer says they are at least so many: %v", opts, counted, told)
+			}
+		}
+		if asked := f.searched[0].Options.Mode; asked != want {
+			t.Errorf("%s asks for %v, want %v", opts, asked, want)
 		}
 	}
 }

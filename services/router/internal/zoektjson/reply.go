@@ -121,6 +121,8 @@ type account struct {
 	Pruned     uint64 `json:"Pruned"`
 	Failed     uint64 `json:"Failed"`
 	NotReached uint64 `json:"NotReached"`
+	// CountsAtLeast: more files and matches than FileCount and MatchCount say may match.
+	CountsAtLeast bool `json:"CountsAtLeast,omitempty"`
 	// Uncovered are the first shards that failed or were not reached.
 	Uncovered []uncovered `json:"Uncovered,omitempty"`
 	// Clamped are the options that asked for more than this server grants.

@@ -100,9 +100,19 @@ func (r *searchRequest) ask(limits Limits) *searchv1.SearchRequest {
 		matches = min(matches, o.MaxMatchDisplayCount)
 	}
 	return &searchv1.SearchRequest{Query: r.Q, Options: &searchv1.SearchOptions{
-		MaxFiles: files, MaxMatchesPerFile: uint32(matches), MaxBytes: limits.Bytes,
+		Mode: o.mode(), MaxFiles: files, MaxMatchesPerFile: uint32(matches), MaxBytes: limits.Bytes,
 		ContextLines: uint32(o.context()) + 1, Explain: o.DebugScore,
 	}}
+}
+
+// mode says whether everything is counted. As in zoekt's interface, a request that limits the
+// files shown, and says nothing of matches, asks for the best files and not for counts
+// (CalculateDefaultSearchLimits in zoekt's internal/json).
+func (o *searchOptions) mode() searchv1.Mode {
+	if o.MaxDocDisplayCount > 0 && o.ShardMaxMatchCount == 0 && o.ShardRepoMaxMatchCount <= 0 {
+		return searchv1.Mode_MODE_TOP_K
+	}
+	return searchv1.Mode_MODE_EXHAUSTIVE
 }
 
 // context is the lines to show before and after a match.
@@ -128,7 +138,6 @@ func (o *searchOptions) ignored() (names []string) {
 		name string
 		set  bool
 	}{
-		{"ShardMaxMatchCount", o.ShardMaxMatchCount > 0},
 		{"FlushWallTime", o.FlushWallTime != 0},
 		{"UseBM25Scoring", o.UseBM25Scoring},
 		{"Trace", o.Trace},

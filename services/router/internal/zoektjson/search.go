@@ -26,6 +26,7 @@ func (h *Handler) search(ctx context.Context, req *searchRequest) (*searchReply,
 		stats: newStats(resp.Statistics, resp.Coverage), Trawl: newAccount(resp.Coverage),
 		RepoURLs: map[string]string{}, LineFragments: map[string]string{},
 	}
+	result.Trawl.CountsAtLeast = !resp.Statistics.GetCountsExact()
 	files, skipped := req.Opts.choose(resp.Files)
 	result.FilesSkipped = skipped
 	result.Trawl.Clamped, result.Trawl.Ignored = req.Opts.clamped(h.limits), req.Opts.ignored()
