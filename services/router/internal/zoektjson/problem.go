@@ -1,6 +1,7 @@
 package zoektjson
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -100,36 +101,27 @@ func explain(err error) (code int, text string) {
 
 // send writes v as the whole answer. When that fails the caller has gone.
 func (h *Handler) send(w http.ResponseWriter, r *http.Request, code int, v any) {
-	buf, _ := buffers.Get().(*[]byte)
+	body, _ := buffers.Get().(*bytes.Buffer)
 	defer func() {
-		if cap(*buf) <= keptBuffer {
-			buffers.Put(buf)
+		if body.Cap() <= keptBuffer {
+			buffers.Put(body)
 		}
 	}()
-	body, err := appendAny((*buf)[:0], v)
-	if err != nil {
+	body.Reset()
+	if err := json.NewEncoder(body).Encode(v); err != nil {
 		h.log.ErrorContext(r.Context(), "encode the answer to a zoekt request", "path", r.URL.Path, "error", err)
 		h.send(w, r, http.StatusInternalServerError, problem{internalError})
 		return
 	}
-	*buf = body
 	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.Header().Set("Content-Length", strconv.Itoa(body.Len()))
 	w.WriteHeader(code)
-	if _, err := w.Write(body); err != nil {
+	if _, err := w.Write(body.Bytes()); err != nil {
 		h.log.DebugContext(r.Context(), "send the answer to a zoekt request", "path", r.URL.Path, "error", err)
 	}
 }
 
 // buffers are kept for the next answers, unless they are larger than keptBuffer.
-var buffers = sync.Pool{New: func() any { return new([]byte) }}
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 const keptBuffer = 4 << 20
-
-func appendAny(b []byte, v any) ([]byte, error) {
-	if reply, ok := v.(*searchReply); ok {
-		return appendReply(b, reply)
-	}
-	raw, err := json.Marshal(v)
-	return append(append(b, raw...), '\n'), err
-}

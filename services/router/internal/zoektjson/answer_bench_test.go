@@ -10,7 +10,7 @@ import (
 )
 
 // BenchmarkAnswer measures what an answer of 50 files with 40 matches each costs
-// between the message and its JSON, and what encoding/json would take.
+// between the message and its JSON.
 //
 //	go test -run '^$' -bench Answer ./services/router/internal/zoektjson
 func BenchmarkAnswer(b *testing.B) {
@@ -37,17 +37,6 @@ func BenchmarkAnswer(b *testing.B) {
 		}
 	})
 	b.Run("encode", func(b *testing.B) {
-		b.ReportAllocs()
-		var buf []byte
-		for b.Loop() {
-			var err error
-			if buf, err = appendReply(buf[:0], reply); err != nil {
-				b.Fatal(err)
-			}
-		}
-		b.SetBytes(int64(len(buf)))
-	})
-	b.Run("encoding-json", func(b *testing.B) {
 		b.ReportAllocs()
 		var buf bytes.Buffer
 		for b.Loop() {
