@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/trawl-search/trawl/internal/membership"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
@@ -51,13 +52,19 @@ func (s *Store) Deletion(ctx context.Context, repo string, revision int64) (*Del
 			d.Packs++
 		}
 	}
-	if d.Disks, err = s.disksAt(ctx, read); err != nil {
+	if d.Disks, err = membership.ListDisks(ctx, s.client, s.prefix, read); err != nil {
 		return nil, err
 	}
 	slices.SortFunc(d.Disks, func(a, b *catalogv1.Disk) int {
 		return cmp.Or(-cmp.Compare(a.GetRole(), b.GetRole()), cmp.Compare(a.GetName(), b.GetName()))
 	})
 	return d, nil
+}
+
+// ListDisks reads what all live searchers and indexers say of their disks, as of now:
+// see membership.ListDisks.
+func (s *Store) ListDisks(ctx context.Context) ([]*catalogv1.Disk, error) {
+	return membership.ListDisks(ctx, s.client, s.prefix, 0)
 }
 
 // mayHold says whether a pack may have documents that a repo had before a revision.

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/membership"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
@@ -75,8 +76,8 @@ func TestDeletion(t *testing.T) {
 		}
 	}
 	look("without the pack", 0, false, true)
-	for _, role := range []string{catalog.IndexerDisk, catalog.SearcherDisk} {
-		cleared, ended := keepDisk(t, s, role)
+	for _, role := range []string{membership.IndexerDisk, membership.SearcherDisk} {
+		cleared, ended := keepDisk(t, role)
 		waitFor(t, s, revision, func(d *catalog.Deletion) bool { return len(d.Disks) == 1 })
 		look(role+" that tells nothing", 0, false, false, role)
 		cleared <- revision - 1
@@ -103,12 +104,12 @@ func waitFor(t *testing.T, s *catalog.Store, revision int64, want func(*catalog.
 }
 
 // keepDisk keeps the record of a disk until ended is called.
-func keepDisk(t *testing.T, s *catalog.Store, role string) (cleared chan int64, ended func()) {
+func keepDisk(t *testing.T, role string) (cleared chan int64, ended func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cleared, done := make(chan int64), make(chan struct{})
 	go func() {
 		defer close(done)
-		s.KeepDisk(ctx, &catalogv1.Disk{Name: role, Role: role}, 5*time.Second, cleared, slog.New(slog.DiscardHandler))
+		membership.KeepDisk(ctx, shared.Client(), "/"+t.Name()+"/", &catalogv1.Disk{Name: role, Role: role}, 5*time.Second, cleared, slog.New(slog.DiscardHandler))
 	}()
 	return cleared, func() { cancel(); <-done }
 }

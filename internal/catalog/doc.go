@@ -48,7 +48,7 @@
 //   - no pack is that was made before D and has documents of the repo. Its record stays
 //     until the object is gone from the bucket and from the searchers' disks;
 //   - no live searcher has on its disk what was not served as of D, and no live
-//     indexer what was not desired ([Store.KeepDisk]).
+//     indexer what was not desired (package membership).
 //
 // [Store.Deletion] compares these, as of one revision. A repo of the same name that
 // was put after D has objects of later leases, which are not meant.

@@ -26,9 +26,6 @@ const (
 	compactionKind kind = "compactions"
 	claimKind      kind = "claims"
 	packKind       kind = "packs"
-	diskKind       kind = "disks"
-	// searcherKind is what package registry keeps.
-	searcherKind kind = "searchers"
 
 	sourceKind kind = "sources"
 	reportKind kind = "sourcereports"

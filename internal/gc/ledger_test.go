@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/membership"
 )
 
 // foreign is the fencing token of an object that another etcd had made.
@@ -75,10 +76,10 @@ func newLedgerModel(t *testing.T, seed uint64) *ledgerModel {
 	}
 	for _, name := range []string{"0", "1"} {
 		x := &indexerDisk{name: "indexer" + name, copies: map[int64]string{}}
-		m.tell(catalog.IndexerDisk, x.name, 0)
+		m.tell(membership.IndexerDisk, x.name, 0)
 		m.indexers = append(m.indexers, x)
 		s := &searcherDisk{name: "searcher" + name, files: map[string]*file{}}
-		m.tell(catalog.SearcherDisk, s.name, 0)
+		m.tell(membership.SearcherDisk, s.name, 0)
 		m.searchers = append(m.searchers, s)
 		m.actors = append(m.actors, m.start(func(a *actor) { m.work(a, x) }), m.start(m.collectAgain))
 	}
@@ -228,7 +229,7 @@ func (m *ledgerModel) end() {
 			m.comeBack(s)
 			m.follow(s)
 			m.drop(s, len(s.files))
-			m.tell(catalog.SearcherDisk, s.name, s.cleared())
+			m.tell(membership.SearcherDisk, s.name, s.cleared())
 		}
 		m.pass(m.collector(m.etcd.Client(nil), m.bucket, 1000))
 		m.checkPlaces()

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/membership"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
@@ -30,7 +31,7 @@ func (m *ledgerModel) indexerActs(x *indexerDisk) {
 	switch {
 	case x.away:
 		x.away = false
-		m.tell(catalog.IndexerDisk, x.name, x.told)
+		m.tell(membership.IndexerDisk, x.name, x.told)
 	case x.claim == nil:
 	case m.one(3):
 		m.endClaim(x.claim.Fence())
@@ -84,7 +85,7 @@ func (m *ledgerModel) sweep(x *indexerDisk) {
 		revision = min(revision, x.claim.Fence())
 	}
 	if x.told = revision; !x.away {
-		m.tell(catalog.IndexerDisk, x.name, revision)
+		m.tell(membership.IndexerDisk, x.name, revision)
 	}
 }
 
@@ -118,7 +119,7 @@ func (m *ledgerModel) searcherActs(s *searcherDisk) {
 		m.drop(s, 1+m.rng.IntN(4))
 	default:
 		if !s.away {
-			m.tell(catalog.SearcherDisk, s.name, s.cleared())
+			m.tell(membership.SearcherDisk, s.name, s.cleared())
 		}
 	}
 }
@@ -132,7 +133,7 @@ func (m *ledgerModel) comeBack(s *searcherDisk) {
 	for _, f := range s.files {
 		f.dropped, f.last = true, 0
 	}
-	m.tell(catalog.SearcherDisk, s.name, 0)
+	m.tell(membership.SearcherDisk, s.name, 0)
 }
 
 func (m *ledgerModel) follow(s *searcherDisk) {

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/membership"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
@@ -28,7 +29,7 @@ func (s *sim) holder(name string, work func(context.Context)) func(context.Conte
 }
 
 // clear is a disk on which nothing is that was not desired as of the revision.
-func (w *world) clear(name string, revision int64) { w.tell(catalog.IndexerDisk, name, revision) }
+func (w *world) clear(name string, revision int64) { w.tell(membership.IndexerDisk, name, revision) }
 
 func (w *world) tell(role, name string, revision int64) {
 	value, err := proto.Marshal(&catalogv1.Disk{Name: name, Role: role, Revision: revision})

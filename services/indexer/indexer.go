@@ -125,7 +125,7 @@ func (x *Indexer) work(ctx context.Context, store *catalog.Store, tools tools, r
 	var running sync.WaitGroup
 	running.Go(func() { watchRoom(ctx, room, tools.cache.TempDir()) })
 	compactor, cleared := x.compactor(store, tools), make(chan int64)
-	running.Go(func() { x.keepDisk(ctx, store, cleared) })
+	running.Go(func() { x.keepDisk(ctx, cleared) })
 	running.Go(func() { x.sweepMirrors(ctx, sweeper{store, tools.cache, compactor}, cleared) })
 	running.Go(func() { compactor.Run(ctx) })
 	running.Go(func() { x.maintain(ctx, store, tools.fetcher) })

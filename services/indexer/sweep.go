@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/membership"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	"github.com/trawl-search/trawl/services/indexer/internal/compact"
 	"github.com/trawl-search/trawl/services/indexer/internal/mirrors"
@@ -69,9 +70,9 @@ func (s sweeper) sweep(ctx context.Context) (revision int64, removed int, err er
 }
 
 // keepDisk tells those who wait for a deletion what is on this disk.
-func (x *Indexer) keepDisk(ctx context.Context, store *catalog.Store, cleared <-chan int64) {
+func (x *Indexer) keepDisk(ctx context.Context, cleared <-chan int64) {
 	host, _ := os.Hostname() // for people
 	// A job that was under way when the repo was deleted may outlive one sweep.
-	disk := &catalogv1.Disk{Name: host, Role: catalog.IndexerDisk, Within: durationpb.New(2 * x.cfg.GCEvery)}
-	store.KeepDisk(ctx, disk, leaderTTL, cleared, x.tel.Logger())
+	disk := &catalogv1.Disk{Name: host, Role: membership.IndexerDisk, Within: durationpb.New(2 * x.cfg.GCEvery)}
+	membership.KeepDisk(ctx, x.deps.Etcd, catalog.DefaultPrefix, disk, leaderTTL, cleared, x.tel.Logger())
 }

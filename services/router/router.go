@@ -15,8 +15,8 @@ import (
 
 	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/membership"
 	"github.com/trawl-search/trawl/internal/queue"
-	"github.com/trawl-search/trawl/internal/registry"
 	"github.com/trawl-search/trawl/internal/server"
 	"github.com/trawl-search/trawl/internal/sources"
 	"github.com/trawl-search/trawl/internal/telemetry"
@@ -115,7 +115,7 @@ func (r *Router) Run(ctx context.Context) error {
 	store := catalog.New(r.deps.Etcd, "")
 	view := catalog.NewView(life, store, log)
 	defer view.Close()
-	members := registry.NewMembers(life, r.deps.Etcd, "", log)
+	members := membership.NewMembers(life, r.deps.Etcd, catalog.DefaultPrefix, log)
 	defer members.Close()
 	conns := fanout.NewConns(r.dial)
 	defer func() {

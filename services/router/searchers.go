@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/trawl-search/trawl/internal/registry"
+	"github.com/trawl-search/trawl/internal/membership"
 	"github.com/trawl-search/trawl/internal/searchwire"
 	"github.com/trawl-search/trawl/internal/server"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
@@ -33,7 +33,7 @@ func (s *searchers) Candidates(d searchwire.Digest) []fanout.Target {
 
 // follow keeps the directory current, and the condition that there is a
 // searcher at all, until ctx ends.
-func (s *searchers) follow(ctx context.Context, members *registry.Members, live *server.Condition) {
+func (s *searchers) follow(ctx context.Context, members *membership.Members, live *server.Condition) {
 	live.Unmet("the searchers were not listed yet")
 	if _, err := members.WaitListed(ctx); err != nil {
 		return

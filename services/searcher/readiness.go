@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/trawl-search/trawl/internal/bucket"
-	"github.com/trawl-search/trawl/internal/registry"
+	"github.com/trawl-search/trawl/internal/membership"
 	"github.com/trawl-search/trawl/internal/server"
 	"github.com/trawl-search/trawl/services/searcher/internal/placement"
 	"github.com/trawl-search/trawl/services/searcher/internal/store"
@@ -30,7 +30,7 @@ type conditions struct{ etcd, registered, shards, bucket *server.Condition }
 
 // follow keeps the conditions current until ctx ends. The shards' condition
 // stays met once it was: later ones are loaded while others are served.
-func (c conditions) follow(ctx context.Context, f *placement.Follower, r *registry.Registration, b bucket.Bucket, s *store.Store, log *slog.Logger) {
+func (c conditions) follow(ctx context.Context, f *placement.Follower, r *membership.Registration, b bucket.Bucket, s *store.Store, log *slog.Logger) {
 	c.etcd.Unmet("the roots and searchers were not read yet")
 	c.registered.Unmet("not registered in etcd yet")
 	c.shards.Unmet("which shards belong here is not known yet")
@@ -91,7 +91,7 @@ func (c conditions) waitForShards(ctx context.Context, s *store.Store) {
 	}
 }
 
-func (c conditions) watchRegistration(ctx context.Context, r *registry.Registration) {
+func (c conditions) watchRegistration(ctx context.Context, r *membership.Registration) {
 	tick := time.NewTicker(registrationPoll)
 	defer tick.Stop()
 	for {

@@ -22,7 +22,7 @@ import (
 	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/catalog"
-	"github.com/trawl-search/trawl/internal/registry"
+	"github.com/trawl-search/trawl/internal/membership"
 	"github.com/trawl-search/trawl/internal/server"
 	"github.com/trawl-search/trawl/internal/telemetry"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
@@ -140,7 +140,7 @@ func (s *Searcher) Run(ctx context.Context) error {
 	truth := catalog.New(s.deps.Etcd, "")
 	view := catalog.NewView(life, truth, log)
 	defer view.Close()
-	members := registry.NewMembers(life, s.deps.Etcd, "", log)
+	members := membership.NewMembers(life, s.deps.Etcd, catalog.DefaultPrefix, log)
 	defer members.Close()
 	follower := placement.NewFollower(view, members, s.store, s.cfg.ID, s.cfg.Replication, log)
 	s.serve(follower)
@@ -151,12 +151,12 @@ func (s *Searcher) Run(ctx context.Context) error {
 		shards:     s.server.Readiness().Condition("shards"),
 		bucket:     s.server.Readiness().Condition("bucket"),
 	}
-	registration := registry.Register(life, s.deps.Etcd, "", s.record(), s.cfg.LeaseTTL, log)
+	registration := membership.Register(life, s.deps.Etcd, catalog.DefaultPrefix, s.record(), s.cfg.LeaseTTL, log)
 	var working sync.WaitGroup
 	working.Go(func() { s.store.Run(life) })
 	working.Go(func() { follower.Run(life) })
 	working.Go(func() { ready.follow(life, follower, registration, s.deps.Bucket, s.store, log) })
-	s.tellDisk(life, truth, &working)
+	s.tellDisk(life, &working)
 	s.followKey(life, &working)
 	stop := context.AfterFunc(ctx, func() { s.leave(life, registration) })
 	defer stop()
@@ -169,11 +169,13 @@ func (s *Searcher) Run(ctx context.Context) error {
 
 // tellDisk keeps those informed who wait until deleted repos are gone from this disk:
 // once in every grace time at most, as the roots change all the time.
-func (s *Searcher) tellDisk(ctx context.Context, truth *catalog.Store, working *sync.WaitGroup) {
+func (s *Searcher) tellDisk(ctx context.Context, working *sync.WaitGroup) {
 	pause := min(max(s.cfg.Grace, time.Second), time.Minute)
-	disk := &catalogv1.Disk{Name: s.cfg.ID, Role: catalog.SearcherDisk, Within: durationpb.New(s.cfg.Grace + pause)}
+	disk := &catalogv1.Disk{Name: s.cfg.ID, Role: membership.SearcherDisk, Within: durationpb.New(s.cfg.Grace + pause)}
 	cleared := make(chan int64)
-	working.Go(func() { truth.KeepDisk(ctx, disk, s.cfg.LeaseTTL, cleared, s.tel.Logger()) })
+	working.Go(func() {
+		membership.KeepDisk(ctx, s.deps.Etcd, catalog.DefaultPrefix, disk, s.cfg.LeaseTTL, cleared, s.tel.Logger())
+	})
 	working.Go(func() {
 		for told := int64(0); ctx.Err() == nil; {
 			if now := s.store.Cleared(); now != told {
@@ -232,7 +234,7 @@ func reachable(listening string) string {
 }
 
 // leave tells routers, while calls are still taken, to prefer others.
-func (s *Searcher) leave(life context.Context, r *registry.Registration) {
+func (s *Searcher) leave(life context.Context, r *membership.Registration) {
 	ctx, cancel := context.WithTimeout(life, registryTimeout)
 	defer cancel()
 	if err := r.SetDraining(ctx, true); err != nil {
@@ -241,7 +243,7 @@ func (s *Searcher) leave(life context.Context, r *registry.Registration) {
 }
 
 // goodbye takes the record away when no more calls are taken.
-func (s *Searcher) goodbye(r *registry.Registration) {
+func (s *Searcher) goodbye(r *membership.Registration) {
 	ctx, cancel := context.WithTimeout(context.Background(), registryTimeout)
 	defer cancel()
 	if err := r.Close(ctx); err != nil {

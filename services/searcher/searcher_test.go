@@ -26,7 +26,7 @@ import (
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/config"
 	"github.com/trawl-search/trawl/internal/embedded"
-	"github.com/trawl-search/trawl/internal/registry"
+	"github.com/trawl-search/trawl/internal/membership"
 	"github.com/trawl-search/trawl/internal/telemetry/telemetrytest"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/searcher"
@@ -91,7 +91,7 @@ func TestLife(t *testing.T) {
 	eventually(t, s.HTTPAddr().String(), `bucket: list object "reachable/": there is no bucket b`)
 	away.Store(false)
 	eventually(t, s.HTTPAddr().String(), "ready\n")
-	members := registry.NewMembers(t.Context(), servers.Client(), "", slog.New(slog.DiscardHandler))
+	members := membership.NewMembers(t.Context(), servers.Client(), catalog.DefaultPrefix, slog.New(slog.DiscardHandler))
 	defer members.Close()
 	now, err := members.WaitListed(t.Context())
 	must(t, err)

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/trawl-search/trawl/internal/registry"
+	"github.com/trawl-search/trawl/internal/membership"
 	"github.com/trawl-search/trawl/internal/searchwire"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
@@ -13,9 +13,9 @@ import (
 // safe for concurrent use.
 type Directory struct {
 	replication int
-	targets     map[registry.ID]Target
+	targets     map[membership.ID]Target
 	// active take new shards; everybody answers.
-	active, everybody []registry.ID
+	active, everybody []membership.ID
 
 	mu sync.RWMutex
 	// ranked are the candidates of shards that were asked for.
@@ -29,7 +29,7 @@ const maxRanked = 1 << 16
 // NewDirectory is the directory of the live searchers.
 func NewDirectory(searchers []*catalogv1.Searcher, replication int) *Directory {
 	d := &Directory{
-		replication: replication, targets: make(map[registry.ID]Target, len(searchers)), ranked: make(map[searchwire.Digest][]Target),
+		replication: replication, targets: make(map[membership.ID]Target, len(searchers)), ranked: make(map[searchwire.Digest][]Target),
 	}
 	for _, s := range searchers {
 		d.targets[s.Id] = Target{ID: s.Id, Address: s.Address}
@@ -64,9 +64,9 @@ func (d *Directory) Candidates(digest searchwire.Digest) []Target {
 
 // rank works out the candidates of a shard, which takes a hash for each searcher.
 func (d *Directory) rank(digest searchwire.Digest) []Target {
-	ids := registry.Place(digest, d.active, 2*d.replication)
+	ids := membership.Place(digest, d.active, 2*d.replication)
 	if len(d.active) < len(d.everybody) {
-		for _, id := range registry.Place(digest, d.everybody, d.replication) {
+		for _, id := range membership.Place(digest, d.everybody, d.replication) {
 			if !slices.Contains(ids, id) {
 				ids = append(ids, id)
 			}

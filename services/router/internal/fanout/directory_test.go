@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/trawl-search/trawl/internal/registry"
+	"github.com/trawl-search/trawl/internal/membership"
 	"github.com/trawl-search/trawl/internal/searchwire"
 	"github.com/trawl-search/trawl/internal/server"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
@@ -35,7 +35,7 @@ func TestCandidates(t *testing.T) {
 	ids := []string{"a", "b", "c", "d", "e"}
 	for i := range 50 {
 		digest := searchwire.Digest{byte(i)}
-		rank := registry.Rank(digest, ids)
+		rank := membership.Rank(digest, ids)
 		got := fanout.NewDirectory(members("", ids...), 2).Candidates(digest)
 		if len(got) != 4 || got[0].ID != rank[0] || got[1].ID != rank[1] || got[0].Address != rank[0]+":1" {
 			t.Fatalf("candidates %v, rank %v", got, rank)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/membership"
 	"github.com/trawl-search/trawl/internal/searchwire"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
@@ -64,7 +65,7 @@ func places(d *catalog.Deletion) []*ingestv1.DeletionPlace {
 	}
 	for _, disk := range d.Disks {
 		kind := ingestv1.PlaceKind_PLACE_KIND_INDEXER
-		if disk.GetRole() == catalog.SearcherDisk {
+		if disk.GetRole() == membership.SearcherDisk {
 			kind = ingestv1.PlaceKind_PLACE_KIND_SEARCHER
 		}
 		all = append(all, &ingestv1.DeletionPlace{Kind: kind, Name: disk.GetName(), Gone: !d.OnDisk(disk), Within: disk.GetWithin()})

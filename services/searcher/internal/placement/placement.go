@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"github.com/trawl-search/trawl/internal/catalog"
-	"github.com/trawl-search/trawl/internal/registry"
+	"github.com/trawl-search/trawl/internal/membership"
 	"github.com/trawl-search/trawl/internal/searchwire"
 	"github.com/trawl-search/trawl/services/searcher/internal/store"
 )
@@ -18,7 +18,7 @@ import (
 // Mine are the shards of the roots that rendezvous hashing places on the
 // searcher called self, among the members and itself. Roots with a digest that
 // is none are left out, and told in the error.
-func Mine(roots []catalog.Root, members []registry.ID, self registry.ID, replication int) ([]store.Ref, error) {
+func Mine(roots []catalog.Root, members []membership.ID, self membership.ID, replication int) ([]store.Ref, error) {
 	if !slices.Contains(members, self) {
 		members = append(slices.Clone(members), self)
 	}
@@ -36,7 +36,7 @@ func Mine(roots []catalog.Root, members []registry.ID, self registry.ID, replica
 				continue
 			}
 			seen[d] = true
-			if slices.Contains(registry.Place(d, members, replication), self) {
+			if slices.Contains(membership.Place(d, members, replication), self) {
 				refs = append(refs, store.Ref{Digest: d, Key: ref.Key, Size: int64(ref.SizeBytes)})
 			}
 		}
@@ -52,9 +52,9 @@ type Wants interface {
 // Follower keeps a store's wishes current. It is safe for concurrent use.
 type Follower struct {
 	view        *catalog.View
-	members     *registry.Members
+	members     *membership.Members
 	store       Wants
-	self        registry.ID
+	self        membership.ID
 	replication int
 	log         *slog.Logger
 
@@ -65,7 +65,7 @@ type Follower struct {
 }
 
 // NewFollower makes a follower of a view and members that the caller closes.
-func NewFollower(view *catalog.View, members *registry.Members, s Wants, self registry.ID, replication int, log *slog.Logger) *Follower {
+func NewFollower(view *catalog.View, members *membership.Members, s Wants, self membership.ID, replication int, log *slog.Logger) *Follower {
 	return &Follower{
 		view: view, members: members, store: s, self: self, replication: replication, log: log,
 		changed: make(chan struct{}),

@@ -1,4 +1,4 @@
-package registry_test
+package membership_test
 
 import (
 	"crypto/sha256"
@@ -9,11 +9,11 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/trawl-search/trawl/internal/registry"
+	"github.com/trawl-search/trawl/internal/membership"
 )
 
 // members draws distinct ids.
-func members(t *rapid.T, least int) []registry.ID {
+func members(t *rapid.T, least int) []membership.ID {
 	return rapid.SliceOfNDistinct(rapid.StringN(1, 12, -1), least, 12, rapid.ID[string]).Draw(t, "members")
 }
 
@@ -24,12 +24,12 @@ func digest(t *rapid.T) [32]byte {
 func TestRankIsAPermutationWhateverTheOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ids, d := members(t, 0), digest(t)
-		ranked := registry.Rank(d, ids)
+		ranked := membership.Rank(d, ids)
 		if !slices.Equal(slices.Sorted(slices.Values(ranked)), slices.Sorted(slices.Values(ids))) {
 			t.Fatalf("ranked %q of %q", ranked, ids)
 		}
 		shuffled := rapid.Permutation(ids).Draw(t, "shuffled")
-		if again := registry.Rank(d, shuffled); !slices.Equal(again, ranked) {
+		if again := membership.Rank(d, shuffled); !slices.Equal(again, ranked) {
 			t.Fatalf("%q in another order ranks as %q, not %q", ids, again, ranked)
 		}
 	})
@@ -42,13 +42,13 @@ func TestMinimalMovement(t *testing.T) {
 		ids, d := members(t, 2), digest(t)
 		replication := rapid.IntRange(1, 4).Draw(t, "replication")
 		gone := rapid.SampledFrom(ids).Draw(t, "gone")
-		isGone := func(id registry.ID) bool { return id == gone }
+		isGone := func(id membership.ID) bool { return id == gone }
 		fewer := slices.DeleteFunc(slices.Clone(ids), isGone)
-		want := slices.DeleteFunc(registry.Rank(d, ids), isGone)
-		if got := registry.Rank(d, fewer); !slices.Equal(got, want) {
+		want := slices.DeleteFunc(membership.Rank(d, ids), isGone)
+		if got := membership.Rank(d, fewer); !slices.Equal(got, want) {
 			t.Fatalf("without %q the rank is %q, want %q", gone, got, want)
 		}
-		before, after := registry.Place(d, ids, replication), registry.Place(d, fewer, replication)
+		before, after := membership.Place(d, ids, replication), membership.Place(d, fewer, replication)
 		for _, id := range before {
 			if id != gone && !slices.Contains(after, id) {
 				t.Fatalf("%q lost the shard because %q went", id, gone)
@@ -60,8 +60,8 @@ func TestMinimalMovement(t *testing.T) {
 	})
 }
 
-func intersect(a, b []registry.ID) []registry.ID {
-	return slices.DeleteFunc(slices.Clone(a), func(id registry.ID) bool { return !slices.Contains(b, id) })
+func intersect(a, b []membership.ID) []membership.ID {
+	return slices.DeleteFunc(slices.Clone(a), func(id membership.ID) bool { return !slices.Contains(b, id) })
 }
 
 func TestPlaceTakesTheFirstOfTheRank(t *testing.T) {
@@ -69,7 +69,7 @@ func TestPlaceTakesTheFirstOfTheRank(t *testing.T) {
 		ids, d := members(t, 0), digest(t)
 		replication := rapid.IntRange(-1, 15).Draw(t, "replication")
 		want := max(0, min(replication, len(ids)))
-		if got := registry.Place(d, ids, replication); !slices.Equal(got, registry.Rank(d, ids)[:want]) {
+		if got := membership.Place(d, ids, replication); !slices.Equal(got, membership.Rank(d, ids)[:want]) {
 			t.Fatalf("replication %d of %d members: %q", replication, len(ids), got)
 		}
 	})
@@ -79,19 +79,19 @@ func TestPlaceTakesTheFirstOfTheRank(t *testing.T) {
 // when it goes, all others share its load.
 func TestBalance(t *testing.T) {
 	const shards, n = 20_000, 8
-	ids := make([]registry.ID, n)
+	ids := make([]membership.ID, n)
 	for i := range ids {
 		ids[i] = fmt.Sprintf("searcher-%d", i)
 	}
-	first, second := map[registry.ID]int{}, map[registry.ID]int{}
+	first, second := map[membership.ID]int{}, map[membership.ID]int{}
 	for i := range shards {
-		placed := registry.Place(sha256.Sum256(fmt.Append(nil, i)), ids, 2)
+		placed := membership.Place(sha256.Sum256(fmt.Append(nil, i)), ids, 2)
 		first[placed[0]]++
 		if placed[0] == ids[0] {
 			second[placed[1]]++
 		}
 	}
-	even := func(what string, counts map[registry.ID]int, total, over int) {
+	even := func(what string, counts map[membership.ID]int, total, over int) {
 		mean := float64(total) / float64(over)
 		for _, id := range ids {
 			// Five standard deviations: the digests are fixed, so this never flickers.

@@ -1,4 +1,4 @@
-package registry
+package membership
 
 import (
 	"cmp"
@@ -55,11 +55,11 @@ func (s *MemberSnapshot) Placeable() []ID {
 }
 
 // NewMembers starts following. It does not wait for etcd: see WaitListed. It ends
-// with Close, or with the context. An empty prefix means catalog.DefaultPrefix.
+// with Close, or with the context. The prefix stands before every key.
 func NewMembers(ctx context.Context, client *clientv3.Client, prefix string, logger *slog.Logger) *Members {
 	ctx, cancel := context.WithCancel(ctx)
 	m := &Members{logger: logger, cancel: cancel, snapshot: &MemberSnapshot{changed: make(chan struct{})}}
-	from := searcherKey(prefix, "")
+	from := prefix + searcherKind
 	keys := follow.Range{From: from, To: clientv3.GetPrefixRangeEnd(from)}
 	m.ended.Go(func() { follow.Run(ctx, client, keys, logger, m.apply) })
 	return m

@@ -1,4 +1,4 @@
-package registry_test
+package membership_test
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/embedded"
-	"github.com/trawl-search/trawl/internal/registry"
+	"github.com/trawl-search/trawl/internal/membership"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
@@ -27,7 +27,7 @@ var shared *embedded.Etcd
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "registry")
+	dir, err := os.MkdirTemp("", "membership")
 	if err != nil {
 		panic(err)
 	}
@@ -56,17 +56,17 @@ func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 func prefix(t *testing.T) string { return "/" + t.Name() + "/" }
 
-func follow(t *testing.T, client *clientv3.Client) *registry.Members {
+func follow(t *testing.T, client *clientv3.Client) *membership.Members {
 	t.Helper()
-	m := registry.NewMembers(t.Context(), client, prefix(t), quiet())
+	m := membership.NewMembers(t.Context(), client, prefix(t), quiet())
 	t.Cleanup(m.Close)
 	return m
 }
 
-func register(t *testing.T, client *clientv3.Client, id string) *registry.Registration {
+func register(t *testing.T, client *clientv3.Client, id string) *membership.Registration {
 	t.Helper()
 	searcher := &catalogv1.Searcher{Id: id, Address: id + ":1"}
-	r := registry.Register(t.Context(), client, prefix(t), searcher, time.Second, quiet())
+	r := membership.Register(t.Context(), client, prefix(t), searcher, time.Second, quiet())
 	t.Cleanup(func() {
 		if err := r.Close(context.Background()); err != nil {
 			t.Error(err)
@@ -76,7 +76,7 @@ func register(t *testing.T, client *clientv3.Client, id string) *registry.Regist
 }
 
 // names are the ids in a snapshot, a draining one with a minus sign.
-func names(s *registry.MemberSnapshot) string {
+func names(s *membership.MemberSnapshot) string {
 	var ids []string
 	for _, m := range s.Searchers {
 		id := m.Id
@@ -89,7 +89,7 @@ func names(s *registry.MemberSnapshot) string {
 }
 
 // waitMembers waits until the members are those, and says what they were.
-func waitMembers(t *testing.T, m *registry.Members, want string) {
+func waitMembers(t *testing.T, m *membership.Members, want string) {
 	t.Helper()
 	end := time.After(30 * time.Second)
 	for {
@@ -120,7 +120,7 @@ func TestMembersComeAndGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitMembers(t, m, "a -b")
-	if ids := m.Snapshot().Placeable(); !slices.Equal(ids, []registry.ID{"a"}) {
+	if ids := m.Snapshot().Placeable(); !slices.Equal(ids, []membership.ID{"a"}) {
 		t.Errorf("placeable: %q", ids)
 	}
 	if err := b.SetDraining(t.Context(), false); err != nil {
@@ -194,9 +194,9 @@ func TestRegistersAgainAfterLoss(t *testing.T) {
 // the name again only when the other is gone.
 func TestReplacedWhileItRuns(t *testing.T) {
 	m := follow(t, shared.Client())
-	start := func(address string, at int64) *registry.Registration {
+	start := func(address string, at int64) *membership.Registration {
 		record := &catalogv1.Searcher{Id: "a", Address: address, StartedAt: &timestamppb.Timestamp{Seconds: at}}
-		r := registry.Register(t.Context(), shared.Client(), prefix(t), record, time.Second, quiet())
+		r := membership.Register(t.Context(), shared.Client(), prefix(t), record, time.Second, quiet())
 		t.Cleanup(func() {
 			if err := r.Close(context.Background()); err != nil {
 				t.Error(err)
@@ -253,10 +253,10 @@ func TestSurvivesRestartOfEtcd(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	m := registry.NewMembers(t.Context(), client, "", quiet())
+	m := membership.NewMembers(t.Context(), client, catalog.DefaultPrefix, quiet())
 	defer m.Close()
 	searcher := &catalogv1.Searcher{Id: "a"}
-	r := registry.Register(t.Context(), client, "", searcher, time.Minute, quiet())
+	r := membership.Register(t.Context(), client, catalog.DefaultPrefix, searcher, time.Minute, quiet())
 	waitMembers(t, m, "a")
 	if err := etcd.Close(); err != nil {
 		t.Fatal(err)
@@ -287,8 +287,8 @@ func TestSurvivesRestartOfEtcd(t *testing.T) {
 func TestEndsWithItsContext(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	ctx, cancel := context.WithCancel(t.Context())
-	m := registry.NewMembers(ctx, shared.Client(), prefix(t), quiet())
-	r := registry.Register(ctx, shared.Client(), prefix(t), &catalogv1.Searcher{Id: "a"}, time.Second, quiet())
+	m := membership.NewMembers(ctx, shared.Client(), prefix(t), quiet())
+	r := membership.Register(ctx, shared.Client(), prefix(t), &catalogv1.Searcher{Id: "a"}, time.Second, quiet())
 	waitMembers(t, m, "a")
 	cancel()
 	m.Close()

@@ -1,4 +1,4 @@
-package registry
+package membership
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/trawl-search/trawl/internal/catalog"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
@@ -21,8 +20,6 @@ const (
 	maxBackoff = 5 * time.Second
 	// attemptTimeout bounds one registration, so that a silent etcd is asked anew.
 	attemptTimeout = 5 * time.Second
-	// leaveTimeout bounds taking the record away when the context ends.
-	leaveTimeout = 2 * time.Second
 )
 
 // errReplaced means that another process has the searcher's name, which started
@@ -35,7 +32,7 @@ var errReplaced = errors.New("another process, which started later, has this sea
 type Registration struct {
 	client *clientv3.Client
 	key    string
-	ttl    int64
+	ttl    time.Duration
 	logger *slog.Logger
 	cancel context.CancelFunc
 	ended  chan struct{}
@@ -51,13 +48,12 @@ type Registration struct {
 
 // Register starts keeping a searcher registered. It does not wait for etcd: see
 // Registered. ttl is how long the record outlives a searcher that died, in whole
-// seconds, at least 1 (etcd may grant more). An empty prefix means
-// catalog.DefaultPrefix. It ends with Close, or with the context, and takes the
-// record away then.
+// seconds, at least 1 (etcd may grant more). The prefix stands before every key. It
+// ends with Close, or with the context, and takes the record away then.
 func Register(ctx context.Context, client *clientv3.Client, prefix string, searcher *catalogv1.Searcher, ttl time.Duration, logger *slog.Logger) *Registration {
 	ctx, cancel := context.WithCancel(ctx)
 	r := &Registration{
-		client: client, key: searcherKey(prefix, searcher.GetId()), ttl: max(int64(ttl/time.Second), 1),
+		client: client, key: prefix + searcherKind + searcher.GetId(), ttl: ttl,
 		logger: logger, cancel: cancel, ended: make(chan struct{}),
 		record: proto.CloneOf(searcher), changed: make(chan struct{}), wake: make(chan struct{}, 1),
 	}
@@ -66,13 +62,6 @@ func Register(ctx context.Context, client *clientv3.Client, prefix string, searc
 		r.keep(ctx)
 	}()
 	return r
-}
-
-func searcherKey(prefix, id string) string {
-	if prefix == "" {
-		prefix = catalog.DefaultPrefix
-	}
-	return prefix + "searchers/" + id
 }
 
 // Registered says whether the record is in etcd under a lease that is kept alive.
@@ -170,9 +159,9 @@ func (r *Registration) keep(ctx context.Context) {
 
 // hold registers under a new lease and returns when that is lost.
 func (r *Registration) hold(ctx context.Context) (registered bool, err error) {
-	lease, err := r.grant(ctx)
+	lease, err := grant(ctx, r.client, r.ttl)
 	if err != nil {
-		return false, err
+		return false, fmt.Errorf("grant lease: %w", err)
 	}
 	defer r.leave(ctx, lease)
 	defer func() { r.setStored(nil, err) }()
@@ -205,16 +194,6 @@ func (r *Registration) waitWake(beats <-chan *clientv3.LeaseKeepAliveResponse) b
 			return true
 		}
 	}
-}
-
-func (r *Registration) grant(ctx context.Context) (clientv3.LeaseID, error) {
-	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
-	defer cancel()
-	grant, err := r.client.Grant(ctx, r.ttl)
-	if err != nil {
-		return 0, fmt.Errorf("grant lease: %w", err)
-	}
-	return grant.ID, nil
 }
 
 // put writes the record, unless a process that started later has written its own.
@@ -261,9 +240,7 @@ func later(value []byte, than *catalogv1.Searcher) bool {
 // leave revokes a lease, so that nobody waits for the record to expire. A record
 // that was written under a newer lease stays.
 func (r *Registration) leave(ctx context.Context, lease clientv3.LeaseID) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
-	defer cancel()
-	if _, err := r.client.Revoke(ctx, lease); err != nil {
+	if err := revoke(ctx, r.client, lease); err != nil {
 		r.logger.Debug("lease not revoked, it expires", "error", err)
 	}
 }
