@@ -17,7 +17,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -64,7 +64,7 @@ func (c *cluster) stream(client searchv1.SearchServiceClient, query string, o *s
 				files = append(files, f)
 				continue
 			}
-			c.must(searchwire.JoinFile(files[len(files)-1], f))
+			c.must(searchapi.JoinFile(files[len(files)-1], f))
 		}
 		last = m
 	}
@@ -79,7 +79,7 @@ func (c *cluster) patient() context.Context {
 
 // everyMatch asks for all files with all matches.
 func everyMatch(maxBytes uint64) *searchv1.SearchOptions {
-	return &searchv1.SearchOptions{MaxFiles: searchwire.MaxFiles, MaxMatchesPerFile: 100_000, MaxBytes: maxBytes}
+	return &searchv1.SearchOptions{MaxFiles: searchapi.MaxFiles, MaxMatchesPerFile: 100_000, MaxBytes: maxBytes}
 }
 
 // TestLargeJSONAnswer: an answer whose matches alone are larger than any message has the
@@ -138,9 +138,9 @@ func testLargeAnswers(t *testing.T, oneProcess bool) {
 		got = append(got, resp.Files...)
 	}
 	c.wholeFiles(got, files, matches)
-	resp, err := c.search.Search(c.patient(), &searchv1.SearchRequest{Query: "(x|y)", Options: everyMatch(searchwire.MaxBytes)})
+	resp, err := c.search.Search(c.patient(), &searchv1.SearchRequest{Query: "(x|y)", Options: everyMatch(searchapi.MaxBytes)})
 	c.must(err)
-	if n := proto.Size(resp); resp.Cut != searchv1.CutReason_CUT_REASON_MEMORY || n < 4<<20 || n > searchwire.MaxBytes {
+	if n := proto.Size(resp); resp.Cut != searchv1.CutReason_CUT_REASON_MEMORY || n < 4<<20 || n > searchapi.MaxBytes {
 		t.Errorf("one large page: %d files in %d bytes, cut %v", len(resp.Files), n, resp.Cut)
 	}
 	streamed, last := c.stream(client, "(x|y)", everyMatch(0))

@@ -26,7 +26,7 @@ import (
 	"github.com/trawl-search/trawl/internal/config"
 	"github.com/trawl-search/trawl/internal/embedded"
 	"github.com/trawl-search/trawl/internal/queue"
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/internal/server"
 	"github.com/trawl-search/trawl/internal/telemetry"
 	"github.com/trawl-search/trawl/internal/telemetry/telemetrytest"
@@ -292,7 +292,7 @@ func (c *cluster) upload(fence int64, root *catalogv1.Root, files map[string]str
 	}
 	result, err := b.Close()
 	c.must(err)
-	digest := searchwire.Digest(result.SHA256)
+	digest := searchapi.Digest(result.SHA256)
 	key := catalog.ShardKey(fence, digest)
 	c.must(c.bucket.Put(c.t.Context(), key, bytes.NewReader(object.Bytes()), bucket.PutOptions{Size: result.Size, SHA256: result.SHA256}))
 	return &catalogv1.ShardRef{Digest: digest[:], Key: key, SizeBytes: uint64(result.Size), Documents: result.Documents}

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trawl-search/trawl/index/build"
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/internal/telemetry/telemetrytest"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -46,8 +46,8 @@ func TestFileLargerThanAnAnswer(t *testing.T) {
 
 func testFileLargerThanAnAnswer(t *testing.T, oneProcess bool) {
 	tel, spans := telemetrytest.New(t)
-	c := startWith(t, &cluster{oneProcess: oneProcess, replication: 1, tel: tel, spans: spans, maxResponse: searchwire.LeastResponse}, 1)
-	text := lines(2 * searchwire.LeastResponse)
+	c := startWith(t, &cluster{oneProcess: oneProcess, replication: 1, tel: tel, spans: spans, maxResponse: searchapi.LeastResponse}, 1)
+	text := lines(2 * searchapi.LeastResponse)
 	c.publish("host/one", map[string]string{"large": text})
 	if content := c.wholeFile(c.search, "host/one", "large", 0); string(content) != text {
 		t.Errorf("%d bytes, not those of the file", len(content))
@@ -64,7 +64,7 @@ func (c *cluster) wholeFile(client searchv1.SearchServiceClient, repo, path stri
 		if content = append(content, part.Content...); uint64(len(content)) == part.SizeBytes {
 			return content
 		}
-		if n := uint64(proto.Size(part)); len(part.Content) == 0 || n > cmp.Or(maxBytes, searchwire.DefaultMaxBytes) {
+		if n := uint64(proto.Size(part)); len(part.Content) == 0 || n > cmp.Or(maxBytes, searchapi.DefaultMaxBytes) {
 			c.t.Fatalf("a part of %d bytes, %d of %d so far", n, len(content), part.SizeBytes)
 		}
 	}

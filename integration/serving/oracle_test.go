@@ -21,7 +21,7 @@ import (
 	"github.com/trawl-search/trawl/index/shard"
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/catalog"
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -29,7 +29,7 @@ import (
 // oracle answers the query by brute force; ok is false for one that asks for symbols.
 func (c *cluster) oracle(corpus *indextest.Corpus, text string) (want []indextest.Result, ok bool) {
 	c.t.Helper()
-	parsed, err := searchwire.Parse(text, 1)
+	parsed, err := searchapi.Parse(text, 1)
 	if err == nil {
 		parsed, err = indextest.Resolve(corpus, parsed)
 	}
@@ -82,7 +82,7 @@ func (c *cluster) allPages(query string, sizes *rand.Rand) (files []*searchv1.Fi
 		}
 		files, token = append(files, resp.Files...), resp.NextPageToken
 	}
-	if !slices.IsSortedFunc(files, func(a, b *searchv1.FileMatch) int { return shard.Compare(searchwire.Key(a), searchwire.Key(b)) }) {
+	if !slices.IsSortedFunc(files, func(a, b *searchv1.FileMatch) int { return shard.Compare(searchapi.Key(a), searchapi.Key(b)) }) {
 		c.t.Errorf("query %q: pages are not in order", query)
 	}
 	return files
@@ -196,7 +196,7 @@ func (c *cluster) uploadDocuments(fence int64, parts ...part) *catalogv1.ShardRe
 	}
 	result, err := b.Close()
 	c.must(err)
-	digest := searchwire.Digest(result.SHA256)
+	digest := searchapi.Digest(result.SHA256)
 	ref.Digest, ref.Key, ref.SizeBytes = digest[:], catalog.ShardKey(fence, digest), uint64(result.Size)
 	err = c.bucket.Put(c.t.Context(), ref.Key, &object, bucket.PutOptions{Size: result.Size, SHA256: result.SHA256})
 	if !errors.Is(err, bucket.ErrExists) {

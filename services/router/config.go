@@ -7,7 +7,7 @@ import (
 
 	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/config"
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/internal/server"
 	"github.com/trawl-search/trawl/internal/source/origin"
 )
@@ -42,7 +42,7 @@ func (c *Config) SetDefaults() {
 	c.Replication = 2
 	c.DefaultTimeout, c.MaxTimeout = 20*time.Second, time.Minute
 	c.CoverWait = 3 * time.Second
-	c.MaxFiles, c.MaxBytes, c.QueryBytes = searchwire.MaxFiles, searchwire.MaxBytes, 64*config.MiB
+	c.MaxFiles, c.MaxBytes, c.QueryBytes = searchapi.MaxFiles, searchapi.MaxBytes, 64*config.MiB
 	c.MaxQueries = 1000
 	c.HedgeShare, c.RetryShare = 0.1, 0.2
 	c.PushPause = 10 * time.Second
@@ -58,14 +58,14 @@ func (c *Config) Validate() error {
 	config.Between(&check, "default-timeout", c.DefaultTimeout, time.Millisecond, time.Hour)
 	config.Between(&check, "max-timeout", c.MaxTimeout, time.Millisecond, time.Hour)
 	config.Between(&check, "cover-wait", c.CoverWait, 0, time.Hour)
-	config.Between(&check, "max-files", c.MaxFiles, 1, searchwire.MaxFiles)
-	config.Between(&check, "max-bytes", c.MaxBytes, 1, searchwire.MaxBytes)
+	config.Between(&check, "max-files", c.MaxFiles, 1, searchapi.MaxFiles)
+	config.Between(&check, "max-bytes", c.MaxBytes, 1, searchapi.MaxBytes)
 	config.Between(&check, "query-bytes", c.QueryBytes, config.MiB, 64*config.GiB)
 	config.Between(&check, "max-queries", c.MaxQueries, 2, 1<<20)
 	config.Between(&check, "hedge-share", c.HedgeShare, 0, 1)
 	config.Between(&check, "retry-share", c.RetryShare, 0, 1)
 	config.Between(&check, "push-pause", c.PushPause, 0, time.Hour)
-	least := config.Bytes(searchwire.LeastResponse)
+	least := config.Bytes(searchapi.LeastResponse)
 	pieces := fmt.Sprintf("at least %v: what is found is sent in pieces", least)
 	check.That(c.MaxResponseBytes >= least, "max-response-bytes", c.MaxResponseBytes, pieces)
 	check.That(c.Searcher.MaxResponseBytes >= least, "searcher.max-response-bytes", c.Searcher.MaxResponseBytes, pieces)

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/trawl-search/trawl/internal/membership"
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/internal/server"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
@@ -27,7 +27,7 @@ func newSearchers(conns *fanout.Conns, peers *fanout.Peers, replication int) *se
 }
 
 // Candidates are the searchers to ask for a shard, best first.
-func (s *searchers) Candidates(d searchwire.Digest) []fanout.Target {
+func (s *searchers) Candidates(d searchapi.Digest) []fanout.Target {
 	return s.directory.Load().Candidates(d)
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/config"
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/internal/server"
 	"github.com/trawl-search/trawl/services/searcher/internal/disk"
 )
@@ -61,7 +61,7 @@ func (c *Config) Validate() error {
 	check.NotEmpty("cache-dir", c.CacheDir)
 	_, _, err := parseBudget(c.DiskBudget)
 	check.That(err == nil, "disk-budget", c.DiskBudget, "1% to 100%, or at least 1MiB")
-	check.That(c.MaxResponseBytes >= searchwire.LeastResponse, "max-response-bytes", c.MaxResponseBytes, fmt.Sprintf("at least %v: what is found is sent in pieces", config.Bytes(searchwire.LeastResponse)))
+	check.That(c.MaxResponseBytes >= searchapi.LeastResponse, "max-response-bytes", c.MaxResponseBytes, fmt.Sprintf("at least %v: what is found is sent in pieces", config.Bytes(searchapi.LeastResponse)))
 	config.Between(&check, "lease-ttl", c.LeaseTTL, time.Second, 10*time.Minute)
 	config.Between(&check, "replication", c.Replication, 1, 16)
 	config.Between(&check, "loads", c.Loads, 1, 256)

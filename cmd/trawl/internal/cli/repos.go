@@ -16,7 +16,7 @@ import (
 
 	"github.com/trawl-search/trawl/cmd/trawl/internal/progress"
 	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -102,7 +102,7 @@ func published(ctx context.Context, c client, skipped uint32) ([]*searchv1.RepoE
 	for {
 		m, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
-			return searchwire.MergeEntries(int(skipped), entries), nil
+			return searchapi.MergeEntries(int(skipped), entries), nil
 		}
 		if err != nil {
 			return nil, err

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -50,7 +50,7 @@ func (o *outputFlags) options() *searchv1.SearchOptions {
 	}
 	return &searchv1.SearchOptions{
 		Mode: mode, MaxFiles: o.maxFiles, MaxMatchesPerFile: o.maxMatches, ContextLines: o.context, Explain: o.explain,
-		MaxBytes: searchwire.MaxBytes,
+		MaxBytes: searchapi.MaxBytes,
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/shard"
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -65,7 +65,7 @@ func newShardSearch(p Process) *cobra.Command {
 
 // searchShard answers as a router would whose only shard is s.
 func searchShard(ctx context.Context, s *shard.Shard, text string, options *searchv1.SearchOptions) (*searchv1.SearchResponse, error) {
-	q, err := searchwire.Parse(text, options.GetSyntaxVersion())
+	q, err := searchapi.Parse(text, options.GetSyntaxVersion())
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func searchShard(ctx context.Context, s *shard.Shard, text string, options *sear
 	if err != nil {
 		return nil, err
 	}
-	opts := searchwire.ShardOptions(searchwire.WithDefaults(options), nil, nil)
+	opts := searchapi.ShardOptions(searchapi.WithDefaults(options), nil, nil)
 	opts.Repos = nil // all of them
 	found, err := s.Search(ctx, ready, opts)
 	if err != nil {
@@ -87,11 +87,11 @@ func searchShard(ctx context.Context, s *shard.Shard, text string, options *sear
 		return nil, fmt.Errorf("the search did not end: %w", found.Incomplete)
 	}
 	answer := &searchv1.SearchResponse{
-		Files: slices.Collect(searchwire.Files(found.Files)), Statistics: searchwire.Statistics(found.Stats),
+		Files: slices.Collect(searchapi.Files(found.Files)), Statistics: searchapi.Statistics(found.Stats),
 		Coverage: &searchv1.Coverage{Complete: true, Requested: 1, Searched: 1},
 	}
 	if found.Explanation != nil {
-		answer.Explanation = searchwire.Explanation(found.Explanation, searchwire.Shard{})
+		answer.Explanation = searchapi.Explanation(found.Explanation, searchapi.Shard{})
 		answer.Explanation.SlowestShards = nil // there is one
 	}
 	return answer, nil

@@ -16,7 +16,7 @@ import (
 	"github.com/trawl-search/trawl/index/indextest"
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/shard"
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -40,9 +40,9 @@ type servedShard struct {
 // overlay is what a root says of a shard.
 func (e *env) overlay(root *catalogv1.Root, ref *catalogv1.ShardRef) map[string]shard.Overlay {
 	e.t.Helper()
-	s := searchwire.Shard{Repos: []string{root.GetRepo()}}
-	if overlay, some := searchwire.OverlayOf(root, ref); some {
-		s.Overlays = map[string]searchwire.Overlay{root.GetRepo(): overlay}
+	s := searchapi.Shard{Repos: []string{root.GetRepo()}}
+	if overlay, some := searchapi.OverlayOf(root, ref); some {
+		s.Overlays = map[string]searchapi.Overlay{root.GetRepo(): overlay}
 	}
 	overlays, err := s.ShardOverlays()
 	if err != nil {
@@ -119,14 +119,14 @@ func (s served) list(q *shard.Query) *searchv1.RepoEntry {
 			s.t.Fatal(err, r.Incomplete)
 		}
 		for i := range r.Repos {
-			entries = append(entries, searchwire.Entry(&r.Repos[i]))
+			entries = append(entries, searchapi.Entry(&r.Repos[i]))
 			e := entries[len(entries)-1]
 			if e.Documents != l.ref.GetLiveDocuments() || e.SkippedDocuments != l.ref.GetLiveSkippedDocuments() || e.ContentBytes < l.ref.GetLiveContentBytes() {
 				s.t.Errorf("the root counts %d documents, %d by name, %d bytes: %v", l.ref.GetLiveDocuments(), l.ref.GetLiveSkippedDocuments(), l.ref.GetLiveContentBytes(), e)
 			}
 		}
 	}
-	merged := searchwire.MergeEntries(5, entries)
+	merged := searchapi.MergeEntries(5, entries)
 	if len(merged) == 0 {
 		return nil
 	}

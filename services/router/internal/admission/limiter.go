@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 )
 
 // Class is how much a query matters when not all can be answered.
@@ -94,7 +94,7 @@ func (l *Limiter) Admit(class Class) (*Ticket, error) {
 	}
 	if float64(l.inflight) >= room {
 		l.metrics.shed(class)
-		return nil, searchwire.Overloaded(fmt.Sprintf("%d queries are being answered, which is all that can be", l.inflight), l.retryAfter())
+		return nil, searchapi.Overloaded(fmt.Sprintf("%d queries are being answered, which is all that can be", l.inflight), l.retryAfter())
 	}
 	l.inflight++
 	return &Ticket{limiter: l, began: time.Now(), epoch: l.epoch}, nil

@@ -5,7 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/services/router/internal/admission"
 )
 
@@ -27,7 +27,7 @@ func fill(t *testing.T, l *admission.Limiter, class admission.Class) (tickets []
 			tickets = append(tickets, ticket)
 			continue
 		}
-		if !searchwire.IsOverloaded(err) {
+		if !searchapi.IsOverloaded(err) {
 			t.Errorf("refused with %v", err)
 		}
 		return tickets

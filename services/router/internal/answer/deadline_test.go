@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -80,7 +80,7 @@ func BenchmarkDeadline(b *testing.B) {
 func slowCluster(tb testing.TB) *cluster {
 	tb.Helper()
 	return start(tb, 3, func(c *cluster) {
-		c.places = make(map[searchwire.Digest][]int)
+		c.places = make(map[searchapi.Digest][]int)
 		for i, s := range c.searchers {
 			c.places[d(i)] = []int{i}
 			for n := range 50 {

@@ -5,7 +5,7 @@ import (
 	"math"
 	"strings"
 
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
 	"github.com/trawl-search/trawl/services/router/internal/gather"
@@ -14,12 +14,12 @@ import (
 // list asks for the repos that match in the shards, and returns their entries in order of
 // name. Where these take more memory than a query may, those of the last names are
 // left out, which cut reports.
-func (q *inquiry) list(ctx context.Context, span, text string, shards []searchwire.Shard, maxSkipped uint32) (entries []*searchv1.RepoEntry, cut bool) {
+func (q *inquiry) list(ctx context.Context, span, text string, shards []searchapi.Shard, maxSkipped uint32) (entries []*searchv1.RepoEntry, cut bool) {
 	set := gather.New(q.service.cfg.Limits.queryBytes(), func(a, b *searchv1.RepoEntry) int {
 		return strings.Compare(a.Name, b.Name)
-	}, searchwire.EntryMemory)
+	}, searchapi.EntryMemory)
 	type list = *gather.List[*searchv1.RepoEntry]
-	call := func(ctx context.Context, c searchv1.SearchServiceClient, shards []searchwire.Shard, h *hearing) (fanout.Reply[list], error) {
+	call := func(ctx context.Context, c searchv1.SearchServiceClient, shards []searchapi.Shard, h *hearing) (fanout.Reply[list], error) {
 		l := set.Open()
 		coverage, err := q.askForEntries(ctx, c, shards, h, text, maxSkipped, l.Add)
 		if err != nil {
@@ -35,8 +35,8 @@ func (q *inquiry) list(ctx context.Context, span, text string, shards []searchwi
 
 // names asks for the names of repos that match in the shards, for the text's next
 // type:repo that is not resolved. They are as many as the layout has at most.
-func (q *inquiry) names(ctx context.Context, shards []searchwire.Shard) (names []string) {
-	call := func(ctx context.Context, c searchv1.SearchServiceClient, shards []searchwire.Shard, h *hearing) (r fanout.Reply[[]string], err error) {
+func (q *inquiry) names(ctx context.Context, shards []searchapi.Shard) (names []string) {
+	call := func(ctx context.Context, c searchv1.SearchServiceClient, shards []searchapi.Shard, h *hearing) (r fanout.Reply[[]string], err error) {
 		r.Coverage, err = q.askForEntries(ctx, c, shards, h, q.text, 0, func(e *searchv1.RepoEntry) { r.Value = append(r.Value, e.Name) })
 		return r, err
 	}
@@ -46,7 +46,7 @@ func (q *inquiry) names(ctx context.Context, shards []searchwire.Shard) (names [
 
 // askForEntries asks one searcher for the entries of repos that match: for the text's
 // next type:repo that is not resolved or, when all are, for the whole text.
-func (q *inquiry) askForEntries(ctx context.Context, c searchv1.SearchServiceClient, shards []searchwire.Shard, h *hearing,
+func (q *inquiry) askForEntries(ctx context.Context, c searchv1.SearchServiceClient, shards []searchapi.Shard, h *hearing,
 	text string, maxSkipped uint32, keep func(*searchv1.RepoEntry),
 ) (*searchv1.Coverage, error) {
 	stream, err := c.StreamList(ctx, &searchv1.StreamListRequest{List: &searchv1.ListRequest{

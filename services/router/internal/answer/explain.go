@@ -5,7 +5,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/router/internal/plan"
 )
@@ -31,7 +31,7 @@ func (e *explainer) ends(phase string) {
 		return
 	}
 	now := time.Now()
-	e.explanation.RouterPhases = append(e.explanation.RouterPhases, searchwire.ExplainedPhase(phase, now.Sub(e.since)))
+	e.explanation.RouterPhases = append(e.explanation.RouterPhases, searchapi.ExplainedPhase(phase, now.Sub(e.since)))
 	e.since = now
 }
 
@@ -40,8 +40,8 @@ func (e *explainer) add(f *found) {
 	if e == nil {
 		return
 	}
-	searchwire.AddExplanation(e.explanation, f.explanation)
-	searchwire.AddExplainedCall(e.explanation, &searchv1.ExplainedCall{
+	searchapi.AddExplanation(e.explanation, f.explanation)
+	searchapi.AddExplainedCall(e.explanation, &searchv1.ExplainedCall{
 		Searcher: f.searcher, Shards: f.shards, Time: durationpb.New(f.took), Searching: f.statistics.GetDuration(),
 	})
 }
@@ -55,5 +55,5 @@ func (e *explainer) explained(layout *plan.Layout, maxBytes int) *searchv1.Expla
 	if layout.Partial {
 		e.explanation.SlowestCalls = nil
 	}
-	return searchwire.TrimExplanation(e.explanation, maxBytes/4)
+	return searchapi.TrimExplanation(e.explanation, maxBytes/4)
 }

@@ -4,14 +4,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
 // TestQueryIsExplained adds up what two searchers tell, with the times of the router.
 func TestQueryIsExplained(t *testing.T) {
 	c := start(t, 2, func(c *cluster) {
-		c.places = map[searchwire.Digest][]int{d(1): {0}, d(2): {1}}
+		c.places = map[searchapi.Digest][]int{d(1): {0}, d(2): {1}}
 		c.searchers[0].files[d(1)] = []*searchv1.FileMatch{file("a", "x", 2), file("b", "x", 2)}
 		c.searchers[1].files[d(2)] = []*searchv1.FileMatch{file("a", "y", 1)}
 	})

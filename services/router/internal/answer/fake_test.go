@@ -19,7 +19,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/trawl-search/trawl/index/shard"
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/coverage"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/internal/server"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
@@ -38,9 +39,9 @@ type searcher struct {
 	addr string
 
 	mu    sync.Mutex
-	files map[searchwire.Digest][]*searchv1.FileMatch
-	repos map[searchwire.Digest][]*searchv1.RepoEntry
-	lacks map[searchwire.Digest]searchv1.UncoveredReason
+	files map[searchapi.Digest][]*searchv1.FileMatch
+	repos map[searchapi.Digest][]*searchv1.RepoEntry
+	lacks map[searchapi.Digest]searchv1.UncoveredReason
 	fails error
 	hangs bool
 	// dies names the query at which the searcher's process ends.
@@ -66,12 +67,12 @@ func (s *searcher) trouble(ctx context.Context) error {
 
 // each calls do for every planned shard that is held, or searched in part until
 // the time is over, and accounts for all.
-func (s *searcher) each(p *searchv1.Plan, do func(searchwire.Digest, []string)) *searchv1.Coverage {
-	var shards []searchwire.Shard
+func (s *searcher) each(p *searchv1.Plan, do func(searchapi.Digest, []string)) *searchv1.Coverage {
+	var shards []searchapi.Shard
 	for _, planned := range p.Shards {
-		shards = append(shards, searchwire.Shard{Digest: searchwire.Digest(planned.Digest), Repos: planned.Repos})
+		shards = append(shards, searchapi.Shard{Digest: searchapi.Digest(planned.Digest), Repos: planned.Repos})
 	}
-	account := searchwire.NewAccount(shards)
+	account := coverage.New(shards)
 	for _, planned := range shards {
 		if reason := s.lacks[planned.Digest]; reason != 0 {
 			account.Uncovered(planned.Digest, reason, "lacks it")
@@ -97,7 +98,7 @@ func (s *searcher) StreamSearch(streamed *searchv1.StreamSearchRequest, stream g
 		return ctx.Err()
 	}
 	last := s.answer(req)
-	for piece := range searchwire.Pieces(slices.Values(last.Files)) {
+	for piece := range searchapi.Pieces(slices.Values(last.Files)) {
 		if err := stream.Send(&searchv1.StreamSearchResponse{Files: piece}); err != nil {
 			return err
 		}
@@ -119,14 +120,14 @@ func (s *searcher) answer(req *searchv1.SearchRequest) *searchv1.StreamSearchRes
 	if req.Options.Explain {
 		resp.Explanation = &searchv1.Explanation{Nodes: []*searchv1.ExplainedNode{{Query: req.Query, Checked: 1}}}
 	}
-	resp.Coverage = s.each(req.Plan, func(d searchwire.Digest, repos []string) {
+	resp.Coverage = s.each(req.Plan, func(d searchapi.Digest, repos []string) {
 		if resp.Explanation != nil {
 			resp.Explanation.Shards++
 		}
 		for _, f := range s.files[d] {
 			if slices.Contains(repos, f.Repo) {
 				resp.Statistics.FilesMatched++
-				if after := searchwire.KeyFromProto(req.Plan.After); after == nil || shard.Compare(searchwire.Key(f), *after) > 0 {
+				if after := searchapi.KeyFromProto(req.Plan.After); after == nil || shard.Compare(searchapi.Key(f), *after) > 0 {
 					resp.Files = append(resp.Files, f)
 				}
 			}
@@ -134,7 +135,7 @@ func (s *searcher) answer(req *searchv1.SearchRequest) *searchv1.StreamSearchRes
 	})
 	slices.SortFunc(resp.Files, inOrder)
 	resp.Files = resp.Files[:min(len(resp.Files), int(req.Options.MaxFiles))]
-	if n := max(searchwire.Fitting(resp.Files, int(req.Options.MaxBytes)), 1); n < len(resp.Files) {
+	if n := max(searchapi.Fitting(resp.Files, int(req.Options.MaxBytes)), 1); n < len(resp.Files) {
 		resp.Files, resp.Cut = resp.Files[:n], searchv1.CutReason_CUT_REASON_MAX_BYTES
 	}
 	return resp
@@ -149,7 +150,7 @@ func (s *searcher) StreamList(streamed *searchv1.StreamListRequest, stream grpc.
 	defer s.mu.Unlock()
 	s.listed = append(s.listed, req)
 	var entries []*searchv1.RepoEntry
-	coverage := s.each(req.Plan, func(d searchwire.Digest, repos []string) {
+	coverage := s.each(req.Plan, func(d searchapi.Digest, repos []string) {
 		for _, e := range s.repos[d] {
 			// Entries with a URL match the empty query only.
 			if slices.Contains(repos, e.Name) && (e.Url == "" || req.Query == "") {
@@ -160,7 +161,7 @@ func (s *searcher) StreamList(streamed *searchv1.StreamListRequest, stream grpc.
 			}
 		}
 	})
-	for piece := range searchwire.EntryPieces(slices.Values(entries)) {
+	for piece := range searchapi.EntryPieces(slices.Values(entries)) {
 		if err := stream.Send(&searchv1.StreamListResponse{Repos: piece}); err != nil {
 			return err
 		}
@@ -176,7 +177,7 @@ func (s *searcher) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*
 	defer s.mu.Unlock()
 	s.gets++
 	var found *searchv1.GetFileResponse
-	c := s.each(req.Plan, func(d searchwire.Digest, repos []string) {
+	c := s.each(req.Plan, func(d searchapi.Digest, repos []string) {
 		for _, f := range s.files[d] {
 			if f.Repo == req.Repo && string(f.Path) == string(req.Path) && slices.Contains(repos, f.Repo) {
 				content := []byte("content of " + string(f.Path))
@@ -199,7 +200,7 @@ func (s *searcher) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*
 }
 
 func inOrder(a, b *searchv1.FileMatch) int {
-	return shard.Compare(searchwire.Key(a), searchwire.Key(b))
+	return shard.Compare(searchapi.Key(a), searchapi.Key(b))
 }
 
 // cluster is a router's service over searchers of a test.
@@ -210,7 +211,7 @@ type cluster struct {
 	conns     *fanout.Conns
 	layout    *plan.Layout
 	// places says which searchers hold a shard, best first; nil: all of them, in order.
-	places map[searchwire.Digest][]int
+	places map[searchapi.Digest][]int
 	// directory says so instead, unless it is nil.
 	directory *fanout.Directory
 	cfg       answer.Config
@@ -220,7 +221,7 @@ func (c *cluster) At(context.Context, *searchv1.Consistency, int64) (*plan.Layou
 	return c.layout, nil
 }
 
-func (c *cluster) Candidates(d searchwire.Digest) (targets []fanout.Target) {
+func (c *cluster) Candidates(d searchapi.Digest) (targets []fanout.Target) {
 	if c.directory != nil {
 		return c.directory.Candidates(d)
 	}
@@ -253,8 +254,8 @@ func start(tb testing.TB, n int, change func(*cluster)) *cluster {
 	tb.Cleanup(func() { c.conns.Close() })
 	for i := range n {
 		s := &searcher{
-			id: string(rune('a' + i)), files: make(map[searchwire.Digest][]*searchv1.FileMatch),
-			repos: make(map[searchwire.Digest][]*searchv1.RepoEntry), lacks: make(map[searchwire.Digest]searchv1.UncoveredReason),
+			id: string(rune('a' + i)), files: make(map[searchapi.Digest][]*searchv1.FileMatch),
+			repos: make(map[searchapi.Digest][]*searchv1.RepoEntry), lacks: make(map[searchapi.Digest]searchv1.UncoveredReason),
 		}
 		s.serve(tb)
 		c.searchers = append(c.searchers, s)
@@ -299,7 +300,7 @@ func (c *cluster) layoutOf(tb testing.TB) {
 	tb.Helper()
 	roots := make(map[string]*catalogv1.Root)
 	seen := make(map[string]bool)
-	note := func(repo string, d searchwire.Digest) {
+	note := func(repo string, d searchapi.Digest) {
 		if roots[repo] == nil {
 			roots[repo] = &catalogv1.Root{Repo: repo, Generation: 3, Branches: []*catalogv1.Branch{{Name: "main", Commit: "c0"}}}
 		}

@@ -11,7 +11,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trawl-search/trawl/internal/catalog"
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/coverage"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/router/internal/admission"
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
@@ -38,7 +39,7 @@ func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (re
 		return nil, err
 	}
 	if _, ok := layout.Root(req.Repo); !ok {
-		return nil, searchwire.FieldError(codes.NotFound, "repo", fmt.Sprintf("no repo %q is published", req.Repo))
+		return nil, searchapi.FieldError(codes.NotFound, "repo", fmt.Sprintf("no repo %q is published", req.Repo))
 	}
 	if resp, err = s.findFile(asking, turn, req, layout); err != nil {
 		return nil, err
@@ -49,7 +50,7 @@ func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (re
 	resp.RevisionToken = catalog.EncodeToken(layout.Revision)
 	content := resp.Content
 	resp.Content = nil
-	room := max(s.cfg.Limits.bytes(req.MaxBytes)-proto.Size(resp)-searchwire.ContentField, 0)
+	room := max(s.cfg.Limits.bytes(req.MaxBytes)-proto.Size(resp)-searchapi.ContentField, 0)
 	resp.Content = content[:min(room, len(content))]
 	return resp, nil
 }
@@ -94,11 +95,11 @@ func missing(req *searchv1.GetFileRequest, missed []error) error {
 			return err
 		}
 	}
-	return searchwire.FieldError(codes.NotFound, "path", fmt.Sprintf("no file %q in %s on branch %q", req.Path, req.Repo, req.Branch))
+	return searchapi.FieldError(codes.NotFound, "path", fmt.Sprintf("no file %q in %s on branch %q", req.Path, req.Repo, req.Branch))
 }
 
 // fileIn asks the searchers of one shard until one can tell.
-func (s *Service) fileIn(ctx context.Context, turn *turn, req *searchv1.GetFileRequest, revision int64, shard searchwire.Shard) (found *searchv1.GetFileResponse, err error) {
+func (s *Service) fileIn(ctx context.Context, turn *turn, req *searchv1.GetFileRequest, revision int64, shard searchapi.Shard) (found *searchv1.GetFileResponse, err error) {
 	asked := &searchv1.GetFileRequest{
 		Repo: req.Repo, Path: req.Path, Branch: req.Branch,
 		Offset: req.Offset, MaxBytes: uint64(contentRoom(s.cfg.Limits.bytes(req.MaxBytes))),
@@ -108,7 +109,7 @@ func (s *Service) fileIn(ctx context.Context, turn *turn, req *searchv1.GetFileR
 		},
 	}
 	var tooLarge atomic.Pointer[error] // a searcher has the file and may not send it
-	call := func(ctx context.Context, c searchv1.SearchServiceClient, _ []searchwire.Shard, h *hearing) (fanout.Reply[*searchv1.GetFileResponse], error) {
+	call := func(ctx context.Context, c searchv1.SearchServiceClient, _ []searchapi.Shard, h *hearing) (fanout.Reply[*searchv1.GetFileResponse], error) {
 		resp, err := c.GetFile(ctx, asked, h.options()...)
 		if status.Code(err) == codes.FailedPrecondition {
 			tooLarge.Store(&err)
@@ -116,8 +117,8 @@ func (s *Service) fileIn(ctx context.Context, turn *turn, req *searchv1.GetFileR
 		coverage, err := fileCoverage(shard, err, h)
 		return fanout.Reply[*searchv1.GetFileResponse]{Value: resp, Coverage: coverage}, err
 	}
-	shards := []searchwire.Shard{shard}
-	account := searchwire.NewAccount(shards)
+	shards := []searchapi.Shard{shard}
+	account := coverage.New(shards)
 	query := fingerprintOf("file", req.Repo+"\x00"+string(req.Path), 0)
 	fanout.Scatter(ctx, s.fanout, shards, account, calling(s, turn, query, call), func(resp *searchv1.GetFileResponse) { found = resp })
 	if err := tooLarge.Load(); err != nil && found == nil {
@@ -141,8 +142,8 @@ func (s *Service) fileIn(ctx context.Context, turn *turn, req *searchv1.GetFileR
 // fileCoverage puts the end of a searcher's GetFile in terms of coverage: the
 // shard was searched, or could not be read there. What is left is an error of
 // the call.
-func fileCoverage(shard searchwire.Shard, err error, h *hearing) (*searchv1.Coverage, error) {
-	account := searchwire.NewAccount([]searchwire.Shard{shard})
+func fileCoverage(shard searchapi.Shard, err error, h *hearing) (*searchv1.Coverage, error) {
+	account := coverage.New([]searchapi.Shard{shard})
 	code := status.Code(err)
 	switch {
 	case code == codes.OK || code == codes.NotFound:

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/trawl-search/trawl/index/shard"
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
 	"github.com/trawl-search/trawl/services/router/internal/gather"
@@ -27,8 +27,8 @@ type (
 
 func (s *Service) newFileSet() *fileSet {
 	return gather.New(s.cfg.Limits.queryBytes(), func(a, b *searchv1.FileMatch) int {
-		return shard.Compare(searchwire.Key(a), searchwire.Key(b))
-	}, searchwire.FileMemory)
+		return shard.Compare(searchapi.Key(a), searchapi.Key(b))
+	}, searchapi.FileMemory)
 }
 
 // cutReasons are how callers are told of a cut.
@@ -50,7 +50,7 @@ type found struct {
 
 // search asks for the page in all wanted shards. What it accepts is in the set.
 func (q *inquiry) search(ctx context.Context, p *searchPage, set *fileSet, accept func(*found)) {
-	call := func(ctx context.Context, c searchv1.SearchServiceClient, shards []searchwire.Shard, h *hearing) (fanout.Reply[*found], error) {
+	call := func(ctx context.Context, c searchv1.SearchServiceClient, shards []searchapi.Shard, h *hearing) (fanout.Reply[*found], error) {
 		f, began := &found{files: set.Open(), searcher: h.searcher, shards: uint64(len(shards))}, time.Now()
 		stream, err := c.StreamSearch(ctx, &searchv1.StreamSearchRequest{Search: &searchv1.SearchRequest{
 			Query: q.text, Options: p.perSearcher(), Plan: q.plan(q.text, shards, p.after),
@@ -120,7 +120,7 @@ func (f *found) take(file *searchv1.FileMatch) (err error) {
 		f.files.Add(file)
 		return nil
 	}
-	f.files.Extend(searchwire.FileMemory(file), func(whole *searchv1.FileMatch, room bool) {
+	f.files.Extend(searchapi.FileMemory(file), func(whole *searchv1.FileMatch, room bool) {
 		switch {
 		case whole.Repo != file.Repo || !bytes.Equal(whole.Path, file.Path):
 			err = errParts
@@ -132,7 +132,7 @@ func (f *found) take(file *searchv1.FileMatch) (err error) {
 				whole.Chunks = whole.Chunks[:n-1] // its ranges were still to come
 			}
 		default:
-			err = searchwire.JoinFile(whole, file)
+			err = searchapi.JoinFile(whole, file)
 		}
 	})
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/shard"
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/coverage"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
 	"github.com/trawl-search/trawl/services/router/internal/plan"
@@ -30,9 +31,9 @@ type inquiry struct {
 	tree     query.Q
 	resolved []*searchv1.RepoNames
 	layout   *plan.Layout
-	account  *searchwire.Account
+	account  *coverage.Account
 	// wanted are the shards that the tree can match in.
-	wanted []searchwire.Shard
+	wanted []searchapi.Shard
 	// answered says that some searcher took part since begin.
 	answered bool
 }
@@ -42,7 +43,7 @@ type inquiry struct {
 func (s *Service) begin(ctx context.Context, turn *turn, text string, version uint32, want *searchv1.Consistency, atLeast int64) (*inquiry, error) {
 	ctx, span := s.tracer.Start(ctx, "plan")
 	defer span.End()
-	tree, err := searchwire.Parse(text, version)
+	tree, err := searchapi.Parse(text, version)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +58,7 @@ func (s *Service) begin(ctx context.Context, turn *turn, text string, version ui
 	turn.explain.ends("roots")
 	q := &inquiry{
 		service: s, turn: turn, text: text, version: version, layout: layout,
-		account: searchwire.OpenAccount(len(layout.All())),
+		account: coverage.Open(len(layout.All())),
 	}
 	if q.tree, err = query.ResolveRepos(tree, func(child query.Q) ([]string, error) { return q.resolve(ctx, child) }); err != nil {
 		return nil, callError(ctx, "resolve type:repo", err)
@@ -75,7 +76,7 @@ func (q *inquiry) fingerprint() fingerprint { return fingerprintOf("query", q.te
 
 // selectShards begins a round of the account: the shards that it does not want in
 // any are pruned.
-func (q *inquiry) selectShards(tree query.Q) ([]searchwire.Shard, error) {
+func (q *inquiry) selectShards(tree query.Q) ([]searchapi.Shard, error) {
 	wanted, err := q.layout.Select(tree)
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
@@ -100,13 +101,13 @@ func (q *inquiry) resolve(ctx context.Context, child query.Q) ([]string, error) 
 
 // plan is what a searcher is sent. Of the repos that a type:repo stands for it
 // gets those in its shards: others make no difference there.
-func (q *inquiry) plan(text string, shards []searchwire.Shard, after *shard.Key) *searchv1.Plan {
+func (q *inquiry) plan(text string, shards []searchapi.Shard, after *shard.Key) *searchv1.Plan {
 	p := &searchv1.Plan{Revision: q.layout.Revision, Shards: make([]*searchv1.PlannedShard, len(shards))}
 	for i := range shards {
 		p.Shards[i] = shards[i].Planned()
 	}
 	if after != nil {
-		p.After = searchwire.KeyToProto(*after)
+		p.After = searchapi.KeyToProto(*after)
 	}
 	if text != q.text || len(q.resolved) == 0 {
 		return p
@@ -133,7 +134,7 @@ func within(names []string, set map[string]bool) (kept []string) {
 }
 
 // ask scatters one round of calls over the searchers, if it needs any.
-func ask[R any](ctx context.Context, q *inquiry, name string, shards []searchwire.Shard, call callSearcher[R], accept func(R)) {
+func ask[R any](ctx context.Context, q *inquiry, name string, shards []searchapi.Shard, call callSearcher[R], accept func(R)) {
 	if len(shards) == 0 {
 		return
 	}
@@ -149,12 +150,12 @@ func ask[R any](ctx context.Context, q *inquiry, name string, shards []searchwir
 }
 
 // callSearcher asks a searcher for some shards.
-type callSearcher[R any] func(context.Context, searchv1.SearchServiceClient, []searchwire.Shard, *hearing) (fanout.Reply[R], error)
+type callSearcher[R any] func(context.Context, searchv1.SearchServiceClient, []searchapi.Shard, *hearing) (fanout.Reply[R], error)
 
 // calling finds the client of a searcher for a call, unless the query is in
 // quarantine by now, and sees whether the searcher survives it.
 func calling[R any](s *Service, turn *turn, query fingerprint, call callSearcher[R]) fanout.Call[R] {
-	return func(ctx context.Context, t fanout.Target, shards []searchwire.Shard) (fanout.Reply[R], error) {
+	return func(ctx context.Context, t fanout.Target, shards []searchapi.Shard) (fanout.Reply[R], error) {
 		if err := s.quarantine.check(query); err != nil {
 			return fanout.Reply[R]{}, fmt.Errorf("%w: %w", fanout.ErrNotAsked, err)
 		}
@@ -168,7 +169,7 @@ func calling[R any](s *Service, turn *turn, query fingerprint, call callSearcher
 		if h.cutOff(err) {
 			s.quarantine.died(ctx, query, t.ID)
 		}
-		if searchwire.IsOverloaded(err) {
+		if searchapi.IsOverloaded(err) {
 			turn.refused.Store(true)
 		}
 		if h.disconnected(err) {
@@ -202,7 +203,7 @@ func (q *inquiry) close(ctx context.Context, requireComplete bool) (*searchv1.Co
 		return nil, err
 	}
 	if requireComplete && !c.Complete {
-		return nil, searchwire.Incomplete(c)
+		return nil, searchapi.Incomplete(c)
 	}
 	return c, nil
 }

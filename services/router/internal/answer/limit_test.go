@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -35,7 +35,7 @@ func large(path string, score float64, size, ranges int) *searchv1.FileMatch {
 
 // spread puts 120 files of 20 to 40 kB in six shards on three searchers.
 func spread(c *cluster) (all []*searchv1.FileMatch) {
-	c.places = make(map[searchwire.Digest][]int)
+	c.places = make(map[searchapi.Digest][]int)
 	for i := range 120 {
 		f := large(fmt.Sprintf("path%03d", i), float64(i%7), 20_000+i*100, 20)
 		shard := d(i % 6)
@@ -98,7 +98,7 @@ func joined(t *testing.T, s *stream) (files []*searchv1.FileMatch, last *searchv
 		for _, f := range proto.Clone(m).(*searchv1.StreamSearchResponse).Files {
 			if !f.Continued {
 				files = append(files, f)
-			} else if err := searchwire.JoinFile(files[len(files)-1], f); err != nil {
+			} else if err := searchapi.JoinFile(files[len(files)-1], f); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -181,7 +181,7 @@ func TestOneFileBeyondMemory(t *testing.T) {
 		c.searchers[0].files[d(1)] = []*searchv1.FileMatch{large("much", 1, 3<<20, 100_000)}
 	})
 	resp, err := c.Search(t.Context(), &searchv1.SearchRequest{Query: "q", Options: &searchv1.SearchOptions{MaxBytes: 64 << 20}})
-	if err != nil || len(resp.Files) != 1 || !resp.Files[0].Cut || searchwire.FileMemory(resp.Files[0]) > 4<<20 || resp.Files[0].MatchCount != 100_000 {
+	if err != nil || len(resp.Files) != 1 || !resp.Files[0].Cut || searchapi.FileMemory(resp.Files[0]) > 4<<20 || resp.Files[0].MatchCount != 100_000 {
 		t.Errorf("%v", err)
 	}
 }
@@ -195,7 +195,7 @@ func TestStreamThatBreaks(t *testing.T) {
 			var broken atomic.Int32
 			c := start(t, replicas+1, func(c *cluster) {
 				c.cfg.Limits.MaxBytes = 64 << 20
-				c.places = map[searchwire.Digest][]int{d(1): []int{0, 2}[:replicas], d(2): {1}}
+				c.places = map[searchapi.Digest][]int{d(1): []int{0, 2}[:replicas], d(2): {1}}
 				for i := range 40 {
 					f, other := large(fmt.Sprintf("path%03d", i), 1, 100_000, 1), file("s", fmt.Sprint(i), 1)
 					for _, place := range c.places[d(1)] {
@@ -235,7 +235,7 @@ func TestCoverageHasRoom(t *testing.T) {
 	c := start(t, 1, func(c *cluster) {
 		c.cfg.Limits.MaxBytes = 200_000
 		for i := range 5000 {
-			shard := searchwire.Digest{1, byte(i), byte(i >> 8)}
+			shard := searchapi.Digest{1, byte(i), byte(i >> 8)}
 			c.searchers[0].files[shard] = []*searchv1.FileMatch{file(fmt.Sprintf("%s%05d", strings.Repeat("r", 40), i), "a", 1)}
 			c.searchers[0].lacks[shard] = reasonCorrupt
 		}
@@ -258,7 +258,7 @@ func TestListPages(t *testing.T) {
 	name := func(i int) string { return fmt.Sprintf("host/%s%05d", strings.Repeat("n", 60), i) }
 	c := start(t, 2, func(c *cluster) {
 		c.cfg.Limits.MaxBytes, c.cfg.Limits.QueryBytes = 64<<20, 300_000
-		c.places = map[searchwire.Digest][]int{d(1): {0}, d(2): {1}, d(3): {1}}
+		c.places = map[searchapi.Digest][]int{d(1): {0}, d(2): {1}, d(3): {1}}
 		for i := range repos {
 			shard := 1 + i%3
 			c.searchers[min(shard-1, 1)].repos[d(shard)] = append(c.searchers[min(shard-1, 1)].repos[d(shard)], &searchv1.RepoEntry{Name: name(i), Documents: 1})

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trawl-search/trawl/internal/catalog"
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/router/internal/admission"
 	"github.com/trawl-search/trawl/services/router/internal/page"
@@ -37,11 +37,11 @@ func (s *Service) List(ctx context.Context, req *searchv1.ListRequest) (resp *se
 	maxBytes := s.cfg.Limits.bytes(req.MaxBytes)
 	repos := resp.Repos
 	resp.Repos, resp.RevisionToken = nil, catalog.EncodeToken(l.layout.Revision)
-	resp.Coverage = searchwire.TrimCoverage(l.coverage, maxBytes/2)
+	resp.Coverage = searchapi.TrimCoverage(l.coverage, maxBytes/2)
 	room := maxBytes - proto.Size(resp) - tokenRoom
-	fit := searchwire.Fitting(repos, room)
+	fit := searchapi.Fitting(repos, room)
 	if fit == 0 && len(repos) > 0 {
-		searchwire.CutEntry(repos[0], room) // or else there would be no next page either
+		searchapi.CutEntry(repos[0], room) // or else there would be no next page either
 		fit = 1
 	}
 	resp.Repos = repos[:fit]
@@ -56,7 +56,7 @@ func (s *Service) List(ctx context.Context, req *searchv1.ListRequest) (resp *se
 // StreamList implements searchv1.SearchServiceServer.
 func (s *Service) StreamList(req *searchv1.StreamListRequest, stream grpc.ServerStreamingServer[searchv1.StreamListResponse]) error {
 	l, err := s.listing(stream.Context(), "stream_list", req.List, page.Cursor{}, admission.Batch, func(entries []*searchv1.RepoEntry, _ bool) (bool, error) {
-		for piece := range searchwire.EntryPieces(slices.Values(entries)) {
+		for piece := range searchapi.EntryPieces(slices.Values(entries)) {
 			if err := stream.Send(&searchv1.StreamListResponse{Repos: piece}); err != nil {
 				return false, err
 			}
@@ -67,7 +67,7 @@ func (s *Service) StreamList(req *searchv1.StreamListRequest, stream grpc.Server
 		return err
 	}
 	return stream.Send(&searchv1.StreamListResponse{
-		Coverage: searchwire.TrimCoverage(l.coverage, lastPiece), RevisionToken: catalog.EncodeToken(l.layout.Revision),
+		Coverage: searchapi.TrimCoverage(l.coverage, lastPiece), RevisionToken: catalog.EncodeToken(l.layout.Revision),
 	})
 }
 
@@ -87,7 +87,7 @@ func listedUpTo(q page.Question, token []byte) (page.Cursor, error) {
 	}
 	from, err := page.Decode(q, token)
 	if errors.Is(err, page.ErrOther) || errors.Is(err, page.ErrToken) {
-		err = searchwire.FieldError(codes.InvalidArgument, "page_token", err.Error())
+		err = searchapi.FieldError(codes.InvalidArgument, "page_token", err.Error())
 	}
 	return from, err
 }
@@ -144,7 +144,7 @@ func (q *inquiry) repos(ctx context.Context, after string, maxSkipped uint32) (r
 		}
 		return nil, false
 	}
-	repos = searchwire.MergeEntries(int(maxSkipped), entries)
+	repos = searchapi.MergeEntries(int(maxSkipped), entries)
 	for _, e := range repos {
 		q.describe(e)
 	}
@@ -153,11 +153,11 @@ func (q *inquiry) repos(ctx context.Context, after string, maxSkipped uint32) (r
 
 // wantedAfter begins the round for the repos after the name: the wanted shards with
 // these. Those without any are pruned, if they were not searched for earlier names.
-func (q *inquiry) wantedAfter(name string) []searchwire.Shard {
+func (q *inquiry) wantedAfter(name string) []searchapi.Shard {
 	if name == "" {
 		return q.wanted
 	}
-	var shards []searchwire.Shard
+	var shards []searchapi.Shard
 	for _, s := range q.wanted {
 		i, found := slices.BinarySearch(s.Repos, name)
 		if found {
@@ -167,7 +167,7 @@ func (q *inquiry) wantedAfter(name string) []searchwire.Shard {
 			q.account.Pruned(s.Digest)
 			continue
 		}
-		shards = append(shards, searchwire.Shard{Digest: s.Digest, Repos: s.Repos[i:], Overlays: s.Overlays})
+		shards = append(shards, searchapi.Shard{Digest: s.Digest, Repos: s.Repos[i:], Overlays: s.Overlays})
 	}
 	q.account.Want(shards)
 	return shards
@@ -177,7 +177,7 @@ func (q *inquiry) wantedAfter(name string) []searchwire.Shard {
 // their other shards hold: an entry is about the whole repo.
 func (q *inquiry) complete(ctx context.Context, entries []*searchv1.RepoEntry, maxSkipped uint32) (completed []*searchv1.RepoEntry, cut bool) {
 	matched := byName(entries)
-	var others []searchwire.Shard
+	var others []searchapi.Shard
 	for name, parts := range matched {
 		if shards := q.layout.ShardsOf(name); shardsIn(parts) < len(shards) {
 			others = append(others, shards...)
@@ -221,18 +221,18 @@ func byName(entries []*searchv1.RepoEntry) map[string][]*searchv1.RepoEntry {
 }
 
 // joined names each shard once, with all the repos asked of it.
-func joined(shards []searchwire.Shard) []searchwire.Shard {
-	byDigest := make(map[searchwire.Digest]*searchwire.Shard)
+func joined(shards []searchapi.Shard) []searchapi.Shard {
+	byDigest := make(map[searchapi.Digest]*searchapi.Shard)
 	for _, s := range shards {
 		j := byDigest[s.Digest]
 		if j == nil {
-			j = &searchwire.Shard{Digest: s.Digest, Overlays: make(map[string]searchwire.Overlay)}
+			j = &searchapi.Shard{Digest: s.Digest, Overlays: make(map[string]searchapi.Overlay)}
 			byDigest[s.Digest] = j
 		}
 		j.Repos = append(j.Repos, s.Repos...)
 		maps.Copy(j.Overlays, s.Overlays)
 	}
-	joined := make([]searchwire.Shard, 0, len(byDigest))
+	joined := make([]searchapi.Shard, 0, len(byDigest))
 	for _, j := range byDigest {
 		slices.Sort(j.Repos)
 		joined = append(joined, *j)

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/coverage"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/router/internal/admission"
 )
@@ -72,7 +72,7 @@ func (m *Metrics) present() {
 			m.latency.WithLabelValues(method, outcome)
 		}
 	}
-	for _, outcome := range append(searchwire.ReasonNames(), "searched", "pruned") {
+	for _, outcome := range append(coverage.ReasonNames(), "searched", "pruned") {
 		m.shards.WithLabelValues(outcome)
 	}
 }
@@ -105,6 +105,6 @@ func (m *Metrics) count(c *searchv1.Coverage) {
 	m.shards.WithLabelValues("searched").Add(float64(c.Searched))
 	m.shards.WithLabelValues("pruned").Add(float64(c.Pruned))
 	for _, u := range c.Uncovered {
-		m.shards.WithLabelValues(searchwire.ReasonName(u.Reason)).Inc()
+		m.shards.WithLabelValues(coverage.ReasonName(u.Reason)).Inc()
 	}
 }

@@ -18,7 +18,8 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/coverage"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/router/internal/answer"
@@ -55,15 +56,15 @@ func (s *simSearcher) StreamSearch(ctx context.Context, streamed *searchv1.Strea
 	wait := time.Duration(s.ahead) * simTime / simProcessors
 	if wait > time.Until(deadline)/2 {
 		s.mu.Unlock()
-		return nil, searchwire.Overloaded("too much to do", wait)
+		return nil, searchapi.Overloaded("too much to do", wait)
 	}
 	s.ahead += len(req.Plan.Shards)
 	s.mu.Unlock()
-	var shards []searchwire.Shard
+	var shards []searchapi.Shard
 	for _, p := range req.Plan.Shards {
-		shards = append(shards, searchwire.Shard{Digest: searchwire.Digest(p.Digest), Repos: p.Repos})
+		shards = append(shards, searchapi.Shard{Digest: searchapi.Digest(p.Digest), Repos: p.Repos})
 	}
-	account := searchwire.NewAccount(shards)
+	account := coverage.New(shards)
 	var searching sync.WaitGroup
 	for _, shard := range shards {
 		searching.Go(func() {
@@ -119,7 +120,7 @@ func (s *simulation) At(context.Context, *searchv1.Consistency, int64) (*plan.La
 	return s.layout, nil
 }
 
-func (s *simulation) Candidates(d searchwire.Digest) (targets []fanout.Target) {
+func (s *simulation) Candidates(d searchapi.Digest) (targets []fanout.Target) {
 	for i := range 2 {
 		id := fmt.Sprint((int(d[0]) + i) % simSearchers)
 		targets = append(targets, fanout.Target{ID: id, Address: id})
@@ -183,7 +184,7 @@ func offer(t testing.TB, s *answer.Service, load float64, during time.Duration) 
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
-			case searchwire.IsOverloaded(err):
+			case searchapi.IsOverloaded(err):
 				e.shed++
 			case err != nil:
 				t.Error(err)
@@ -253,7 +254,7 @@ func TestClasses(t *testing.T) {
 					ctx = metadata.NewIncomingContext(ctx, metadata.Pairs("trawl-class", c.class))
 				}
 				err := c.ask(ctx, s)
-				if status.Code(err) != c.code || c.code == codes.ResourceExhausted && !searchwire.IsOverloaded(err) {
+				if status.Code(err) != c.code || c.code == codes.ResourceExhausted && !searchapi.IsOverloaded(err) {
 					t.Errorf("got %v, want %v", err, c.code)
 				}
 				others.Wait()

@@ -9,7 +9,7 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/internal/server"
 	"github.com/trawl-search/trawl/internal/telemetry"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
@@ -75,7 +75,7 @@ func layoutOf10000(b *testing.B, shards int) *plan.Layout {
 	roots := make([]*catalogv1.Root, 10_000)
 	for i := range roots {
 		in := i % shards
-		d := searchwire.Digest{byte(in), byte(in >> 8)}
+		d := searchapi.Digest{byte(in), byte(in >> 8)}
 		roots[i] = &catalogv1.Root{
 			Repo: fmt.Sprintf("github.com/org/name-%d", i), Branches: []*catalogv1.Branch{{Name: "main", Commit: "c0"}},
 			Shards: []*catalogv1.ShardRef{{Digest: d[:]}},

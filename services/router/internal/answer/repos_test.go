@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/router/internal/plan"
@@ -66,7 +66,7 @@ func TestListTellsOfWholeRepos(t *testing.T) {
 		return []*searchv1.LanguageShare{{Language: l, Documents: n}}
 	}
 	c := start(t, 2, func(c *cluster) {
-		c.places = map[searchwire.Digest][]int{d(1): {0}, d(2): {1}, d(3): {0}}
+		c.places = map[searchapi.Digest][]int{d(1): {0}, d(2): {1}, d(3): {0}}
 		c.searchers[0].repos[d(1)] = []*searchv1.RepoEntry{{Name: "large", Documents: 10, Languages: share("Go", 10)}}
 		c.searchers[1].repos[d(2)] = []*searchv1.RepoEntry{{Name: "large", Documents: 5, Languages: share("C", 5), Url: "not for q"}}
 		c.searchers[0].repos[d(3)] = []*searchv1.RepoEntry{{Name: "apart", Documents: 1, Languages: share("Go", 1)}}
@@ -123,7 +123,7 @@ func TestListMissesADescription(t *testing.T) {
 
 func TestGetFile(t *testing.T) {
 	c := start(t, 2, func(c *cluster) {
-		c.places = map[searchwire.Digest][]int{d(1): {0}, d(2): {1}}
+		c.places = map[searchapi.Digest][]int{d(1): {0}, d(2): {1}}
 		c.searchers[0].files[d(1)] = []*searchv1.FileMatch{file("r", "a", 1)}
 		c.searchers[1].files[d(2)] = []*searchv1.FileMatch{file("r", "b", 1)}
 	})
@@ -154,7 +154,7 @@ func (s *stream) Send(r *searchv1.StreamSearchResponse) error {
 
 func TestStreamSearch(t *testing.T) {
 	c := start(t, 2, func(c *cluster) {
-		c.places = map[searchwire.Digest][]int{d(1): {0}, d(2): {1}}
+		c.places = map[searchapi.Digest][]int{d(1): {0}, d(2): {1}}
 		c.searchers[0].files[d(1)] = []*searchv1.FileMatch{file("r", "a", 1), file("r", "c", 3)}
 		c.searchers[1].files[d(2)] = []*searchv1.FileMatch{file("r", "b", 2)}
 	})

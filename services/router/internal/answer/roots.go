@@ -12,7 +12,7 @@ import (
 
 	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/catalog"
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/router/internal/plan"
@@ -117,7 +117,7 @@ func (r *Roots) snapshot(ctx context.Context, want *searchv1.Consistency, atLeas
 	case *searchv1.Consistency_AtLeast:
 		revision, err := catalog.DecodeToken(level.AtLeast)
 		if err != nil {
-			return nil, searchwire.FieldError(codes.InvalidArgument, "consistency.at_least", err.Error())
+			return nil, searchapi.FieldError(codes.InvalidArgument, "consistency.at_least", err.Error())
 		}
 		read = func(ctx context.Context) (*catalog.Snapshot, error) { return r.view.WaitFor(ctx, revision) }
 	case *searchv1.Consistency_Bounded:

@@ -11,7 +11,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/shard"
 	"github.com/trawl-search/trawl/internal/catalog"
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/router/internal/admission"
 	"github.com/trawl-search/trawl/services/router/internal/gather"
@@ -43,7 +43,7 @@ func (s *Service) Search(ctx context.Context, req *searchv1.SearchRequest) (resp
 	var lists []*fileList
 	q.search(asking, p, set, func(f *found) {
 		lists = append(lists, f.files)
-		searchwire.AddStatistics(p.statistics, f.statistics)
+		searchapi.AddStatistics(p.statistics, f.statistics)
 		p.explain.add(f)
 	})
 	p.explain.ends("fan out")
@@ -78,7 +78,7 @@ func (s *Service) newPage(req *searchv1.SearchRequest) (*searchPage, error) {
 	if err := refusePlan(req.Plan); err != nil {
 		return nil, err
 	}
-	p := &searchPage{options: searchwire.WithDefaults(req.Options)}
+	p := &searchPage{options: searchapi.WithDefaults(req.Options)}
 	p.explain = newExplainer(p.options)
 	p.statistics = &searchv1.Statistics{CountsExact: true, Clamped: s.cfg.Limits.lower(p.options)}
 	p.question = page.Question{Query: req.Query, Mode: p.options.Mode, SyntaxVersion: p.options.SyntaxVersion}
@@ -88,7 +88,7 @@ func (s *Service) newPage(req *searchv1.SearchRequest) (*searchPage, error) {
 	c, err := page.Decode(p.question, req.PageToken)
 	if err != nil {
 		if errors.Is(err, page.ErrOther) || errors.Is(err, page.ErrToken) {
-			return nil, searchwire.FieldError(codes.InvalidArgument, "page_token", err.Error())
+			return nil, searchapi.FieldError(codes.InvalidArgument, "page_token", err.Error())
 		}
 		return nil, err
 	}
@@ -99,8 +99,8 @@ func (s *Service) newPage(req *searchv1.SearchRequest) (*searchPage, error) {
 // perSearcher asks every searcher for one file more than the page has, to know
 // whether another page follows.
 func (p *searchPage) perSearcher() *searchv1.SearchOptions {
-	o := searchwire.CopyOptions(p.options)
-	o.MaxFiles = min(o.MaxFiles+1, searchwire.MaxFiles)
+	o := searchapi.CopyOptions(p.options)
+	o.MaxFiles = min(o.MaxFiles+1, searchapi.MaxFiles)
 	o.Consistency, o.RequireComplete = nil, false
 	return o
 }
@@ -114,16 +114,16 @@ const tokenRoom = page.MaxBytes + 64
 // largest page of all may be followed by an empty one.
 func (p *searchPage) fill(resp *searchv1.SearchResponse, files []*searchv1.FileMatch, cut gather.Cut, revision int64) error {
 	limit, maxBytes := int(p.options.MaxFiles), int(p.options.MaxBytes)
-	more := len(files) > limit || cut != gather.Whole || limit == searchwire.MaxFiles && len(files) == limit
+	more := len(files) > limit || cut != gather.Whole || limit == searchapi.MaxFiles && len(files) == limit
 	files = files[:min(limit, len(files))]
 	if len(files) < limit {
 		resp.Cut = cutReasons[cut]
 	}
-	resp.Coverage = searchwire.TrimCoverage(resp.Coverage, maxBytes/2)
+	resp.Coverage = searchapi.TrimCoverage(resp.Coverage, maxBytes/2)
 	room := maxBytes - proto.Size(resp) - tokenRoom
-	if n := searchwire.FittingFiles(files, room); n < len(files) {
+	if n := searchapi.FittingFiles(files, room); n < len(files) {
 		if n == 0 {
-			searchwire.CutFile(files[0], room) // or else there would be no next page either
+			searchapi.CutFile(files[0], room) // or else there would be no next page either
 			n = 1
 		}
 		if n < len(files) {
@@ -139,7 +139,7 @@ func (p *searchPage) fill(resp *searchv1.SearchResponse, files []*searchv1.FileM
 	case next != nil:
 		resp.Files, resp.NextPageToken = kept, next
 	case resp.Cut == searchv1.CutReason_CUT_REASON_UNSPECIFIED:
-		return searchwire.FieldError(codes.FailedPrecondition, "options.max_files",
+		return searchapi.FieldError(codes.FailedPrecondition, "options.max_files",
 			"the next page cannot be named, the paths here are too long; ask for more files at once")
 	}
 	return nil
@@ -150,7 +150,7 @@ func (p *searchPage) fill(resp *searchv1.SearchResponse, files []*searchv1.FileM
 func (p *searchPage) endAt(files []*searchv1.FileMatch, revision int64) (kept []*searchv1.FileMatch, next []byte) {
 	for n := len(files); n > 0 && next == nil; n-- {
 		kept = files[:n]
-		next = page.Encode(p.question, page.Cursor{After: searchwire.Key(files[n-1]), Revision: revision})
+		next = page.Encode(p.question, page.Cursor{After: searchapi.Key(files[n-1]), Revision: revision})
 	}
 	return kept, next
 }

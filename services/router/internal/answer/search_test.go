@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -24,7 +24,7 @@ const (
 	reasonDeadline   = searchv1.UncoveredReason_UNCOVERED_REASON_DEADLINE
 )
 
-func d(n int) searchwire.Digest { return searchwire.Digest{byte(n)} }
+func d(n int) searchapi.Digest { return searchapi.Digest{byte(n)} }
 
 func file(repo, path string, score float64) *searchv1.FileMatch {
 	return &searchv1.FileMatch{Repo: repo, Path: []byte(path), Score: score, Blob: []byte(path)}
@@ -37,7 +37,7 @@ func TestPagesAreTheWholeOrder(t *testing.T) {
 		var all []*searchv1.FileMatch
 		n := rapid.IntRange(1, 3).Draw(rt, "searchers")
 		c := start(t, n, func(c *cluster) {
-			c.places = make(map[searchwire.Digest][]int)
+			c.places = make(map[searchapi.Digest][]int)
 			for i := range rapid.IntRange(0, 40).Draw(rt, "files") {
 				f := file("r", fmt.Sprint("path", i), float64(rapid.IntRange(0, 3).Draw(rt, "score")))
 				shard := d(rapid.IntRange(0, 6).Draw(rt, "shard"))
@@ -131,7 +131,7 @@ func wantField(t *testing.T, err error, code codes.Code, field string) {
 // What the other found arrives before the caller's deadline.
 func TestHungSearcher(t *testing.T) {
 	c := start(t, 2, func(c *cluster) {
-		c.places = map[searchwire.Digest][]int{d(1): {0}, d(2): {1}}
+		c.places = map[searchapi.Digest][]int{d(1): {0}, d(2): {1}}
 		c.searchers[0].files[d(1)] = []*searchv1.FileMatch{file("r", "a", 1)}
 		c.searchers[1].files[d(2)] = []*searchv1.FileMatch{file("r", "b", 1)}
 		c.searchers[1].hangs = true
@@ -170,24 +170,24 @@ func (c *cluster) within(limit time.Duration, req *searchv1.SearchRequest) (*sea
 // caller is told to come back.
 func TestRefusedInPart(t *testing.T) {
 	c := start(t, 2, func(c *cluster) {
-		c.places = map[searchwire.Digest][]int{d(1): {0}, d(2): {1}}
+		c.places = map[searchapi.Digest][]int{d(1): {0}, d(2): {1}}
 		c.searchers[0].files[d(1)] = []*searchv1.FileMatch{file("r", "a", 1)}
 		c.searchers[1].files[d(2)] = []*searchv1.FileMatch{file("r", "b", 1)}
 		c.searchers[0].lacks[d(1)] = reasonDeadline
-		c.searchers[1].fails = searchwire.Overloaded("too much to do", time.Second)
+		c.searchers[1].fails = searchapi.Overloaded("too much to do", time.Second)
 	})
 	resp, err := c.Search(t.Context(), &searchv1.SearchRequest{Query: "q"})
 	if err != nil || len(resp.Files) != 1 || resp.Coverage.Complete || len(resp.Coverage.Uncovered) != 2 {
 		t.Errorf("one refused: %v, %v", resp, err)
 	}
 	_, err = c.Search(t.Context(), &searchv1.SearchRequest{Query: "q", Options: &searchv1.SearchOptions{RequireComplete: true}})
-	if !searchwire.IsOverloaded(err) {
+	if !searchapi.IsOverloaded(err) {
 		t.Errorf("require_complete: %v", err)
 	}
 	c.searchers[0].mu.Lock()
-	c.searchers[0].fails = searchwire.Overloaded("too much to do", time.Second)
+	c.searchers[0].fails = searchapi.Overloaded("too much to do", time.Second)
 	c.searchers[0].mu.Unlock()
-	if _, err = c.Search(t.Context(), &searchv1.SearchRequest{Query: "q"}); !searchwire.IsOverloaded(err) {
+	if _, err = c.Search(t.Context(), &searchv1.SearchRequest{Query: "q"}); !searchapi.IsOverloaded(err) {
 		t.Errorf("all refused: %v", err)
 	}
 }

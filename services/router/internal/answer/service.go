@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc/codes"
 
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/router/internal/admission"
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
@@ -29,7 +29,7 @@ type Layouts interface {
 // Searchers knows the searchers and how to talk to them.
 type Searchers interface {
 	// Candidates are those to ask for a shard, best first.
-	Candidates(searchwire.Digest) []fanout.Target
+	Candidates(searchapi.Digest) []fanout.Target
 	// Client talks to the searcher at an address. It does not wait.
 	Client(address string) (searchv1.SearchServiceClient, error)
 }
@@ -84,11 +84,11 @@ func (l Limits) queryBytes() int64 { return cmp.Or(l.QueryBytes, math.MaxInt64) 
 
 // bytes is the limit of an answer whose caller asks for so much, zero: by default.
 func (l Limits) bytes(asked uint64) int {
-	asked = cmp.Or(asked, searchwire.DefaultMaxBytes)
+	asked = cmp.Or(asked, searchapi.DefaultMaxBytes)
 	if l.MaxBytes > 0 {
 		asked = min(asked, l.MaxBytes)
 	}
-	return int(min(asked, searchwire.MaxBytes))
+	return int(min(asked, searchapi.MaxBytes))
 }
 
 // refusePlan holds plans to where they belong: between router and searcher.
@@ -96,7 +96,7 @@ func refusePlan(p *searchv1.Plan) error {
 	if p == nil {
 		return nil
 	}
-	return searchwire.FieldError(codes.InvalidArgument, "plan", "only a router may send a plan, and only to a searcher")
+	return searchapi.FieldError(codes.InvalidArgument, "plan", "only a router may send a plan, and only to a searcher")
 }
 
 // lower brings the options to the server's own limits and tells which were lowered.

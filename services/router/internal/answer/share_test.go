@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace/noop"
 
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/router/internal/answer"
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
@@ -26,7 +26,7 @@ func (r slowRoots) At(context.Context, *searchv1.Consistency, int64) (*plan.Layo
 	return plan.NewLayout(1, nil)
 }
 
-func (slowRoots) Candidates(searchwire.Digest) []fanout.Target { return nil }
+func (slowRoots) Candidates(searchapi.Digest) []fanout.Target { return nil }
 
 func (slowRoots) Client(string) (searchv1.SearchServiceClient, error) { return nil, fanout.ErrClosed }
 

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trawl-search/trawl/internal/catalog"
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/router/internal/admission"
 	"github.com/trawl-search/trawl/services/router/internal/gather"
@@ -28,8 +28,8 @@ func (s *Service) StreamSearch(req *searchv1.StreamSearchRequest, stream grpc.Se
 	if search.Options == nil {
 		search.Options = &searchv1.SearchOptions{}
 	}
-	search.Options.MaxFiles = cmp.Or(search.Options.MaxFiles, searchwire.MaxFiles)
-	search.Options.MaxBytes = cmp.Or(search.Options.MaxBytes, s.cfg.Limits.MaxBytes, searchwire.MaxBytes)
+	search.Options.MaxFiles = cmp.Or(search.Options.MaxFiles, searchapi.MaxFiles)
+	search.Options.MaxBytes = cmp.Or(search.Options.MaxBytes, s.cfg.Limits.MaxBytes, searchapi.MaxBytes)
 	p, err := s.newPage(search)
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ func (s *Service) StreamSearch(req *searchv1.StreamSearchRequest, stream grpc.Se
 	}
 	p.finish(start, q.layout)
 	return stream.Send(&searchv1.StreamSearchResponse{
-		Statistics: p.statistics, Coverage: searchwire.TrimCoverage(coverage, lastPiece), RevisionToken: catalog.EncodeToken(q.layout.Revision),
+		Statistics: p.statistics, Coverage: searchapi.TrimCoverage(coverage, lastPiece), RevisionToken: catalog.EncodeToken(q.layout.Revision),
 		Cut: out.reason(), Explanation: p.explain.explained(q.layout, lastPiece),
 	})
 }
@@ -90,7 +90,7 @@ type pieces struct {
 
 // take sends a searcher's files, or holds them. After an error it does nothing.
 func (p *pieces) take(f *found) {
-	searchwire.AddStatistics(p.page.statistics, f.statistics)
+	searchapi.AddStatistics(p.page.statistics, f.statistics)
 	p.page.explain.add(f)
 	p.held = append(p.held, f.files)
 	if p.page.options.Mode != searchv1.Mode_MODE_TOP_K {
@@ -120,9 +120,9 @@ func (p *pieces) sendHeld() {
 func (p *pieces) send(files []*searchv1.FileMatch) {
 	p.inquiry.commit(files)
 	room := int(p.page.options.MaxBytes) - p.bytes
-	if n := searchwire.FittingFiles(files, room); n < len(files) {
+	if n := searchapi.FittingFiles(files, room); n < len(files) {
 		if n == 0 && p.files == 0 {
-			searchwire.CutFile(files[0], room)
+			searchapi.CutFile(files[0], room)
 			n = 1
 		}
 		if n < len(files) {
@@ -132,7 +132,7 @@ func (p *pieces) send(files []*searchv1.FileMatch) {
 		files = files[:n]
 	}
 	p.files += len(files)
-	for piece := range searchwire.Pieces(slices.Values(files)) {
+	for piece := range searchapi.Pieces(slices.Values(files)) {
 		if p.err == nil {
 			message := &searchv1.StreamSearchResponse{Files: piece}
 			p.bytes += proto.Size(message)

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/router/internal/admission"
 )
@@ -47,7 +47,7 @@ func (s *Service) admit(whole context.Context, method string, start time.Time, c
 		case admission.Batch.String():
 			class = admission.Batch
 		default:
-			return nil, searchwire.FieldError(codes.InvalidArgument, classKey, fmt.Sprintf("%q is no class; interactive and batch are", said[0]))
+			return nil, searchapi.FieldError(codes.InvalidArgument, classKey, fmt.Sprintf("%q is no class; interactive and batch are", said[0]))
 		}
 	}
 	ticket, err := s.limiter.Admit(class)
@@ -78,6 +78,6 @@ func (t *turn) judge(c *searchv1.Coverage) error {
 		return nil
 	}
 	t.ticket.Overloaded()
-	return searchwire.Overloaded(fmt.Sprintf("searchers are overloaded: of %d shards %d were not searched", c.Requested, c.Failed+c.NotReached),
+	return searchapi.Overloaded(fmt.Sprintf("searchers are overloaded: of %d shards %d were not searched", c.Requested, c.Failed+c.NotReached),
 		t.ticket.RetryAfter())
 }

@@ -8,7 +8,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/coverage"
+	"github.com/trawl-search/trawl/internal/searchapi"
 )
 
 // attempt is one call: a searcher that is asked for some shards.
@@ -45,7 +46,7 @@ type outcome[R any] struct {
 func (s *scatter[R]) send(target Target, tasks []*task, hedgeOf *attempt[R]) *attempt[R] {
 	ctx, cancel := context.WithCancel(s.ctx)
 	a := &attempt[R]{target: target, tasks: tasks, sent: time.Now(), cancel: cancel, hedgeOf: hedgeOf}
-	shards := make([]searchwire.Shard, len(tasks))
+	shards := make([]searchapi.Shard, len(tasks))
 	for i, t := range tasks {
 		shards[i] = t.shard
 	}
@@ -61,7 +62,7 @@ func (s *scatter[R]) send(target Target, tasks []*task, hedgeOf *attempt[R]) *at
 		peer.asked.Add(-int64(len(shards)))
 		over := err != nil && timeIsOver(ctx, err)
 		if err == nil {
-			err = searchwire.CheckCoverage(reply.Coverage, shards)
+			err = coverage.Check(reply.Coverage, shards)
 		}
 		tellEnd(ctx, span, err, over)
 		s.Peers.record(target, a.sent, err, over)
@@ -75,8 +76,8 @@ func (s *scatter[R]) send(target Target, tasks []*task, hedgeOf *attempt[R]) *at
 
 // tooLarge explains the error of a call whose request was refused for its size, and that
 // is for one shard: of these a plan names all repos, however many.
-func (s *scatter[R]) tooLarge(err error, shards []searchwire.Shard) error {
-	if status.Code(err) != codes.ResourceExhausted || searchwire.IsOverloaded(err) || len(shards) != 1 {
+func (s *scatter[R]) tooLarge(err error, shards []searchapi.Shard) error {
+	if status.Code(err) != codes.ResourceExhausted || searchapi.IsOverloaded(err) || len(shards) != 1 {
 		return err
 	}
 	size := shards[0].PlannedSize(s.TypeRepos)

@@ -11,7 +11,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/coverage"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
@@ -26,11 +27,11 @@ type asked struct {
 	shards map[string]int
 }
 
-func (a *asked) call(ctx context.Context, t fanout.Target, shards []searchwire.Shard) (reply, error) {
+func (a *asked) call(ctx context.Context, t fanout.Target, shards []searchapi.Shard) (reply, error) {
 	a.mu.Lock()
 	a.shards[t.ID] += len(shards)
 	a.mu.Unlock()
-	account := searchwire.NewAccount(shards)
+	account := coverage.New(shards)
 	select {
 	case <-time.After(a.takes):
 		for _, s := range shards {
@@ -48,9 +49,9 @@ func (a *asked) most() (most int) {
 	return most
 }
 
-func (a *asked) scatter(t testing.TB, f fanout.Fanout, shards []searchwire.Shard) {
-	account := searchwire.NewAccount(shards)
-	fanout.Scatter(t.Context(), f, shards, account, a.call, func([]searchwire.Digest) {})
+func (a *asked) scatter(t testing.TB, f fanout.Fanout, shards []searchapi.Shard) {
+	account := coverage.New(shards)
+	fanout.Scatter(t.Context(), f, shards, account, a.call, func([]searchapi.Digest) {})
 	if !account.Coverage().Complete {
 		t.Errorf("coverage %v", account.Coverage())
 	}
@@ -68,7 +69,7 @@ func TestNoSearcherIsAskedForMuchMore(t *testing.T) {
 	worst := map[int]int{}
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		shards := make([]searchwire.Shard, count)
+		shards := make([]searchapi.Shard, count)
 		for i := range shards {
 			for j := range shards[i].Digest {
 				shards[i].Digest[j] = byte(rng.Uint32())
@@ -134,7 +135,7 @@ func TestCoverageHoweverBalanced(t *testing.T) {
 				}
 			}
 		}
-		w := &world{tb: t, searchers: searchers, does: func(s string, d searchwire.Digest) behaviour { return table[fmt.Sprintf("%s/%d", s, d[0])] }}
+		w := &world{tb: t, searchers: searchers, does: func(s string, d searchapi.Digest) behaviour { return table[fmt.Sprintf("%s/%d", s, d[0])] }}
 		searched := 0
 		for j := range n {
 			for i := range searchers {

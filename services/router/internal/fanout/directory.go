@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"github.com/trawl-search/trawl/internal/membership"
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
@@ -19,7 +19,7 @@ type Directory struct {
 
 	mu sync.RWMutex
 	// ranked are the candidates of shards that were asked for.
-	ranked map[searchwire.Digest][]Target
+	ranked map[searchapi.Digest][]Target
 }
 
 // maxRanked bounds the shards whose candidates a directory remembers, at some
@@ -29,7 +29,7 @@ const maxRanked = 1 << 16
 // NewDirectory is the directory of the live searchers.
 func NewDirectory(searchers []*catalogv1.Searcher, replication int) *Directory {
 	d := &Directory{
-		replication: replication, targets: make(map[membership.ID]Target, len(searchers)), ranked: make(map[searchwire.Digest][]Target),
+		replication: replication, targets: make(map[membership.ID]Target, len(searchers)), ranked: make(map[searchapi.Digest][]Target),
 	}
 	for _, s := range searchers {
 		d.targets[s.Id] = Target{ID: s.Id, Address: s.Address}
@@ -45,7 +45,7 @@ func NewDirectory(searchers []*catalogv1.Searcher, replication int) *Directory {
 // then those it was placed on until others joined or began to drain. They keep
 // a shard for a while, and say at once when they have it no more. The slice is
 // the directory's own: it may not be changed.
-func (d *Directory) Candidates(digest searchwire.Digest) []Target {
+func (d *Directory) Candidates(digest searchapi.Digest) []Target {
 	d.mu.RLock()
 	known, ok := d.ranked[digest]
 	d.mu.RUnlock()
@@ -63,7 +63,7 @@ func (d *Directory) Candidates(digest searchwire.Digest) []Target {
 }
 
 // rank works out the candidates of a shard, which takes a hash for each searcher.
-func (d *Directory) rank(digest searchwire.Digest) []Target {
+func (d *Directory) rank(digest searchapi.Digest) []Target {
 	ids := membership.Place(digest, d.active, 2*d.replication)
 	if len(d.active) < len(d.everybody) {
 		for _, id := range membership.Place(digest, d.everybody, d.replication) {

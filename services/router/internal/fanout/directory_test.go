@@ -13,8 +13,9 @@ import (
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/trawl-search/trawl/internal/coverage"
 	"github.com/trawl-search/trawl/internal/membership"
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/internal/server"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
@@ -34,7 +35,7 @@ func members(draining string, ids ...string) (list []*catalogv1.Searcher) {
 func TestCandidates(t *testing.T) {
 	ids := []string{"a", "b", "c", "d", "e"}
 	for i := range 50 {
-		digest := searchwire.Digest{byte(i)}
+		digest := searchapi.Digest{byte(i)}
 		rank := membership.Rank(digest, ids)
 		got := fanout.NewDirectory(members("", ids...), 2).Candidates(digest)
 		if len(got) != 4 || got[0].ID != rank[0] || got[1].ID != rank[1] || got[0].Address != rank[0]+":1" {
@@ -45,7 +46,7 @@ func TestCandidates(t *testing.T) {
 			t.Fatalf("%s drains: candidates %v, rank %v", rank[0], got, rank)
 		}
 	}
-	if got := fanout.NewDirectory(nil, 2).Candidates(searchwire.Digest{}); len(got) != 0 {
+	if got := fanout.NewDirectory(nil, 2).Candidates(searchapi.Digest{}); len(got) != 0 {
 		t.Errorf("nobody is live, and candidates are %v", got)
 	}
 }
@@ -91,17 +92,17 @@ func TestCandidatesAreRemembered(t *testing.T) {
 		live = append(live, &catalogv1.Searcher{Id: fmt.Sprint("s", i), Address: fmt.Sprint("a", i)})
 	}
 	d := fanout.NewDirectory(live, 2)
-	shard := searchwire.Digest{7}
+	shard := searchapi.Digest{7}
 	want := slices.Clone(d.Candidates(shard))
 	if allocs := testing.AllocsPerRun(100, func() { d.Candidates(shard) }); allocs > 0 {
 		t.Errorf("%v allocations", allocs)
 	}
 	f := fanout.Fanout{Peers: peers(t, fanout.Shares{Retries: 1}), Candidates: d.Candidates, Policy: fanout.Policy{Replicas: 2}}
-	account := searchwire.NewAccount([]searchwire.Shard{{Digest: shard}})
-	fails := func(context.Context, fanout.Target, []searchwire.Shard) (reply, error) {
+	account := coverage.New([]searchapi.Shard{{Digest: shard}})
+	fails := func(context.Context, fanout.Target, []searchapi.Shard) (reply, error) {
 		return reply{}, errors.New("no")
 	}
-	fanout.Scatter(t.Context(), f, []searchwire.Shard{{Digest: shard}}, account, fails, func([]searchwire.Digest) {})
+	fanout.Scatter(t.Context(), f, []searchapi.Shard{{Digest: shard}}, account, fails, func([]searchapi.Digest) {})
 	if account.Coverage().Failed != 1 {
 		t.Error(account.Coverage())
 	}

@@ -9,7 +9,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/coverage"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
 )
 
@@ -49,11 +50,11 @@ func TestSearcherEndsCallsItself(t *testing.T) {
 // the deadline's doing: an answer that must be complete can be had by asking again.
 func TestNobodyElseToAsk(t *testing.T) {
 	for _, code := range ownEnds {
-		call := func(context.Context, fanout.Target, []searchwire.Shard) (reply, error) {
+		call := func(context.Context, fanout.Target, []searchapi.Shard) (reply, error) {
 			return reply{}, status.Error(code, "shutting down")
 		}
-		account := searchwire.NewAccount(someShards(1))
-		fanout.Scatter(t.Context(), (&world{tb: t, searchers: 1}).fanout(fanout.Policy{}), someShards(1), account, call, func([]searchwire.Digest) {})
+		account := coverage.New(someShards(1))
+		fanout.Scatter(t.Context(), (&world{tb: t, searchers: 1}).fanout(fanout.Policy{}), someShards(1), account, call, func([]searchapi.Digest) {})
 		const want = "searcher s0: ended the call before its deadline: shutting down"
 		if c := account.Coverage(); c.Failed != 1 || c.Uncovered[0].Message != want {
 			t.Errorf("%s: %v", code, c)
@@ -66,10 +67,10 @@ func TestNobodyElseToAsk(t *testing.T) {
 func TestNoTurnInALaterRound(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	account := searchwire.NewAccount(someShards(2))
+	account := coverage.New(someShards(2))
 	account.Searched(someShards(2)[0].Digest)
 	w := &world{tb: t, searchers: 1}
-	fanout.Scatter(ctx, w.fanout(fanout.Policy{}), someShards(2), account, w.call, func([]searchwire.Digest) {})
+	fanout.Scatter(ctx, w.fanout(fanout.Policy{}), someShards(2), account, w.call, func([]searchapi.Digest) {})
 	if c := account.Coverage(); c.Complete || c.NotReached != 2 {
 		t.Errorf("%v", c)
 	}

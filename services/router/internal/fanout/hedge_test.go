@@ -14,7 +14,8 @@ import (
 	"google.golang.org/grpc/status"
 	"pgregory.net/rapid"
 
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/coverage"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
 )
@@ -33,7 +34,7 @@ type cluster struct {
 
 func newCluster(t testing.TB, size int, shares fanout.Shares) *cluster {
 	c := &cluster{size: size, calls: make([]atomic.Int64, size)}
-	c.Fanout = fanout.Fanout{Peers: newPeers(t, shares, c.ping), Candidates: func(d searchwire.Digest) (targets []fanout.Target) {
+	c.Fanout = fanout.Fanout{Peers: newPeers(t, shares, c.ping), Candidates: func(d searchapi.Digest) (targets []fanout.Target) {
 		// Two shards with the same first candidate have different second ones.
 		step := 1 + int(d[0])/size%max(size-1, 1)
 		for i := range min(size, 3) {
@@ -58,7 +59,7 @@ func (c *cluster) ping(ctx context.Context, t fanout.Target) error {
 // silent is how long a searcher takes that does nothing.
 const silent = time.Hour
 
-func (c *cluster) call(ctx context.Context, t fanout.Target, shards []searchwire.Shard) (reply, error) {
+func (c *cluster) call(ctx context.Context, t fanout.Target, shards []searchapi.Shard) (reply, error) {
 	id := int(t.ID[0] - '0')
 	c.calls[id].Add(1)
 	took, err := c.takes(id)
@@ -70,8 +71,8 @@ func (c *cluster) call(ctx context.Context, t fanout.Target, shards []searchwire
 	if err != nil {
 		return reply{}, err
 	}
-	account := searchwire.NewAccount(shards)
-	var found []searchwire.Digest
+	account := coverage.New(shards)
+	var found []searchapi.Digest
 	for _, s := range shards {
 		account.Searched(s.Digest)
 		found = append(found, s.Digest)
@@ -86,8 +87,8 @@ func (c *cluster) search(t testing.TB, n int, deadline time.Duration) (*searchv1
 	ctx, cancel := context.WithTimeout(context.Background(), deadline)
 	defer cancel()
 	shards, start := someShards(n), time.Now()
-	account, found := searchwire.NewAccount(shards), make(map[searchwire.Digest]int)
-	fanout.Scatter(ctx, c.Fanout, shards, account, c.call, func(digests []searchwire.Digest) {
+	account, found := coverage.New(shards), make(map[searchapi.Digest]int)
+	fanout.Scatter(ctx, c.Fanout, shards, account, c.call, func(digests []searchapi.Digest) {
 		for _, d := range digests {
 			found[d]++
 		}

@@ -9,7 +9,8 @@ import (
 	"iter"
 	"time"
 
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/coverage"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -46,7 +47,7 @@ type Reply[R any] struct {
 
 // Call asks one searcher for some shards. Its error wraps ErrNotAsked when it is
 // none of the searcher's.
-type Call[R any] func(ctx context.Context, t Target, shards []searchwire.Shard) (Reply[R], error)
+type Call[R any] func(ctx context.Context, t Target, shards []searchapi.Shard) (Reply[R], error)
 
 // Fanout is what every Scatter of a router has in common, but for TypeRepos. It is safe for
 // concurrent use when Candidates is.
@@ -55,7 +56,7 @@ type Fanout struct {
 	Peers  *Peers
 	// Candidates are the searchers to ask for a shard, best first. They are
 	// asked for anew in each round, and not changed.
-	Candidates func(searchwire.Digest) []Target
+	Candidates func(searchapi.Digest) []Target
 	// TypeRepos is how many type:repo of a query are resolved in its plans, which
 	// makes these larger.
 	TypeRepos int
@@ -67,7 +68,7 @@ type Fanout struct {
 // searcher is slower than it usually is, its shards are asked of the next ones
 // too; the results of a shard are accepted from one searcher only. Accept and
 // Candidates are called by the calling goroutine.
-func Scatter[R any](ctx context.Context, f Fanout, shards []searchwire.Shard, account *searchwire.Account, call Call[R], accept func(R)) {
+func Scatter[R any](ctx context.Context, f Fanout, shards []searchapi.Shard, account *coverage.Account, call Call[R], accept func(R)) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s := &scatter[R]{
@@ -86,7 +87,7 @@ func Scatter[R any](ctx context.Context, f Fanout, shards []searchwire.Shard, ac
 
 // task is a shard that is not settled.
 type task struct {
-	shard searchwire.Shard
+	shard searchapi.Shard
 	// candidates that did not fail in this round; the first replicas hold the shard.
 	// The slice is shared with other tasks.
 	candidates []Target
@@ -105,7 +106,7 @@ type scatter[R any] struct {
 	Fanout
 
 	ctx     context.Context //nolint:containedctx // lives as long as the call of Scatter
-	account *searchwire.Account
+	account *coverage.Account
 	call    Call[R]
 	accept  func(R)
 
@@ -159,7 +160,7 @@ func (s *scatter[R]) dispatch(tasks []*task) {
 	if s.ctx.Err() != nil {
 		for _, t := range tasks {
 			if t.reason == noSearcher { // none was asked
-				t.reason, t.message = deadline, searchwire.NoTurn
+				t.reason, t.message = deadline, coverage.NoTurn
 			}
 			// Even where an earlier round of the query has searched it.
 			s.account.Uncovered(t.shard.Digest, t.reason, t.message)

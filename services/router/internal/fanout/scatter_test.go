@@ -16,12 +16,13 @@ import (
 	"google.golang.org/grpc/status"
 	"pgregory.net/rapid"
 
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/coverage"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
 )
 
-type reply = fanout.Reply[[]searchwire.Digest]
+type reply = fanout.Reply[[]searchapi.Digest]
 
 // behaviour is what a searcher does with a shard.
 type behaviour int
@@ -41,12 +42,12 @@ const (
 type world struct {
 	tb        testing.TB
 	searchers int
-	does      func(searcher string, d searchwire.Digest) behaviour
+	does      func(searcher string, d searchapi.Digest) behaviour
 	// found counts the results of a shard that were accepted.
-	found map[searchwire.Digest]int
+	found map[searchapi.Digest]int
 }
 
-func (w *world) candidates(searchwire.Digest) (targets []fanout.Target) {
+func (w *world) candidates(searchapi.Digest) (targets []fanout.Target) {
 	for i := range w.searchers {
 		targets = append(targets, fanout.Target{ID: fmt.Sprintf("s%d", i), Address: "x"})
 	}
@@ -75,9 +76,9 @@ func (w *world) fanout(p fanout.Policy) fanout.Fanout {
 }
 
 // call plays a searcher. The result for a shard is its digest.
-func (w *world) call(ctx context.Context, t fanout.Target, shards []searchwire.Shard) (reply, error) {
-	account := searchwire.NewAccount(shards)
-	var found []searchwire.Digest
+func (w *world) call(ctx context.Context, t fanout.Target, shards []searchapi.Shard) (reply, error) {
+	account := coverage.New(shards)
+	var found []searchapi.Digest
 	for _, s := range shards {
 		switch w.does(t.ID, s.Digest) {
 		case refuses:
@@ -104,10 +105,10 @@ func (w *world) call(ctx context.Context, t fanout.Target, shards []searchwire.S
 	return reply{Value: found, Coverage: account.Coverage()}, nil
 }
 
-func (w *world) scatter(ctx context.Context, p fanout.Policy, shards []searchwire.Shard) *searchv1.Coverage {
-	account := searchwire.NewAccount(shards)
-	w.found = make(map[searchwire.Digest]int)
-	fanout.Scatter(ctx, w.fanout(p), shards, account, w.call, func(found []searchwire.Digest) {
+func (w *world) scatter(ctx context.Context, p fanout.Policy, shards []searchapi.Shard) *searchv1.Coverage {
+	account := coverage.New(shards)
+	w.found = make(map[searchapi.Digest]int)
+	fanout.Scatter(ctx, w.fanout(p), shards, account, w.call, func(found []searchapi.Digest) {
 		for _, d := range found {
 			w.found[d]++
 		}
@@ -115,10 +116,10 @@ func (w *world) scatter(ctx context.Context, p fanout.Policy, shards []searchwir
 	return account.Coverage()
 }
 
-func someShards(n int) []searchwire.Shard {
-	shards := make([]searchwire.Shard, n)
+func someShards(n int) []searchapi.Shard {
+	shards := make([]searchapi.Shard, n)
 	for i := range shards {
-		shards[i] = searchwire.Shard{Digest: searchwire.Digest{byte(i)}, Repos: []string{fmt.Sprint("repo", i)}}
+		shards[i] = searchapi.Shard{Digest: searchapi.Digest{byte(i)}, Repos: []string{fmt.Sprint("repo", i)}}
 	}
 	return shards
 }
@@ -140,7 +141,7 @@ func TestCoverageIsTrue(t *testing.T) {
 				table[fmt.Sprintf("s%d/%d", i, j)] = b
 			}
 		}
-		w := &world{tb: t, searchers: searchers, does: func(s string, d searchwire.Digest) behaviour { return table[fmt.Sprintf("%s/%d", s, d[0])] }}
+		w := &world{tb: t, searchers: searchers, does: func(s string, d searchapi.Digest) behaviour { return table[fmt.Sprintf("%s/%d", s, d[0])] }}
 		var c *searchv1.Coverage
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -164,8 +165,8 @@ func checkTruth(t *rapid.T, w *world, c *searchv1.Coverage, n int, table map[str
 		if got := uncovered[byte(j)]; !slices.Contains(want, got) {
 			t.Fatalf("shard %d is %v, want one of %v", j, got, want)
 		}
-		if w.found[searchwire.Digest{byte(j)}] != results {
-			t.Fatalf("shard %d gave %d results, want %d", j, w.found[searchwire.Digest{byte(j)}], results)
+		if w.found[searchapi.Digest{byte(j)}] != results {
+			t.Fatalf("shard %d gave %d results, want %d", j, w.found[searchapi.Digest{byte(j)}], results)
 		}
 	}
 	if c.Complete != (len(uncovered) == 0) {
@@ -207,12 +208,12 @@ func outcomeOf(searchers, shard int, table map[string]behaviour) (reasons []sear
 // deadline, and not a moment later.
 func TestHungSearcherCostsOnlyItsShards(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{tb: t, searchers: 1, does: func(_ string, d searchwire.Digest) behaviour { return answers }}
+		w := &world{tb: t, searchers: 1, does: func(_ string, d searchapi.Digest) behaviour { return answers }}
 		shards := someShards(4)
-		candidates := func(d searchwire.Digest) []fanout.Target {
+		candidates := func(d searchapi.Digest) []fanout.Target {
 			return []fanout.Target{{ID: fmt.Sprint("s", d[0]%2)}}
 		}
-		w.does = func(s string, _ searchwire.Digest) behaviour {
+		w.does = func(s string, _ searchapi.Digest) behaviour {
 			if s == "s1" {
 				return hangs
 			}
@@ -221,9 +222,9 @@ func TestHungSearcherCostsOnlyItsShards(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		start := time.Now()
-		account := searchwire.NewAccount(shards)
-		var found []searchwire.Digest
-		fanout.Scatter(ctx, fanout.Fanout{Peers: peers(t, fanout.Shares{}), Candidates: candidates}, shards, account, w.call, func(f []searchwire.Digest) { found = append(found, f...) })
+		account := coverage.New(shards)
+		var found []searchapi.Digest
+		fanout.Scatter(ctx, fanout.Fanout{Peers: peers(t, fanout.Shares{}), Candidates: candidates}, shards, account, w.call, func(f []searchapi.Digest) { found = append(found, f...) })
 		if took := time.Since(start); took != 50*time.Millisecond {
 			t.Errorf("took %v", took)
 		}
@@ -237,15 +238,15 @@ func TestHungSearcherCostsOnlyItsShards(t *testing.T) {
 func TestDeafSearcher(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		call := func(context.Context, fanout.Target, []searchwire.Shard) (reply, error) {
+		call := func(context.Context, fanout.Target, []searchapi.Shard) (reply, error) {
 			<-release
 			return reply{}, nil
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		start := time.Now()
-		account := searchwire.NewAccount(someShards(1))
-		fanout.Scatter(ctx, (&world{tb: t, searchers: 1}).fanout(fanout.Policy{}), someShards(1), account, call, func([]searchwire.Digest) {})
+		account := coverage.New(someShards(1))
+		fanout.Scatter(ctx, (&world{tb: t, searchers: 1}).fanout(fanout.Policy{}), someShards(1), account, call, func([]searchapi.Digest) {})
 		if took := time.Since(start); took != 50*time.Millisecond || account.Coverage().NotReached != 1 {
 			t.Errorf("took %v, coverage %v", took, account.Coverage())
 		}
@@ -256,7 +257,7 @@ func TestDeafSearcher(t *testing.T) {
 func TestWaitsForShardsThatAreLoading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		w := &world{tb: t, searchers: 2, does: func(string, searchwire.Digest) behaviour {
+		w := &world{tb: t, searchers: 2, does: func(string, searchapi.Digest) behaviour {
 			if time.Since(start) < 100*time.Millisecond {
 				return notCovered
 			}
@@ -269,7 +270,7 @@ func TestWaitsForShardsThatAreLoading(t *testing.T) {
 		if took := time.Since(start); took > 200*time.Millisecond {
 			t.Errorf("waited for %v", took)
 		}
-		w.does = func(string, searchwire.Digest) behaviour { return notCovered }
+		w.does = func(string, searchapi.Digest) behaviour { return notCovered }
 		start = time.Now()
 		if c := w.scatter(t.Context(), policy, someShards(3)); c.Failed != 3 || c.Uncovered[0].Reason != searchv1.UncoveredReason_UNCOVERED_REASON_NOT_COVERED {
 			t.Errorf("coverage %v", c)
@@ -286,15 +287,15 @@ func TestSearcherSeesTheDeadlineFirst(t *testing.T) {
 	for _, code := range []codes.Code{codes.DeadlineExceeded, codes.Canceled} {
 		synctest.Test(t, func(t *testing.T) {
 			asked := 0
-			call := func(context.Context, fanout.Target, []searchwire.Shard) (reply, error) {
+			call := func(context.Context, fanout.Target, []searchapi.Shard) (reply, error) {
 				asked++
 				time.Sleep(99 * time.Millisecond)
 				return reply{}, status.Error(code, "its clock is ahead")
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
-			account := searchwire.NewAccount(someShards(1))
-			fanout.Scatter(ctx, (&world{tb: t, searchers: 2}).fanout(fanout.Policy{}), someShards(1), account, call, func([]searchwire.Digest) {})
+			account := coverage.New(someShards(1))
+			fanout.Scatter(ctx, (&world{tb: t, searchers: 2}).fanout(fanout.Policy{}), someShards(1), account, call, func([]searchapi.Digest) {})
 			if c := account.Coverage(); c.NotReached != 1 || asked != 1 {
 				t.Errorf("%s: %d asked, coverage %v", code, asked, c)
 			}
@@ -306,7 +307,7 @@ func TestSearcherSeesTheDeadlineFirst(t *testing.T) {
 func TestNoTimeLeft(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	w := &world{tb: t, searchers: 2, does: func(string, searchwire.Digest) behaviour { return answers }}
+	w := &world{tb: t, searchers: 2, does: func(string, searchapi.Digest) behaviour { return answers }}
 	c := w.scatter(ctx, fanout.Policy{}, someShards(3))
 	if c.NotReached != 3 || c.Uncovered[0].Reason != searchv1.UncoveredReason_UNCOVERED_REASON_DEADLINE {
 		t.Errorf("coverage %v", c)
@@ -314,18 +315,18 @@ func TestNoTimeLeft(t *testing.T) {
 }
 
 func TestLargePlansAreCut(t *testing.T) {
-	var shards []searchwire.Shard
+	var shards []searchapi.Shard
 	for i := range 4500 {
-		shards = append(shards, searchwire.Shard{Digest: searchwire.Digest{byte(i), byte(i >> 8)}})
+		shards = append(shards, searchapi.Shard{Digest: searchapi.Digest{byte(i), byte(i >> 8)}})
 	}
 	largest, calls := 0, make(chan int, 10)
-	w := &world{tb: t, searchers: 1, does: func(string, searchwire.Digest) behaviour { return answers }}
-	call := func(ctx context.Context, target fanout.Target, part []searchwire.Shard) (reply, error) {
+	w := &world{tb: t, searchers: 1, does: func(string, searchapi.Digest) behaviour { return answers }}
+	call := func(ctx context.Context, target fanout.Target, part []searchapi.Shard) (reply, error) {
 		calls <- len(part)
 		return w.call(ctx, target, part)
 	}
-	account := searchwire.NewAccount(shards)
-	fanout.Scatter(t.Context(), w.fanout(fanout.Policy{}), shards, account, call, func([]searchwire.Digest) {})
+	account := coverage.New(shards)
+	fanout.Scatter(t.Context(), w.fanout(fanout.Policy{}), shards, account, call, func([]searchapi.Digest) {})
 	close(calls)
 	for n := range calls {
 		largest = max(largest, n)
@@ -338,17 +339,17 @@ func TestLargePlansAreCut(t *testing.T) {
 // TestShardTooLargeToAskFor: the coverage names the setting where one shard alone makes a request
 // too large, since that cannot be divided.
 func TestShardTooLargeToAskFor(t *testing.T) {
-	many := searchwire.Shard{Digest: searchwire.Digest{1}}
+	many := searchapi.Shard{Digest: searchapi.Digest{1}}
 	for i := range 170 {
 		many.Repos = append(many.Repos, fmt.Sprint(i, strings.Repeat("x", 100<<10)))
 	}
-	for _, shards := range [][]searchwire.Shard{{many}, someShards(1)} {
+	for _, shards := range [][]searchapi.Shard{{many}, someShards(1)} {
 		w := &world{tb: t, searchers: 2}
-		call := func(context.Context, fanout.Target, []searchwire.Shard) (reply, error) {
+		call := func(context.Context, fanout.Target, []searchapi.Shard) (reply, error) {
 			return reply{}, status.Error(codes.ResourceExhausted, "grpc: received message larger than max")
 		}
-		account := searchwire.NewAccount(shards)
-		fanout.Scatter(t.Context(), w.fanout(fanout.Policy{}), shards, account, call, func([]searchwire.Digest) {})
+		account := coverage.New(shards)
+		fanout.Scatter(t.Context(), w.fanout(fanout.Policy{}), shards, account, call, func([]searchapi.Digest) {})
 		message := account.Coverage().Uncovered[0].Message
 		if explained := strings.Contains(message, "170 repos has up to 16 MiB") && strings.Contains(message, "max-request-bytes"); explained != (len(shards[0].Repos) > 1) {
 			t.Errorf("a shard of %d repos: %s", len(shards[0].Repos), message)

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -122,9 +122,9 @@ func searchedBy[R any](hedges []*attempt[R]) (n int) {
 func (s *scatter[R]) take(a *attempt[R], reply *Reply[R]) {
 	delete(s.open, a)
 	s.accept(reply.Value)
-	uncovered := make(map[searchwire.Digest]*searchv1.UncoveredShard)
+	uncovered := make(map[searchapi.Digest]*searchv1.UncoveredShard)
 	for _, u := range reply.Coverage.GetUncovered() {
-		uncovered[searchwire.Digest(u.Digest)] = u // CheckCoverage has seen its length
+		uncovered[searchapi.Digest(u.Digest)] = u // CheckCoverage has seen its length
 	}
 	var next []*task
 	for _, t := range a.tasks {

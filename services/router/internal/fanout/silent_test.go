@@ -11,7 +11,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/coverage"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
 )
 
@@ -100,7 +101,7 @@ func TestStandInsThatLeaveShardsOpen(t *testing.T) {
 	for _, fails := range []bool{false, true} {
 		for _, share := range []float64{0.0001, 1} {
 			synctest.Test(t, func(t *testing.T) {
-				w := &world{tb: t, searchers: 3, found: make(map[searchwire.Digest]int), does: func(searcher string, d searchwire.Digest) behaviour {
+				w := &world{tb: t, searchers: 3, found: make(map[searchapi.Digest]int), does: func(searcher string, d searchapi.Digest) behaviour {
 					switch {
 					case searcher == "s0":
 						return hangs
@@ -120,8 +121,8 @@ func TestStandInsThatLeaveShardsOpen(t *testing.T) {
 				})
 				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 				defer cancel()
-				account, start := searchwire.NewAccount(someShards(9)), time.Now()
-				fanout.Scatter(ctx, f, someShards(9), account, w.call, func([]searchwire.Digest) {})
+				account, start := coverage.New(someShards(9)), time.Now()
+				fanout.Scatter(ctx, f, someShards(9), account, w.call, func([]searchapi.Digest) {})
 				if took := time.Since(start); !account.Coverage().Complete || took > 1500*time.Millisecond {
 					t.Errorf("share %v, fails %v: %v after %v", share, fails, account.Coverage(), took)
 				}

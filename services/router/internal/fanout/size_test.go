@@ -17,7 +17,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/trawl-search/trawl/bench/plot"
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/coverage"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
 )
 
@@ -87,7 +88,7 @@ type sized struct {
 func simulate(t *testing.T, trouble trouble, size, queries int, share float64) (s sized) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int64
-		call := func(ctx context.Context, target fanout.Target, shards []searchwire.Shard) (reply, error) {
+		call := func(ctx context.Context, target fanout.Target, shards []searchapi.Shard) (reply, error) {
 			calls.Add(1)
 			id, err := strconv.Atoi(target.ID)
 			if err != nil {
@@ -98,17 +99,17 @@ func simulate(t *testing.T, trouble trouble, size, queries int, share float64) (
 			case <-ctx.Done():
 				return reply{}, status.FromContextError(ctx.Err()).Err()
 			}
-			account := searchwire.NewAccount(shards)
+			account := coverage.New(shards)
 			for _, shard := range shards {
 				account.Searched(shard.Digest)
 			}
 			return reply{Coverage: account.Coverage()}, nil
 		}
-		var shards []searchwire.Shard
+		var shards []searchapi.Shard
 		for i := range 2 * size {
-			shards = append(shards, searchwire.Shard{Digest: searchwire.Digest{byte(i), byte(i >> 8), byte(i >> 16)}})
+			shards = append(shards, searchapi.Shard{Digest: searchapi.Digest{byte(i), byte(i >> 8), byte(i >> 16)}})
 		}
-		f := fanout.Fanout{Peers: peers(t, fanout.Shares{Hedges: share}), Candidates: func(d searchwire.Digest) []fanout.Target {
+		f := fanout.Fanout{Peers: peers(t, fanout.Shares{Hedges: share}), Candidates: func(d searchapi.Digest) []fanout.Target {
 			// The two shards of a searcher have different replicas.
 			i := int(d[0]) + int(d[1])<<8 + int(d[2])<<16
 			return []fanout.Target{{ID: strconv.Itoa(i % size)}, {ID: strconv.Itoa((i%size + 1 + i/size) % size)}}
@@ -119,9 +120,9 @@ func simulate(t *testing.T, trouble trouble, size, queries int, share float64) (
 			if i == queries/4 {
 				calls.Store(0)
 			}
-			account, start := searchwire.NewAccount(shards), time.Now()
+			account, start := coverage.New(shards), time.Now()
 			ctx, cancel := context.WithTimeout(context.Background(), sizeDeadline)
-			fanout.Scatter(ctx, f, shards, account, call, func([]searchwire.Digest) {})
+			fanout.Scatter(ctx, f, shards, account, call, func([]searchapi.Digest) {})
 			cancel()
 			if i >= queries/4 {
 				took = append(took, time.Since(start))

@@ -12,7 +12,7 @@ import (
 	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/queue"
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
@@ -114,7 +114,7 @@ func letterOf(l queue.DeadLetter) *ingestv1.DeadLetter {
 }
 
 // errNoLetter is told also of a repo that the caller may not see.
-var errNoLetter = searchwire.FieldError(codes.NotFound, "name", "the repo has no job that was given up")
+var errNoLetter = searchapi.FieldError(codes.NotFound, "name", "the repo has no job that was given up")
 
 // queueError is the status of an error of the queue, which waits for a server that is
 // away for a while only: that its time is over does not say that the caller's is.

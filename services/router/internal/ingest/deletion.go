@@ -9,7 +9,7 @@ import (
 	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/membership"
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
@@ -34,7 +34,7 @@ func (s *Service) GetDeletion(ctx context.Context, req *ingestv1.GetDeletionRequ
 }
 
 // errNoDeletion is told also of a repo that the caller may not see.
-var errNoDeletion = searchwire.FieldError(codes.NotFound, "name", "no deletion of such a repo is remembered")
+var errNoDeletion = searchapi.FieldError(codes.NotFound, "name", "no deletion of such a repo is remembered")
 
 func (s *Service) deletedAt(ctx context.Context, req *ingestv1.GetDeletionRequest) (int64, error) {
 	if len(req.RevisionToken) > 0 {

@@ -17,7 +17,7 @@ import (
 	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/queue"
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/internal/source/origin"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
@@ -59,7 +59,7 @@ func (s *Service) PutRepo(ctx context.Context, req *ingestv1.PutRepoRequest) (*i
 	}
 	if !access.Sees(ctx, name) {
 		// Whether the repo is there makes no difference.
-		return nil, searchwire.FieldError(codes.PermissionDenied, "name", fmt.Sprintf("your token is not for a repo named %q", name))
+		return nil, searchapi.FieldError(codes.PermissionDenied, "name", fmt.Sprintf("your token is not for a repo named %q", name))
 	}
 	epoch, _, err := s.store.PutDesired(ctx, &catalogv1.Desired{
 		Name: name, Url: req.Url, Branches: req.Branches, Facts: req.Facts, RequestedAt: timestamppb.Now(),
@@ -161,7 +161,7 @@ func (s *Service) ListRepos(ctx context.Context, req *ingestv1.ListReposRequest)
 
 // errNoRepo is told of a repo that is not there, and of one that the caller may
 // not see: nobody can tell them apart.
-var errNoRepo = searchwire.FieldError(codes.NotFound, "name", "there is no such repo")
+var errNoRepo = searchapi.FieldError(codes.NotFound, "name", "there is no such repo")
 
 // storeError is the status of an error of the catalog.
 func storeError(what string, err error) error {
@@ -169,7 +169,7 @@ func storeError(what string, err error) error {
 	case errors.Is(err, catalog.ErrNotFound):
 		return errNoRepo
 	case errors.Is(err, catalog.ErrName), errors.Is(err, catalog.ErrTooLarge):
-		return searchwire.FieldError(codes.InvalidArgument, "name", err.Error())
+		return searchapi.FieldError(codes.InvalidArgument, "name", err.Error())
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return status.FromContextError(err).Err()
 	}
@@ -177,5 +177,5 @@ func storeError(what string, err error) error {
 }
 
 func ruleError(field string, err error) error {
-	return searchwire.FieldError(codes.InvalidArgument, field, err.Error())
+	return searchapi.FieldError(codes.InvalidArgument, field, err.Error())
 }

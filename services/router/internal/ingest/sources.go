@@ -7,7 +7,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/trawl-search/trawl/internal/catalog"
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/internal/source/origin"
 	"github.com/trawl-search/trawl/internal/sources"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
@@ -70,7 +70,7 @@ func (s *Sources) status(ctx context.Context, source catalog.Source) (*ingestv1.
 func (s *Sources) GetSource(ctx context.Context, req *ingestv1.GetSourceRequest) (*ingestv1.GetSourceResponse, error) {
 	source, err := s.store.GetSource(ctx, req.Name)
 	if errors.Is(err, catalog.ErrNotFound) {
-		return nil, searchwire.FieldError(codes.NotFound, "name", "there is no such source")
+		return nil, searchapi.FieldError(codes.NotFound, "name", "there is no such source")
 	}
 	if err != nil {
 		return nil, storeError("get source", err)

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
@@ -23,14 +23,14 @@ type Layout struct {
 	Partial bool
 	shards  []Shard
 	// all is how queries name the shards, in the same order.
-	all    []searchwire.Shard
+	all    []searchapi.Shard
 	roots  map[string]*catalogv1.Root
 	byRepo map[string][]int
 }
 
 // Shard is one shard object and who is in it.
 type Shard struct {
-	Digest searchwire.Digest
+	Digest searchapi.Digest
 	// Ref is how one of the roots names it: what all of them say of the object.
 	Ref *catalogv1.ShardRef
 	// Roots of the repos in it, ascending by name.
@@ -38,7 +38,7 @@ type Shard struct {
 	// refs are how each of the roots names it.
 	refs []*catalogv1.ShardRef
 	// overlays are what has become of the repos since it was built, by name.
-	overlays map[string]searchwire.Overlay
+	overlays map[string]searchapi.Overlay
 	// partial says that it also holds repos that are left out.
 	partial bool
 }
@@ -51,7 +51,7 @@ func NewLayout(revision int64, roots []*catalogv1.Root) (*Layout, error) {
 		roots:    make(map[string]*catalogv1.Root, len(roots)),
 		byRepo:   make(map[string][]int, len(roots)),
 	}
-	places := make(map[searchwire.Digest]int)
+	places := make(map[searchapi.Digest]int)
 	byName := func(a, b *catalogv1.Root) int { return strings.Compare(a.Repo, b.Repo) }
 	for _, root := range slices.SortedFunc(slices.Values(roots), byName) {
 		l.roots[root.Repo] = root
@@ -67,20 +67,20 @@ func NewLayout(revision int64, roots []*catalogv1.Root) (*Layout, error) {
 
 // name makes what queries name the shards by, once for all of them.
 func (l *Layout) name() {
-	l.all = make([]searchwire.Shard, len(l.shards))
+	l.all = make([]searchapi.Shard, len(l.shards))
 	for i := range l.shards {
 		s := &l.shards[i]
 		names := make([]string, len(s.Roots))
 		for j, root := range s.Roots {
 			names[j] = root.Repo
 		}
-		l.all[i] = searchwire.Shard{Digest: s.Digest, Repos: names, Overlays: s.overlays}
+		l.all[i] = searchapi.Shard{Digest: s.Digest, Repos: names, Overlays: s.overlays}
 		l.all[i].Prepare()
 	}
 }
 
-func (l *Layout) add(places map[searchwire.Digest]int, root *catalogv1.Root, ref *catalogv1.ShardRef) error {
-	d, err := searchwire.ParseDigest(ref.Digest)
+func (l *Layout) add(places map[searchapi.Digest]int, root *catalogv1.Root, ref *catalogv1.ShardRef) error {
+	d, err := searchapi.ParseDigest(ref.Digest)
 	if err != nil {
 		return fmt.Errorf("root of %s: %w", root.Repo, err)
 	}
@@ -101,12 +101,12 @@ func (l *Layout) add(places map[searchwire.Digest]int, root *catalogv1.Root, ref
 
 // lay notes what has become of a repo.
 func (s *Shard) lay(root *catalogv1.Root, ref *catalogv1.ShardRef) {
-	overlay, some := searchwire.OverlayOf(root, ref)
+	overlay, some := searchapi.OverlayOf(root, ref)
 	if !some {
 		return
 	}
 	if s.overlays == nil {
-		s.overlays = make(map[string]searchwire.Overlay)
+		s.overlays = make(map[string]searchapi.Overlay)
 	}
 	s.overlays[root.Repo] = overlay
 }
@@ -118,12 +118,12 @@ func (l *Layout) Root(repo string) (*catalogv1.Root, bool) {
 }
 
 // ShardsOf are the shards that hold a repo, each with that repo alone.
-func (l *Layout) ShardsOf(repo string) []searchwire.Shard {
-	var shards []searchwire.Shard
+func (l *Layout) ShardsOf(repo string) []searchapi.Shard {
+	var shards []searchapi.Shard
 	for _, i := range l.byRepo[repo] {
-		s := searchwire.Shard{Digest: l.shards[i].Digest, Repos: []string{repo}}
+		s := searchapi.Shard{Digest: l.shards[i].Digest, Repos: []string{repo}}
 		if overlay, some := l.shards[i].overlays[repo]; some {
-			s.Overlays = map[string]searchwire.Overlay{repo: overlay}
+			s.Overlays = map[string]searchapi.Overlay{repo: overlay}
 		}
 		shards = append(shards, s)
 	}
@@ -144,7 +144,7 @@ func (l *Layout) Commit(repo, branch, fallback string) string {
 
 // All are all shards with all their repos. They are the layout's own: nothing of
 // them may be changed.
-func (l *Layout) All() []searchwire.Shard { return slices.Clip(l.all) }
+func (l *Layout) All() []searchapi.Shard { return slices.Clip(l.all) }
 
 // IndexBytes are the bytes of the shards that hold a repo; of a shard that it
 // shares, its share by number of repos, since roots do not tell their sizes in it.
@@ -170,7 +170,7 @@ func (l *Layout) Only(keep func(repo string) bool) (*Layout, error) {
 	if err != nil {
 		return nil, err
 	}
-	before := make(map[searchwire.Digest]*Shard, len(l.shards))
+	before := make(map[searchapi.Digest]*Shard, len(l.shards))
 	for i := range l.shards {
 		before[l.shards[i].Digest] = &l.shards[i]
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/trawl-search/trawl/index/query"
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	"github.com/trawl-search/trawl/services/router/internal/plan"
 )
@@ -14,7 +14,7 @@ import (
 // out has neither their size nor their languages; one's own keeps its.
 func TestOnlyTellsNothingOfOthers(t *testing.T) {
 	ref := func(n byte) *catalogv1.ShardRef {
-		d := searchwire.Digest{n}
+		d := searchapi.Digest{n}
 		return &catalogv1.ShardRef{Digest: d[:], SizeBytes: 100, Languages: []string{"C"}}
 	}
 	layout, err := plan.NewLayout(5, []*catalogv1.Root{

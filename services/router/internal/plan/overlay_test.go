@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trawl-search/trawl/index/query"
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/router/internal/plan"
@@ -16,7 +16,7 @@ import (
 // TestBranchesGoWithTheShard: what a root calls the branches of its shard goes along with
 // it, and nothing of another repo's does.
 func TestBranchesGoWithTheShard(t *testing.T) {
-	d := searchwire.Digest{1}
+	d := searchapi.Digest{1}
 	root := func(name string, places []uint32, branches ...string) *catalogv1.Root {
 		r := &catalogv1.Root{Repo: name, Shards: []*catalogv1.ShardRef{{Digest: d[:], Branches: places}}}
 		for _, b := range branches {
@@ -44,7 +44,7 @@ func TestBranchesGoWithTheShard(t *testing.T) {
 // hides in it goes along, and nothing of other repos does.
 func TestHiddenGoesWithTheShard(t *testing.T) {
 	ref := func(hidden string) []*catalogv1.ShardRef {
-		d := searchwire.Digest{1}
+		d := searchapi.Digest{1}
 		return []*catalogv1.ShardRef{{Digest: d[:], Hidden: []byte(hidden)}}
 	}
 	layout, err := plan.NewLayout(5, []*catalogv1.Root{
@@ -53,7 +53,7 @@ func TestHiddenGoesWithTheShard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	check := func(what string, shards []searchwire.Shard, want map[string]string) {
+	check := func(what string, shards []searchapi.Shard, want map[string]string) {
 		t.Helper()
 		p := shards[0].Planned()
 		if len(shards) != 1 || len(p.Hidden) != len(want) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/trawl-search/trawl/index/query"
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
@@ -27,7 +27,7 @@ type judge func(root *catalogv1.Root, ref *catalogv1.ShardRef) verdict
 // Select gives the shards that the query must search; in the others it cannot
 // match. They are the layout's own: nothing of them may be changed. The query's
 // type:repo must be resolved: one that is not prunes nothing.
-func (l *Layout) Select(q query.Q) (wanted []searchwire.Shard, err error) {
+func (l *Layout) Select(q query.Q) (wanted []searchapi.Shard, err error) {
 	if !prunes(q) {
 		return l.All(), nil
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/indextest"
 	"github.com/trawl-search/trawl/index/query"
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	"github.com/trawl-search/trawl/services/router/internal/plan"
 )
@@ -19,14 +19,14 @@ import (
 type placed struct {
 	roots []*catalogv1.Root
 	// at is the shard of each document, by repo and its place in the repo.
-	at map[string][]searchwire.Digest
+	at map[string][]searchapi.Digest
 }
 
 // spread puts the documents of each repo into one to three shards, and some
 // small repos into one together.
 func spread(c *indextest.Corpus, rng *rand.Rand) *placed {
-	p := &placed{at: make(map[string][]searchwire.Digest)}
-	refs := make(map[searchwire.Digest]*catalogv1.ShardRef)
+	p := &placed{at: make(map[string][]searchapi.Digest)}
+	refs := make(map[searchapi.Digest]*catalogv1.ShardRef)
 	for _, repo := range c.Repos {
 		root := &catalogv1.Root{Repo: repo.Name}
 		for _, b := range repo.Branches {
@@ -34,9 +34,9 @@ func spread(c *indextest.Corpus, rng *rand.Rand) *placed {
 		}
 		shards := 1 + rng.IntN(3)
 		for _, d := range repo.Documents {
-			digest := searchwire.Digest(sha256.Sum256(fmt.Append(nil, repo.Name, rng.IntN(shards))))
+			digest := searchapi.Digest(sha256.Sum256(fmt.Append(nil, repo.Name, rng.IntN(shards))))
 			if shards == 1 {
-				digest = searchwire.Digest{1} // shared
+				digest = searchapi.Digest{1} // shared
 			}
 			if refs[digest] == nil {
 				refs[digest] = &catalogv1.ShardRef{Digest: digest[:]}
@@ -57,9 +57,9 @@ func spread(c *indextest.Corpus, rng *rand.Rand) *placed {
 }
 
 // holds are the shards with a document that the query finds.
-func (p *placed) holds(t *testing.T, c *indextest.Corpus, q query.Q) map[searchwire.Digest]bool {
+func (p *placed) holds(t *testing.T, c *indextest.Corpus, q query.Q) map[searchapi.Digest]bool {
 	t.Helper()
-	found := make(map[searchwire.Digest]bool)
+	found := make(map[searchapi.Digest]bool)
 	for i, repo := range c.Repos {
 		for j, d := range repo.Documents {
 			one := &indextest.Corpus{Repos: []indextest.Repo{repo}}
@@ -125,7 +125,7 @@ func checkPruning(t *testing.T, p *placed, c *indextest.Corpus, layout *plan.Lay
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
-	pruned := make(map[searchwire.Digest]bool)
+	pruned := make(map[searchapi.Digest]bool)
 	for _, s := range layout.All() {
 		pruned[s.Digest] = true
 	}
@@ -146,7 +146,7 @@ func checkPruning(t *testing.T, p *placed, c *indextest.Corpus, layout *plan.Lay
 
 func TestPruningPrunes(t *testing.T) {
 	root := func(name, language string, n byte, branches ...string) *catalogv1.Root {
-		d := searchwire.Digest{n}
+		d := searchapi.Digest{n}
 		r := &catalogv1.Root{Repo: name, Shards: []*catalogv1.ShardRef{{Digest: d[:], Languages: []string{language}, Documents: 1}}}
 		for _, b := range branches {
 			r.Branches = append(r.Branches, &catalogv1.Branch{Name: b})
@@ -197,7 +197,7 @@ func TestPruningPrunes(t *testing.T) {
 // TestShardThatTellsNoLanguages: a root without them, as an older indexer may
 // write it, prunes nothing by language.
 func TestShardThatTellsNoLanguages(t *testing.T) {
-	d := searchwire.Digest{1}
+	d := searchapi.Digest{1}
 	layout, err := plan.NewLayout(1, []*catalogv1.Root{{Repo: "r", Shards: []*catalogv1.ShardRef{{Digest: d[:], Documents: 3}}}})
 	if err != nil {
 		t.Fatal(err)
@@ -210,7 +210,7 @@ func TestShardThatTellsNoLanguages(t *testing.T) {
 }
 
 func TestLayoutGroupsSharedShards(t *testing.T) {
-	d := searchwire.Digest{9}
+	d := searchapi.Digest{9}
 	ref := &catalogv1.ShardRef{Digest: d[:], SizeBytes: 100}
 	layout, err := plan.NewLayout(5, []*catalogv1.Root{{Repo: "z", Shards: []*catalogv1.ShardRef{ref, ref}}, {Repo: "a", Shards: []*catalogv1.ShardRef{ref}}})
 	if err != nil {

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/trawl-search/trawl/index/query"
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	"github.com/trawl-search/trawl/services/router/internal/plan"
 )
@@ -12,7 +12,7 @@ import (
 // TestLanguagesOfEachRepo: repos in one shard have their own languages in it, and
 // the shard is left out only if none of them has the one that is asked for.
 func TestLanguagesOfEachRepo(t *testing.T) {
-	d := searchwire.Digest{1}
+	d := searchapi.Digest{1}
 	ref := func(language string) []*catalogv1.ShardRef {
 		return []*catalogv1.ShardRef{{Digest: d[:], SizeBytes: 100, Languages: []string{language}}}
 	}

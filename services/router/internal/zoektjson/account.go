@@ -4,7 +4,7 @@ import (
 	"encoding/hex"
 	"strings"
 
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -16,7 +16,7 @@ const maxUncovered = 100
 const maxUncoveredBytes = 1 << 20
 
 func newAccount(c *searchv1.Coverage) account {
-	c = searchwire.TrimCoverage(c, maxUncoveredBytes)
+	c = searchapi.TrimCoverage(c, maxUncoveredBytes)
 	a := account{
 		Complete: c.GetComplete(), Requested: c.GetRequested(), Searched: c.GetSearched(),
 		Pruned: c.GetPruned(), Failed: c.GetFailed(), NotReached: c.GetNotReached(),

@@ -11,7 +11,7 @@ import (
 
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/membership"
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/services/searcher/internal/store"
 )
 
@@ -24,10 +24,10 @@ func Mine(roots []catalog.Root, members []membership.ID, self membership.ID, rep
 	}
 	var refs []store.Ref
 	var bad error
-	seen := make(map[searchwire.Digest]bool)
+	seen := make(map[searchapi.Digest]bool)
 	for _, root := range roots {
 		for _, ref := range root.Record.Shards {
-			d, err := searchwire.ParseDigest(ref.Digest)
+			d, err := searchapi.ParseDigest(ref.Digest)
 			if err != nil {
 				bad = fmt.Errorf("root of %s: %w", root.Record.Repo, err)
 				continue

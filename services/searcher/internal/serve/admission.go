@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 )
 
 const (
@@ -72,7 +72,7 @@ func (a *admission) admit(ctx context.Context, shards int) (*admitted, error) {
 	}
 	if deadline, ok := ctx.Deadline(); ok && before > 0 {
 		if spare := time.Duration(admissionShare * float64(time.Until(deadline))); wait > spare {
-			return nil, searchwire.Overloaded(fmt.Sprintf(
+			return nil, searchapi.Overloaded(fmt.Sprintf(
 				"%d calls are before this one, and its turn would come in %v, too late for its deadline", before, wait.Round(time.Millisecond)), wait-spare)
 		}
 	}

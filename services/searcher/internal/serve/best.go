@@ -4,7 +4,7 @@ import (
 	"sync"
 
 	"github.com/trawl-search/trawl/index/shard"
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/searcher/internal/store"
 )
@@ -23,7 +23,7 @@ type best struct {
 type part struct {
 	number  int
 	handle  *store.Handle
-	planned searchwire.Shard
+	planned searchapi.Shard
 	found   *shard.Found
 }
 
@@ -43,7 +43,7 @@ func (b *best) floor() *shard.Key {
 }
 
 // add takes what was found in one shard, and shares its use if some of it is among the best.
-func (b *best) add(h *store.Handle, planned searchwire.Shard, found *shard.Found) {
+func (b *best) add(h *store.Handle, planned searchapi.Shard, found *shard.Found) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	number := b.ranking.Add(found)
@@ -55,9 +55,9 @@ func (b *best) add(h *store.Handle, planned searchwire.Shard, found *shard.Found
 }
 
 // explain adds how a shard was answered, if that is known.
-func (b *best) explain(planned searchwire.Shard, found *shard.Found) {
+func (b *best) explain(planned searchapi.Shard, found *shard.Found) {
 	if b.explanation != nil && found.Explanation != nil {
-		searchwire.AddExplanation(b.explanation, searchwire.Explanation(found.Explanation, planned))
+		searchapi.AddExplanation(b.explanation, searchapi.Explanation(found.Explanation, planned))
 	}
 }
 

@@ -12,7 +12,8 @@ import (
 	"go.opentelemetry.io/otel/codes"
 
 	"github.com/trawl-search/trawl/index/format"
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/coverage"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/searcher/internal/store"
 )
@@ -27,7 +28,7 @@ const (
 // visit does something with one shard, whose use ends with the visit. What it found must be
 // kept only when it gives no error. Incomplete is why the shard was not searched to its end,
 // although what was found stands.
-type visit func(ctx context.Context, h *store.Handle, planned searchwire.Shard) (incomplete, err error)
+type visit func(ctx context.Context, h *store.Handle, planned searchapi.Shard) (incomplete, err error)
 
 // admit lets a call for so many shards begin; end must follow. The error is the status of a
 // call that is refused.
@@ -41,13 +42,13 @@ func (s *Service) admit(ctx context.Context, shards int) (*admitted, error) {
 
 // all visits the shards of a call that ends then, and accounts for all of them. Its error is
 // the status of a call that is refused: nothing was visited.
-func (s *Service) all(ctx context.Context, span string, p *searchv1.Plan, shards []searchwire.Shard, do visit, then func()) (*searchwire.Account, error) {
+func (s *Service) all(ctx context.Context, span string, p *searchv1.Plan, shards []searchapi.Shard, do visit, then func()) (*coverage.Account, error) {
 	call, err := s.admit(ctx, len(shards))
 	if err != nil {
 		return nil, err
 	}
 	defer call.end()
-	account := searchwire.NewAccount(shards)
+	account := coverage.New(shards)
 	s.each(ctx, call, span, p, shards, account, do, then)
 	s.metrics.count(account.Coverage())
 	return account, nil
@@ -56,10 +57,10 @@ func (s *Service) all(ctx context.Context, span string, p *searchv1.Plan, shards
 // each visits the shards, several at a time, and accounts for all of them. After
 // each visit, when its processor is free for others, it calls then, unless that is
 // nil. It returns when all visits have ended, which is soon after ctx does.
-func (s *Service) each(ctx context.Context, call *admitted, span string, p *searchv1.Plan, shards []searchwire.Shard, account *searchwire.Account, do visit, then func()) {
+func (s *Service) each(ctx context.Context, call *admitted, span string, p *searchv1.Plan, shards []searchapi.Shard, account *coverage.Account, do visit, then func()) {
 	loadCtx, cancel := context.WithTimeout(ctx, s.cfg.LoadWait)
 	defer cancel()
-	if slices.ContainsFunc(shards, func(sh searchwire.Shard) bool { return !s.shards.Known(sh.Digest) }) {
+	if slices.ContainsFunc(shards, func(sh searchapi.Shard) bool { return !s.shards.Known(sh.Digest) }) {
 		// The router may know newer roots. If waiting does not help, the shard is not known.
 		_ = s.placement.WaitApplied(loadCtx, p.GetRevision())
 	}
@@ -100,8 +101,8 @@ func (s *Service) spread(n int, do func(i int)) {
 }
 
 // readyFirst keeps shards that are being loaded from holding up the others.
-func (s *Service) readyFirst(shards []searchwire.Shard) []searchwire.Shard {
-	var now, later []searchwire.Shard
+func (s *Service) readyFirst(shards []searchapi.Shard) []searchapi.Shard {
+	var now, later []searchapi.Shard
 	for _, sh := range shards {
 		if s.shards.Ready(sh.Digest) {
 			now = append(now, sh)
@@ -112,7 +113,7 @@ func (s *Service) readyFirst(shards []searchwire.Shard) []searchwire.Shard {
 	return append(now, later...)
 }
 
-func mark(a *searchwire.Account, d searchwire.Digest, reason searchv1.UncoveredReason, err error) {
+func mark(a *coverage.Account, d searchapi.Digest, reason searchv1.UncoveredReason, err error) {
 	if err == nil {
 		a.Searched(d)
 		return
@@ -121,7 +122,7 @@ func mark(a *searchwire.Account, d searchwire.Digest, reason searchv1.UncoveredR
 }
 
 // traced does something with a shard in a span of its own, which says how it ended.
-func (s *Service) traced(ctx context.Context, name string, planned searchwire.Shard, do func(context.Context) (searchv1.UncoveredReason, error)) (reason searchv1.UncoveredReason, err error) {
+func (s *Service) traced(ctx context.Context, name string, planned searchapi.Shard, do func(context.Context) (searchv1.UncoveredReason, error)) (reason searchv1.UncoveredReason, err error) {
 	ctx, span := s.tracer.Start(ctx, name)
 	defer span.End()
 	if span.IsRecording() {
@@ -129,13 +130,13 @@ func (s *Service) traced(ctx context.Context, name string, planned searchwire.Sh
 	}
 	if reason, err = do(ctx); err != nil {
 		span.SetStatus(codes.Error, "")
-		span.SetAttributes(attribute.String("trawl.outcome", searchwire.ReasonName(reason)))
+		span.SetAttributes(attribute.String("trawl.outcome", coverage.ReasonName(reason)))
 	}
 	return reason, err
 }
 
 // one visits a shard and says why it was not searched, if it was not.
-func (s *Service) one(ctx, loadCtx context.Context, planned searchwire.Shard, do visit) (reason searchv1.UncoveredReason, err error) {
+func (s *Service) one(ctx, loadCtx context.Context, planned searchapi.Shard, do visit) (reason searchv1.UncoveredReason, err error) {
 	h, err := s.shards.Acquire(loadCtx, planned.Digest)
 	if err != nil {
 		return acquireReason(ctx, err), err
@@ -150,7 +151,7 @@ func (s *Service) one(ctx, loadCtx context.Context, planned searchwire.Shard, do
 }
 
 // visit visits a shard that is in use.
-func (s *Service) visit(ctx context.Context, h *store.Handle, planned searchwire.Shard, do visit) (searchv1.UncoveredReason, error) {
+func (s *Service) visit(ctx context.Context, h *store.Handle, planned searchapi.Shard, do visit) (searchv1.UncoveredReason, error) {
 	incomplete, err := s.guarded(ctx, h, planned, do)
 	switch {
 	case isDamage(err):
@@ -179,7 +180,7 @@ func acquireReason(ctx context.Context, err error) searchv1.UncoveredReason {
 }
 
 // guarded keeps a panic in one shard from ending the process.
-func (s *Service) guarded(ctx context.Context, h *store.Handle, planned searchwire.Shard, do visit) (incomplete, err error) {
+func (s *Service) guarded(ctx context.Context, h *store.Handle, planned searchapi.Shard, do visit) (incomplete, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.log.ErrorContext(ctx, "panic in the search of a shard", "shard", planned.Digest.String(), "panic", p, "stack", string(debug.Stack()))

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trawl-search/trawl/index/shard"
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/searcher/internal/serve"
 )
@@ -91,7 +91,7 @@ func TestRoutersThatDoNotStream(t *testing.T) {
 				withMatches++
 			}
 		}
-		inOrder := slices.IsSortedFunc(resp.Files, func(a, b *searchv1.FileMatch) int { return shard.Compare(searchwire.Key(a), searchwire.Key(b)) })
+		inOrder := slices.IsSortedFunc(resp.Files, func(a, b *searchv1.FileMatch) int { return shard.Compare(searchapi.Key(a), searchapi.Key(b)) })
 		if len(resp.Files) != 301 || !inOrder || withMatches > shown || withMatches < shown-10 || uint64(proto.Size(resp)) > limit {
 			t.Errorf("within %d bytes: %d files, %d of them with matches, in %d bytes, in order %v", limit, len(resp.Files), withMatches, proto.Size(resp), inOrder)
 		}

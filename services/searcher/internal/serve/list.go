@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trawl-search/trawl/index/shard"
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/searcher/internal/store"
 )
@@ -24,7 +24,7 @@ import (
 func (s *Service) StreamList(req *searchv1.StreamListRequest, stream grpc.ServerStreamingServer[searchv1.StreamListResponse]) error {
 	defer s.metrics.begin("stream_list")()
 	coverage, err := s.list(stream.Context(), req.List, func(entries []*searchv1.RepoEntry) error {
-		for piece := range searchwire.EntryPieces(slices.Values(entries)) {
+		for piece := range searchapi.EntryPieces(slices.Values(entries)) {
 			if err := stream.Send(&searchv1.StreamListResponse{Repos: piece}); err != nil {
 				return err
 			}
@@ -58,13 +58,13 @@ func (s *Service) list(ctx context.Context, req *searchv1.ListRequest, send func
 	ctx, cancel := budget(ctx)
 	defer cancel()
 	out := &outbox{send: send, failed: cancel}
-	account, err := s.all(ctx, "list shard", req.Plan, shards, func(ctx context.Context, h *store.Handle, planned searchwire.Shard) (error, error) {
+	account, err := s.all(ctx, "list shard", req.Plan, shards, func(ctx context.Context, h *store.Handle, planned searchapi.Shard) (error, error) {
 		overlays, err := planned.ShardOverlays()
 		if err != nil {
 			return nil, err
 		}
 		r, err := h.Shard.List(ctx, q, shard.ListOptions{
-			Repos: searchwire.Only(planned.Repos), Overlays: overlays, MaxSkippedFiles: int(req.MaxSkippedFiles),
+			Repos: searchapi.Only(planned.Repos), Overlays: overlays, MaxSkippedFiles: int(req.MaxSkippedFiles),
 		})
 		if err != nil {
 			return nil, err
@@ -95,7 +95,7 @@ func (o *outbox) put(repos []shard.RepoStats) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for i := range repos {
-		o.waiting = append(o.waiting, searchwire.Entry(&repos[i]))
+		o.waiting = append(o.waiting, searchapi.Entry(&repos[i]))
 	}
 }
 
@@ -125,12 +125,12 @@ func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*s
 	if err != nil {
 		return nil, err
 	}
-	shards = slices.DeleteFunc(shards, func(sh searchwire.Shard) bool { return !slices.Contains(sh.Repos, req.Repo) })
+	shards = slices.DeleteFunc(shards, func(sh searchapi.Shard) bool { return !slices.Contains(sh.Repos, req.Repo) })
 	ctx, cancel := budget(ctx)
 	defer cancel()
 	var mu sync.Mutex
 	var found *shard.File
-	account, err := s.all(ctx, "get file", req.Plan, shards, func(ctx context.Context, h *store.Handle, planned searchwire.Shard) (error, error) {
+	account, err := s.all(ctx, "get file", req.Plan, shards, func(ctx context.Context, h *store.Handle, planned searchapi.Shard) (error, error) {
 		overlays, err := planned.ShardOverlays()
 		if err != nil {
 			return nil, err
@@ -156,7 +156,7 @@ func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*s
 	if c := account.Coverage(); !c.Complete {
 		return nil, status.Errorf(codes.Unavailable, "%s: %s", c.Uncovered[0].Reason, c.Uncovered[0].Message)
 	}
-	return nil, searchwire.FieldError(codes.NotFound, "path", fmt.Sprintf("no file %q in %s on branch %q", req.Path, req.Repo, req.Branch))
+	return nil, searchapi.FieldError(codes.NotFound, "path", fmt.Sprintf("no file %q in %s on branch %q", req.Path, req.Repo, req.Branch))
 }
 
 // part is the part of a document to read: no more than an answer can have, even if all of
@@ -178,9 +178,9 @@ func (s *Service) file(f *shard.File, req *searchv1.GetFileRequest) (*searchv1.G
 	}
 	part := f.Content
 	if s.cfg.MaxAnswer > 0 {
-		room := s.cfg.MaxAnswer - proto.Size(resp) - searchwire.ContentField
+		room := s.cfg.MaxAnswer - proto.Size(resp) - searchapi.ContentField
 		if len(part) > room && (req.MaxBytes == 0 || room <= 0) {
-			return nil, searchwire.FieldError(codes.FailedPrecondition, "path", fmt.Sprintf(
+			return nil, searchapi.FieldError(codes.FailedPrecondition, "path", fmt.Sprintf(
 				"file %q in %s has %d bytes; there is room for %d in an answer of a searcher (max-response-bytes)", req.Path, req.Repo, f.Size, max(room, 0)))
 		}
 		part = part[:min(room, len(part))]

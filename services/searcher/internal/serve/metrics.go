@@ -7,7 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/coverage"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -50,7 +50,7 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 	for _, method := range methods {
 		m.latency.WithLabelValues(method)
 	}
-	for _, outcome := range append(searchwire.ReasonNames(), "searched") {
+	for _, outcome := range append(coverage.ReasonNames(), "searched") {
 		m.shards.WithLabelValues(outcome)
 	}
 	return m, nil
@@ -69,6 +69,6 @@ func (m *Metrics) begin(method string) (end func()) {
 func (m *Metrics) count(c *searchv1.Coverage) {
 	m.shards.WithLabelValues("searched").Add(float64(c.Searched))
 	for _, u := range c.Uncovered {
-		m.shards.WithLabelValues(searchwire.ReasonName(u.Reason)).Inc()
+		m.shards.WithLabelValues(coverage.ReasonName(u.Reason)).Inc()
 	}
 }

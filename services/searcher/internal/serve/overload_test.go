@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/searcher/internal/processor"
 	"github.com/trawl-search/trawl/services/searcher/internal/serve"
@@ -57,7 +57,7 @@ func offer(t testing.TB, s *serve.Service, load float64, shards int, deadline, d
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
-			case searchwire.IsOverloaded(err):
+			case searchapi.IsOverloaded(err):
 				e.refused++
 			case err != nil:
 				t.Error(err)
@@ -178,7 +178,7 @@ func TestEndOfWaiting(t *testing.T) {
 		calling.Wait()
 		calling.Go(func() { _ = ask(time.Second) })
 		synctest.Wait()
-		if err := ask(200 * time.Millisecond); !searchwire.IsOverloaded(err) {
+		if err := ask(200 * time.Millisecond); !searchapi.IsOverloaded(err) {
 			t.Errorf("behind a long one: %v, want a refusal", err)
 		}
 	})

@@ -10,7 +10,8 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/trawl-search/trawl/index/shard"
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/coverage"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/searcher/internal/store"
 )
@@ -18,7 +19,7 @@ import (
 // question is a search request made ready.
 type question struct {
 	plan    *searchv1.Plan
-	shards  []searchwire.Shard
+	shards  []searchapi.Shard
 	query   *shard.Query
 	options *searchv1.SearchOptions
 }
@@ -28,42 +29,42 @@ func newQuestion(req *searchv1.SearchRequest) (*question, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := &question{plan: req.Plan, shards: shards, options: searchwire.WithDefaults(req.Options)}
+	q := &question{plan: req.Plan, shards: shards, options: searchapi.WithDefaults(req.Options)}
 	tree, next, err := parse(req.Query, q.options.SyntaxVersion, req.Plan)
 	if err != nil {
 		return nil, err
 	}
 	if next != nil {
-		return nil, searchwire.FieldError(codes.FailedPrecondition, "plan.resolved", "the plan does not say which repos a type:repo stands for")
+		return nil, searchapi.FieldError(codes.FailedPrecondition, "plan.resolved", "the plan does not say which repos a type:repo stands for")
 	}
 	q.query, err = prepare(tree)
 	return q, err
 }
 
 // in finds the best hits of one shard, of those that come before the floor, nil for all.
-func (q *question) in(ctx context.Context, sh store.Shard, planned searchwire.Shard, floor *shard.Key) (*shard.Found, error) {
+func (q *question) in(ctx context.Context, sh store.Shard, planned searchapi.Shard, floor *shard.Key) (*shard.Found, error) {
 	overlays, err := planned.ShardOverlays()
 	if err != nil {
 		return nil, err
 	}
-	opts := searchwire.ShardOptions(q.options, searchwire.KeyFromProto(q.plan.After), planned.Repos)
+	opts := searchapi.ShardOptions(q.options, searchapi.KeyFromProto(q.plan.After), planned.Repos)
 	opts.Floor, opts.Overlays = floor, overlays
 	return sh.Find(ctx, q.query, opts)
 }
 
 // search finds the best files of all shards of the question, and then shows them.
-func (s *Service) search(ctx context.Context, q *question) (*answer, *searchwire.Account, error) {
+func (s *Service) search(ctx context.Context, q *question) (*answer, *coverage.Account, error) {
 	call, err := s.admit(ctx, len(q.shards))
 	if err != nil {
 		return nil, nil, err
 	}
 	defer call.end()
-	account := searchwire.NewAccount(q.shards)
+	account := coverage.New(q.shards)
 	b := newBest(q.options)
 	defer b.release()
 	finding, cancel := beforeShowing(ctx)
 	defer cancel()
-	s.each(finding, call, "search shard", q.plan, q.shards, account, func(ctx context.Context, h *store.Handle, planned searchwire.Shard) (error, error) {
+	s.each(finding, call, "search shard", q.plan, q.shards, account, func(ctx context.Context, h *store.Handle, planned searchapi.Shard) (error, error) {
 		found, err := q.in(ctx, h.Shard, planned, b.floor())
 		if err != nil {
 			return nil, err
@@ -78,7 +79,7 @@ func (s *Service) search(ctx context.Context, q *question) (*answer, *searchwire
 
 // show shows the best files, of several shards at a time, and accounts for those shards
 // whose files cannot be shown, or not all in time.
-func (s *Service) show(ctx context.Context, b *best, account *searchwire.Account) {
+func (s *Service) show(ctx context.Context, b *best, account *coverage.Account) {
 	var mu sync.Mutex
 	s.spread(len(b.parts), func(i int) {
 		p := &b.parts[i]
@@ -111,7 +112,7 @@ func (s *Service) showPart(ctx context.Context, b *best, p *part, n int) (search
 		return deadline, err
 	}
 	defer func() { s.admission.tookAlso(slot.Release()) }()
-	return s.visit(ctx, p.handle, p.planned, func(ctx context.Context, h *store.Handle, _ searchwire.Shard) (incomplete, err error) {
+	return s.visit(ctx, p.handle, p.planned, func(ctx context.Context, h *store.Handle, _ searchapi.Shard) (incomplete, err error) {
 		shown, err := h.Shard.Show(ctx, p.found, n)
 		if err != nil {
 			return nil, err
@@ -136,14 +137,14 @@ func (s *Service) StreamSearch(req *searchv1.StreamSearchRequest, stream grpc.Se
 	if err != nil {
 		return err
 	}
-	last := &searchv1.StreamSearchResponse{Statistics: searchwire.Statistics(found.Stats), Coverage: account.Coverage(), Explanation: found.explanation}
+	last := &searchv1.StreamSearchResponse{Statistics: searchapi.Statistics(found.Stats), Coverage: account.Coverage(), Explanation: found.explanation}
 	last.Statistics.Duration = durationpb.New(time.Since(start))
 	if found.Cut {
 		last.Cut = searchv1.CutReason_CUT_REASON_MAX_BYTES
 	}
 	// Messages are made one after the other: all at once would take many times the
 	// memory of what was found.
-	for piece := range searchwire.Pieces(searchwire.Files(found.Files)) {
+	for piece := range searchapi.Pieces(searchapi.Files(found.Files)) {
 		if last.Files != nil {
 			if err := stream.Send(&searchv1.StreamSearchResponse{Files: last.Files}); err != nil {
 				return err

@@ -23,7 +23,7 @@ import (
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/index/shard"
 	"github.com/trawl-search/trawl/internal/bucket"
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/searcher/internal/serve"
 	"github.com/trawl-search/trawl/services/searcher/internal/store"
@@ -123,7 +123,7 @@ func (a act) File(_ context.Context, repo string, path []byte, _ string, _ shard
 
 func (act) Close() error { return nil }
 
-func digestOf(content string) searchwire.Digest { return sha256.Sum256([]byte(content)) }
+func digestOf(content string) searchapi.Digest { return sha256.Sum256([]byte(content)) }
 
 type applied struct{ err error }
 

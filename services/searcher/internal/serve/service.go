@@ -12,7 +12,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/shard"
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/searcher/internal/processor"
 	"github.com/trawl-search/trawl/services/searcher/internal/store"
@@ -20,9 +20,9 @@ import (
 
 // Shards gives the use of shards; *store.Store does.
 type Shards interface {
-	Acquire(ctx context.Context, d searchwire.Digest) (*store.Handle, error)
-	Ready(d searchwire.Digest) bool
-	Known(d searchwire.Digest) bool
+	Acquire(ctx context.Context, d searchapi.Digest) (*store.Handle, error)
+	Ready(d searchapi.Digest) bool
+	Known(d searchapi.Digest) bool
 }
 
 // Placement knows how recent the roots are that this searcher acts on.
@@ -65,15 +65,15 @@ func New(cfg Config, shards Shards, placement Placement, tracer trace.Tracer, me
 
 // planned reads the shards of a plan. A request without one was not made by a
 // router, and this searcher cannot know what its caller may see.
-func planned(p *searchv1.Plan) ([]searchwire.Shard, error) {
+func planned(p *searchv1.Plan) ([]searchapi.Shard, error) {
 	if p == nil {
-		return nil, searchwire.FieldError(codes.FailedPrecondition, "plan", "searchers answer routers only; send this request to a router")
+		return nil, searchapi.FieldError(codes.FailedPrecondition, "plan", "searchers answer routers only; send this request to a router")
 	}
-	shards := make([]searchwire.Shard, len(p.Shards))
+	shards := make([]searchapi.Shard, len(p.Shards))
 	for i, s := range p.Shards {
 		var err error
-		if shards[i], err = searchwire.ParsePlanned(s); err != nil {
-			return nil, searchwire.FieldError(codes.InvalidArgument, "plan.shards", err.Error())
+		if shards[i], err = searchapi.ParsePlanned(s); err != nil {
+			return nil, searchapi.FieldError(codes.InvalidArgument, "plan.shards", err.Error())
 		}
 	}
 	return shards, nil
@@ -82,13 +82,13 @@ func planned(p *searchv1.Plan) ([]searchwire.Shard, error) {
 // parse reads the query and puts in what the plan says of its type:repo; next
 // is the child of the first one that the plan says nothing of.
 func parse(text string, version uint32, p *searchv1.Plan) (q, next query.Q, err error) {
-	parsed, err := searchwire.Parse(text, version)
+	parsed, err := searchapi.Parse(text, version)
 	if err != nil {
 		return nil, nil, err
 	}
-	q, next, err = searchwire.Resolve(parsed, p.GetResolved())
+	q, next, err = searchapi.Resolve(parsed, p.GetResolved())
 	if err != nil {
-		return nil, nil, searchwire.FieldError(codes.InvalidArgument, "plan.resolved", err.Error())
+		return nil, nil, searchapi.FieldError(codes.InvalidArgument, "plan.resolved", err.Error())
 	}
 	return q, next, nil
 }
@@ -97,7 +97,7 @@ func parse(text string, version uint32, p *searchv1.Plan) (q, next query.Q, err 
 func prepare(q query.Q) (*shard.Query, error) {
 	ready, err := shard.Prepare(q)
 	if err != nil {
-		return nil, searchwire.QueryError("query", err)
+		return nil, searchapi.QueryError("query", err)
 	}
 	return ready, nil
 }

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/trawl-search/trawl/index/shard"
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -38,15 +38,15 @@ func (s *Service) Search(ctx context.Context, req *searchv1.SearchRequest) (*sea
 			return nil, err
 		}
 		for _, u := range account.Coverage().Uncovered {
-			again.Uncovered(searchwire.Digest(u.Digest), u.Reason, u.Message)
+			again.Uncovered(searchapi.Digest(u.Digest), u.Reason, u.Message)
 		}
 		// What is cut comes after all of these files.
 		account, files = again, append(files, after(more.Files, files)...)
 	}
 	resp := &searchv1.SearchResponse{
-		Files: slices.Collect(searchwire.Files(files)), Statistics: searchwire.Statistics(found.Stats), Coverage: account.Coverage(),
+		Files: slices.Collect(searchapi.Files(files)), Statistics: searchapi.Statistics(found.Stats), Coverage: account.Coverage(),
 	}
-	searchwire.LimitBytes(resp.Files, q.options.MaxBytes)
+	searchapi.LimitBytes(resp.Files, q.options.MaxBytes)
 	resp.Statistics.Duration = durationpb.New(time.Since(start))
 	return resp, nil
 }

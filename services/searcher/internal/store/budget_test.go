@@ -21,7 +21,7 @@ import (
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/shard"
 	"github.com/trawl-search/trawl/internal/bucket"
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/services/searcher/internal/disk"
 	"github.com/trawl-search/trawl/services/searcher/internal/store"
 )
@@ -84,7 +84,7 @@ func putShard(t *testing.T, b bucket.Bucket, repo string, size int) store.Ref {
 	}
 	done, err := builder.Close()
 	must(t, err)
-	ref := store.Ref{Digest: searchwire.Digest(done.SHA256), Key: "shards/" + repo, Size: done.Size}
+	ref := store.Ref{Digest: searchapi.Digest(done.SHA256), Key: "shards/" + repo, Size: done.Size}
 	must(t, b.Put(t.Context(), ref.Key, &out, bucket.PutOptions{Size: done.Size}))
 	return ref
 }

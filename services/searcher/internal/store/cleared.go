@@ -3,7 +3,7 @@ package store
 import (
 	"errors"
 
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 )
 
 // Cleared is the newest revision of the roots of which it is known that nothing is on
@@ -28,7 +28,7 @@ func (s *Store) Cleared() int64 {
 // drop notes what is not wanted any more, with the revision of the last Want that had
 // it: between that and this one revisions may be that no Want was of. 0 is of what an
 // earlier process left. Callers hold mu.
-func (s *Store) drop(revision int64, wanted map[searchwire.Digest]bool) {
+func (s *Store) drop(revision int64, wanted map[searchapi.Digest]bool) {
 	last := s.wanted
 	if revision < last { // another etcd
 		s.cleared, last = 0, 0
@@ -37,7 +37,7 @@ func (s *Store) drop(revision int64, wanted map[searchwire.Digest]bool) {
 		}
 	}
 	s.wanted = revision
-	note := func(d searchwire.Digest) {
+	note := func(d searchapi.Digest) {
 		if _, noted := s.dropping[d]; !noted && !wanted[d] {
 			s.dropping[d] = last
 		}
@@ -62,7 +62,7 @@ func (s *Store) drop(revision int64, wanted map[searchwire.Digest]bool) {
 }
 
 // holds says whether anything of a shard may be on the disk; callers hold mu.
-func (s *Store) holds(d searchwire.Digest) bool {
+func (s *Store) holds(d searchapi.Digest) bool {
 	if s.entries[d] != nil {
 		return true
 	}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 )
 
 type state uint8
@@ -53,13 +53,13 @@ type Handle struct {
 	Shard  Shard
 	store  *Store
 	opened *opened
-	digest searchwire.Digest
+	digest searchapi.Digest
 }
 
 // Acquire gives the use of a shard that is loaded, waiting for one that is
 // wanted and not tried yet until ctx ends. Errors are ErrNotCovered, ErrCorrupt
 // or ErrUnavailable, saying why.
-func (s *Store) Acquire(ctx context.Context, d searchwire.Digest) (*Handle, error) {
+func (s *Store) Acquire(ctx context.Context, d searchapi.Digest) (*Handle, error) {
 	for {
 		h, changed, err := s.tryAcquire(d)
 		if h != nil || err != nil {
@@ -74,7 +74,7 @@ func (s *Store) Acquire(ctx context.Context, d searchwire.Digest) (*Handle, erro
 }
 
 // tryAcquire gives neither handle nor error while the shard is being loaded.
-func (s *Store) tryAcquire(d searchwire.Digest) (*Handle, <-chan struct{}, error) {
+func (s *Store) tryAcquire(d searchapi.Digest) (*Handle, <-chan struct{}, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.entries[d]
@@ -96,7 +96,7 @@ func (s *Store) tryAcquire(d searchwire.Digest) (*Handle, <-chan struct{}, error
 }
 
 // Ready says whether Acquire would give the shard at once.
-func (s *Store) Ready(d searchwire.Digest) bool {
+func (s *Store) Ready(d searchapi.Digest) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.entries[d]
@@ -104,7 +104,7 @@ func (s *Store) Ready(d searchwire.Digest) bool {
 }
 
 // Known says whether the shard is wanted or still held.
-func (s *Store) Known(d searchwire.Digest) bool {
+func (s *Store) Known(d searchapi.Digest) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.entries[d] != nil
@@ -142,7 +142,7 @@ func (o *opened) leave() bool {
 	return o.users == 0
 }
 
-func (s *Store) close(o *opened, d searchwire.Digest) {
+func (s *Store) close(o *opened, d searchapi.Digest) {
 	if err := o.shard.Close(); err != nil {
 		s.log.Warn("close shard", "shard", d.String(), "error", err)
 	}

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/services/searcher/internal/disk"
 	"github.com/trawl-search/trawl/services/searcher/internal/ranged"
 )
@@ -29,7 +29,7 @@ const (
 	maxQuarantined = 8
 )
 
-func (s *Store) path(d searchwire.Digest) string {
+func (s *Store) path(d searchapi.Digest) string {
 	return filepath.Join(s.cfg.Dir, d.String()+suffix)
 }
 
@@ -151,7 +151,7 @@ func verify(ref Ref, n int64, h hash.Hash) error {
 	if n != ref.Size {
 		return fmt.Errorf("%w: object %s has not the announced %d bytes", ErrCorrupt, ref.Key, ref.Size)
 	}
-	if got := searchwire.Digest(h.Sum(nil)); got != ref.Digest {
+	if got := searchapi.Digest(h.Sum(nil)); got != ref.Digest {
 		return fmt.Errorf("%w: object %s has digest %s", ErrCorrupt, ref.Key, got)
 	}
 	return nil
@@ -159,7 +159,7 @@ func verify(ref Ref, n int64, h hash.Hash) error {
 
 // quarantine moves the shard's file aside and returns its name there. If that
 // fails it removes the file: it must not be opened again.
-func (s *Store) quarantine(d searchwire.Digest, damage error) (name string) {
+func (s *Store) quarantine(d searchapi.Digest, damage error) (name string) {
 	dir := filepath.Join(s.cfg.Dir, quarantineDir)
 	s.log.Error("shard is damaged; its file is put aside and fetched anew", "shard", d.String(), "folder", dir, "error", damage)
 	kept, err := os.ReadDir(dir)
@@ -226,13 +226,13 @@ func (s *Store) sweepFile(name string, keep func(taken int64)) error {
 }
 
 // digestOf reads the digest of a shard from the name of its file.
-func digestOf(name string) (searchwire.Digest, bool) {
+func digestOf(name string) (searchapi.Digest, bool) {
 	text, ok := strings.CutSuffix(name, suffix)
 	raw, err := hex.DecodeString(text)
 	if !ok || err != nil {
-		return searchwire.Digest{}, false
+		return searchapi.Digest{}, false
 	}
-	d, err := searchwire.ParseDigest(raw)
+	d, err := searchapi.ParseDigest(raw)
 	return d, err == nil
 }
 
@@ -249,7 +249,7 @@ func (s *Store) Prune() error {
 }
 
 // removeLeft removes a file of an earlier process; callers hold mu.
-func (s *Store) removeLeft(d searchwire.Digest) error {
+func (s *Store) removeLeft(d searchapi.Digest) error {
 	taken, ok := s.left[d]
 	if !ok {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/services/searcher/internal/disk"
 )
 
@@ -172,7 +172,7 @@ func (s *Store) takeLeft(ref Ref) (taken int64, ok bool) {
 // dropLeft removes a file that an earlier process left, if there is one: of a shard that
 // is not wanted, or else of one that nobody has asked for yet. Callers hold mu.
 func (s *Store) dropLeft() bool {
-	var chosen searchwire.Digest
+	var chosen searchapi.Digest
 	for d := range s.left {
 		chosen = d
 		if e := s.entries[d]; e == nil || !e.unwanted.IsZero() {
@@ -190,7 +190,7 @@ func (s *Store) dropLeft() bool {
 
 // unlink removes the file of an open shard, whose room is given back when it is
 // closed, or one that is left; callers hold mu.
-func (s *Store) unlink(d searchwire.Digest, o *opened) {
+func (s *Store) unlink(d searchapi.Digest, o *opened) {
 	err := s.removeLeft(d)
 	if o != nil && o.whole && o.aside == "" {
 		err = errors.Join(err, ignoreMissing(os.Remove(s.path(d))))

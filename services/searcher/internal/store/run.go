@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/trawl-search/trawl/index/format"
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 )
 
 // longestRetry bounds the pause between tries to load a shard.
@@ -95,7 +95,7 @@ func (s *Store) next(now time.Time, free bool) (work func(context.Context), paus
 
 // remove forgets the entry and its file. Those who use the shard keep their
 // mapping of it. Callers hold mu.
-func (s *Store) remove(d searchwire.Digest, e *entry) {
+func (s *Store) remove(d searchapi.Digest, e *entry) {
 	delete(s.entries, d)
 	s.wake() // what of it is in quarantine goes, too
 	s.resize()
@@ -108,7 +108,7 @@ func (s *Store) remove(d searchwire.Digest, e *entry) {
 
 // retire ends what an open shard is for its entry: it is closed when nobody uses it.
 // Callers hold mu.
-func (s *Store) retire(o *opened, d searchwire.Digest) {
+func (s *Store) retire(o *opened, d searchapi.Digest) {
 	if !o.leave() {
 		s.lingering[o] = d
 		return

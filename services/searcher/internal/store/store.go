@@ -28,7 +28,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/shard"
 	"github.com/trawl-search/trawl/internal/bucket"
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/services/searcher/internal/disk"
 	"github.com/trawl-search/trawl/services/searcher/internal/ranged"
 )
@@ -53,7 +53,7 @@ type Shard interface {
 
 // Ref names a shard object.
 type Ref struct {
-	Digest searchwire.Digest
+	Digest searchapi.Digest
 	Key    string
 	Size   int64
 }
@@ -83,23 +83,23 @@ type Store struct {
 	ranges  *ranged.Cache
 
 	mu      sync.Mutex
-	entries map[searchwire.Digest]*entry
+	entries map[searchapi.Digest]*entry
 	// whole is what whole files take of the budget, in bytes: those that are
 	// open or being written, left ones of an earlier process, by digest, and
 	// those in quarantine, by name.
 	whole int64
 	// wholeLimit is what they may take.
 	wholeLimit int64
-	left       map[searchwire.Digest]int64
+	left       map[searchapi.Digest]int64
 	aside      map[string]int64
 	// wanted is the revision of the newest Want, and dropping has what is not wanted
 	// and may be on disk, with the revision of the last Want that had it. Cleared is
 	// the most that was said of them.
 	wanted   int64
-	dropping map[searchwire.Digest]int64
+	dropping map[searchapi.Digest]int64
 	cleared  int64
 	// lingering are open shards that are nobody's current one, but are used.
-	lingering map[*opened]searchwire.Digest
+	lingering map[*opened]searchapi.Digest
 	// pruned says that files of an earlier process that are not wanted go.
 	pruned bool
 	// asked is how often shards were asked for since the counts were halved.
@@ -121,9 +121,9 @@ func New(cfg Config, b bucket.Bucket, open func(path string) (Shard, error), log
 	}
 	s := &Store{
 		cfg: cfg, bucket: b, open: open, log: log, metrics: m,
-		budget: disk.NewBudget(cfg.Budget), left: make(map[searchwire.Digest]int64), aside: make(map[string]int64),
-		dropping: make(map[searchwire.Digest]int64), lingering: make(map[*opened]searchwire.Digest),
-		entries: make(map[searchwire.Digest]*entry), changed: make(chan struct{}), poke: make(chan struct{}, 1),
+		budget: disk.NewBudget(cfg.Budget), left: make(map[searchapi.Digest]int64), aside: make(map[string]int64),
+		dropping: make(map[searchapi.Digest]int64), lingering: make(map[*opened]searchapi.Digest),
+		entries: make(map[searchapi.Digest]*entry), changed: make(chan struct{}), poke: make(chan struct{}, 1),
 	}
 	s.resize()
 	s.ranges = ranged.New(cfg.Dir, b, s.budget, s.relieve, log, m.ranges)
@@ -142,7 +142,7 @@ func (s *Store) Want(revision int64, refs []Ref) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	wanted := make(map[searchwire.Digest]bool, len(refs))
+	wanted := make(map[searchapi.Digest]bool, len(refs))
 	for _, ref := range refs {
 		wanted[ref.Digest] = true
 		e := s.entries[ref.Digest]

@@ -21,7 +21,7 @@ import (
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/index/shard"
 	"github.com/trawl-search/trawl/internal/bucket"
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/services/searcher/internal/store"
 )
 
@@ -79,7 +79,7 @@ type world struct {
 // refOf is the reference of an object with this content; it need not exist.
 func refOf(content string) store.Ref {
 	sum := sha256.Sum256([]byte(content))
-	d := searchwire.Digest(sum)
+	d := searchapi.Digest(sum)
 	return store.Ref{Digest: d, Key: "shards/" + d.String() + ".trawl", Size: int64(len(content))}
 }
 

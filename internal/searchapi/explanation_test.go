@@ -1,4 +1,4 @@
-package searchwire_test
+package searchapi_test
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trawl-search/trawl/index/shard"
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -22,8 +22,8 @@ func explained(number, nodes int) *searchv1.Explanation {
 			Query: fmt.Sprint(i, strings.Repeat("é", 100)), Depth: 1, Methods: shard.ByWords | shard.ByNames, Reads: shard.Reads{Lists: 1},
 		})
 	}
-	s := searchwire.Shard{Repos: []string{fmt.Sprint("repo", number), "other"}}
-	return searchwire.Explanation(x, s)
+	s := searchapi.Shard{Repos: []string{fmt.Sprint("repo", number), "other"}}
+	return searchapi.Explanation(x, s)
 }
 
 // TestExplanationsOfManyShards adds them up: the sum is as large as that of one.
@@ -31,8 +31,8 @@ func TestExplanationsOfManyShards(t *testing.T) {
 	const shards, nodes = 300, 130
 	sum := &searchv1.Explanation{}
 	for i := range shards {
-		searchwire.AddExplanation(sum, explained(i, nodes))
-		searchwire.AddExplainedCall(sum, &searchv1.ExplainedCall{Searcher: fmt.Sprint(i)})
+		searchapi.AddExplanation(sum, explained(i, nodes))
+		searchapi.AddExplainedCall(sum, &searchv1.ExplainedCall{Searcher: fmt.Sprint(i)})
 	}
 	if size := proto.Size(sum); size > 40_000 || len(sum.Nodes) != 128 || sum.NodesLeftOut != nodes+1-128 {
 		t.Errorf("%d bytes, %d nodes and %d left out", size, len(sum.Nodes), sum.NodesLeftOut)
@@ -55,7 +55,7 @@ func TestExplanationsOfManyShards(t *testing.T) {
 		t.Errorf("the slowest are %v", s)
 	}
 	for room := proto.Size(sum); room > 0; room /= 3 {
-		if size := proto.Size(searchwire.TrimExplanation(proto.CloneOf(sum), room)); size > room {
+		if size := proto.Size(searchapi.TrimExplanation(proto.CloneOf(sum), room)); size > room {
 			t.Errorf("%d bytes where there is room for %d", size, room)
 		}
 	}
@@ -79,8 +79,8 @@ func TestExplanationsOfDifferentTrees(t *testing.T) {
 		{"", "a", "a=1"},
 	} {
 		sum := tree(tt.one)
-		searchwire.AddExplanation(sum, tree(tt.two))
-		searchwire.AddExplanation(sum, nil)
+		searchapi.AddExplanation(sum, tree(tt.two))
+		searchapi.AddExplanation(sum, nil)
 		var got []string
 		for _, n := range sum.Nodes {
 			got = append(got, fmt.Sprintf("%s%s=%d", strings.Repeat(".", int(n.Depth)), n.Query, n.Checked))
@@ -94,7 +94,7 @@ func TestExplanationsOfDifferentTrees(t *testing.T) {
 // TestEveryMethodHasItsNumber holds the bits of the set to the enum.
 func TestEveryMethodHasItsNumber(t *testing.T) {
 	x := &shard.Explanation{Nodes: []shard.ExplainedNode{{Methods: shard.NotAsked<<1 - 1}}}
-	methods := searchwire.Explanation(x, searchwire.Shard{}).Nodes[0].Methods
+	methods := searchapi.Explanation(x, searchapi.Shard{}).Nodes[0].Methods
 	last := methods[len(methods)-1].Method
 	if len(methods) != len(searchv1.AnswerMethod_name)-1 || last != searchv1.AnswerMethod_ANSWER_METHOD_NOT_ASKED {
 		t.Errorf("%d methods, the last is %s", len(methods), last)

@@ -1,22 +1,15 @@
-package searchwire
+// Package coverage accounts for every shard of a query: each one was searched,
+// pruned, failed, or not reached, and the account says which and why. Routers and
+// searchers keep one account a query, and routers check those of searchers.
+package coverage
 
 import (
 	"fmt"
 	"slices"
 
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
-
-// Shard names a shard and the repos in it that the caller may see.
-type Shard struct {
-	Digest Digest
-	// Repos in ascending order, which is the shard's own.
-	Repos []string
-	// Overlays are what has become of repos since it was built, by name.
-	Overlays map[string]Overlay
-	// planned is nil before Prepare.
-	planned *searchv1.PlannedShard
-}
 
 // standing is what became of a shard. A higher one stands when a shard has
 // several, as happens when a query takes more than one round: what was missed
@@ -32,7 +25,7 @@ const (
 )
 
 type accounted struct {
-	shard   Shard
+	shard   searchapi.Shard
 	state   standing
 	reason  searchv1.UncoveredReason
 	message string
@@ -48,30 +41,30 @@ type Account struct {
 	requested int
 	shards    []accounted
 	// index has the place of each shard, once there are many.
-	index map[Digest]int
+	index map[searchapi.Digest]int
 }
 
 // fewShards is how many are looked for one after the other.
 const fewShards = 16
 
-// NewAccount opens the account of a query that should search the shards given.
+// New opens the account of a query that should search the shards given.
 // A digest given twice counts once.
-func NewAccount(shards []Shard) *Account {
-	a := OpenAccount(0)
+func New(shards []searchapi.Shard) *Account {
+	a := Open(0)
 	a.Want(shards)
 	a.requested = len(a.shards)
 	return a
 }
 
-// OpenAccount opens the account of a query about that many shards. Those that it
+// Open opens the account of a query about that many shards. Those that it
 // never wants are pruned.
-func OpenAccount(requested int) *Account {
+func Open(requested int) *Account {
 	return &Account{requested: requested}
 }
 
 // Want begins a round that should search the shards given. One that an earlier
 // round searched or pruned must be searched again.
-func (a *Account) Want(shards []Shard) {
+func (a *Account) Want(shards []searchapi.Shard) {
 	a.shards = slices.Grow(a.shards, len(shards))
 	for _, s := range shards {
 		i, known := a.place(s.Digest)
@@ -85,7 +78,7 @@ func (a *Account) Want(shards []Shard) {
 	}
 }
 
-func (a *Account) place(d Digest) (i int, known bool) {
+func (a *Account) place(d searchapi.Digest) (i int, known bool) {
 	if a.index != nil {
 		i, known = a.index[d]
 		return i, known
@@ -95,9 +88,9 @@ func (a *Account) place(d Digest) (i int, known bool) {
 }
 
 // add puts a shard into the account, one of about so many.
-func (a *Account) add(s Shard, about int) {
+func (a *Account) add(s searchapi.Shard, about int) {
 	if len(a.shards) == fewShards {
-		a.index = make(map[Digest]int, about)
+		a.index = make(map[searchapi.Digest]int, about)
 		for i := range a.shards {
 			a.index[a.shards[i].shard.Digest] = i
 		}
@@ -109,18 +102,18 @@ func (a *Account) add(s Shard, about int) {
 }
 
 // Searched says that the shard was searched to its end.
-func (a *Account) Searched(d Digest) {
+func (a *Account) Searched(d searchapi.Digest) {
 	a.mark(d, searched, searchv1.UncoveredReason_UNCOVERED_REASON_UNSPECIFIED, "")
 }
 
 // Pruned says that the shard need not be searched, although the round wanted it.
-func (a *Account) Pruned(d Digest) {
+func (a *Account) Pruned(d searchapi.Digest) {
 	a.mark(d, pruned, searchv1.UncoveredReason_UNCOVERED_REASON_UNSPECIFIED, "")
 }
 
 // Uncovered says that the shard was not, or not wholly, searched: it was not
 // reached when the deadline is the reason, and failed for any other.
-func (a *Account) Uncovered(d Digest, reason searchv1.UncoveredReason, message string) {
+func (a *Account) Uncovered(d searchapi.Digest, reason searchv1.UncoveredReason, message string) {
 	state := failed
 	if reason == searchv1.UncoveredReason_UNCOVERED_REASON_DEADLINE {
 		state = notReached
@@ -129,7 +122,7 @@ func (a *Account) Uncovered(d Digest, reason searchv1.UncoveredReason, message s
 }
 
 // mark ignores shards that the account does not hold: nobody asked for them.
-func (a *Account) mark(d Digest, state standing, reason searchv1.UncoveredReason, message string) {
+func (a *Account) mark(d searchapi.Digest, state standing, reason searchv1.UncoveredReason, message string) {
 	i, ok := a.place(d)
 	if !ok || state <= a.shards[i].state {
 		return
@@ -171,10 +164,10 @@ func (s *accounted) addTo(c *searchv1.Coverage) {
 	})
 }
 
-// CheckCoverage says whether a searcher's account is one of exactly the shards
+// Check says whether a searcher's account is one of exactly the shards
 // sent to it. An answer whose account is not must not be used: a shard that it
 // is silent about would be taken for searched.
-func CheckCoverage(c *searchv1.Coverage, sent []Shard) error {
+func Check(c *searchv1.Coverage, sent []searchapi.Shard) error {
 	switch {
 	case c.GetRequested() > uint64(len(sent)):
 		return fmt.Errorf("its coverage is of %d shards, %d were sent", c.GetRequested(), len(sent))
@@ -184,7 +177,7 @@ func CheckCoverage(c *searchv1.Coverage, sent []Shard) error {
 	case c.GetRequested() == uint64(len(sent)) && c.GetFailed()+c.GetNotReached() == 0 && len(c.GetUncovered()) == 0:
 		return nil // as nearly always, without a look at each
 	}
-	asked := make(map[Digest]bool, len(sent))
+	asked := make(map[searchapi.Digest]bool, len(sent))
 	for _, s := range sent {
 		asked[s.Digest] = true
 	}
@@ -194,12 +187,12 @@ func CheckCoverage(c *searchv1.Coverage, sent []Shard) error {
 	return checkUncovered(c, asked)
 }
 
-func checkUncovered(c *searchv1.Coverage, asked map[Digest]bool) error {
+func checkUncovered(c *searchv1.Coverage, asked map[searchapi.Digest]bool) error {
 	if uint64(len(c.Uncovered)) != c.Failed+c.NotReached {
 		return fmt.Errorf("its coverage names %d of %d uncovered shards", len(c.Uncovered), c.Failed+c.NotReached)
 	}
 	for _, u := range c.Uncovered {
-		d, err := ParseDigest(u.Digest)
+		d, err := searchapi.ParseDigest(u.Digest)
 		if err != nil {
 			return err
 		}

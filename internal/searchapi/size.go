@@ -1,4 +1,4 @@
-package searchwire
+package searchapi
 
 import (
 	"slices"

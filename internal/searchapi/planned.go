@@ -1,4 +1,4 @@
-package searchwire
+package searchapi
 
 import (
 	"errors"
@@ -9,6 +9,17 @@ import (
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
+
+// Shard names a shard and the repos in it that the caller may see.
+type Shard struct {
+	Digest Digest
+	// Repos in ascending order, which is the shard's own.
+	Repos []string
+	// Overlays are what has become of repos since it was built, by name.
+	Overlays map[string]Overlay
+	// planned is nil before Prepare.
+	planned *searchv1.PlannedShard
+}
 
 // Overlay is what has become of a repo since a shard of it was built, as plans carry it.
 type Overlay struct {

@@ -1,4 +1,4 @@
-package searchwire_test
+package searchapi_test
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -46,7 +46,7 @@ func TestPiecesAreTheWhole(t *testing.T) {
 			want = append(want, proto.Clone(files[i]).(*searchv1.FileMatch))
 		}
 		var joined []*searchv1.FileMatch
-		for piece := range searchwire.Pieces(slices.Values(files)) {
+		for piece := range searchapi.Pieces(slices.Values(files)) {
 			m := &searchv1.StreamSearchResponse{Files: piece}
 			if n := proto.Size(m); n > 1<<20 || len(piece) == 0 {
 				t.Fatalf("a piece of %d files has %d bytes", len(piece), n)
@@ -54,7 +54,7 @@ func TestPiecesAreTheWhole(t *testing.T) {
 			for _, f := range proto.Clone(m).(*searchv1.StreamSearchResponse).Files {
 				if !f.Continued {
 					joined = append(joined, f)
-				} else if err := searchwire.JoinFile(joined[len(joined)-1], f); err != nil {
+				} else if err := searchapi.JoinFile(joined[len(joined)-1], f); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -68,7 +68,7 @@ func TestPiecesAreTheWhole(t *testing.T) {
 
 func TestPartsThatDoNotFollow(t *testing.T) {
 	part := &searchv1.FileMatch{Continued: true, Chunks: []*searchv1.ChunkMatch{{Continued: true}}}
-	if searchwire.JoinFile(&searchv1.FileMatch{}, part) == nil {
+	if searchapi.JoinFile(&searchv1.FileMatch{}, part) == nil {
 		t.Error("a part of no chunk was taken")
 	}
 }
@@ -84,7 +84,7 @@ func TestEntryPiecesAreTheWhole(t *testing.T) {
 		entries, want = append(entries, e), append(want, proto.Clone(e).(*searchv1.RepoEntry))
 	}
 	var parts []*searchv1.RepoEntry
-	for piece := range searchwire.EntryPieces(slices.Values(entries)) {
+	for piece := range searchapi.EntryPieces(slices.Values(entries)) {
 		m := &searchv1.StreamListResponse{Repos: piece}
 		if n := proto.Size(m); n > 1<<20 {
 			t.Errorf("a piece of %d repos has %d bytes", len(piece), n)
@@ -94,7 +94,7 @@ func TestEntryPiecesAreTheWhole(t *testing.T) {
 	if len(parts) <= len(want) {
 		t.Errorf("%d parts of %d repos", len(parts), len(want))
 	}
-	got := searchwire.MergeEntries(1<<20, parts)
+	got := searchapi.MergeEntries(1<<20, parts)
 	if !slices.EqualFunc(got, want, func(a, b *searchv1.RepoEntry) bool { return proto.Equal(a, b) }) {
 		t.Error("the repos are not the same when put together again")
 	}

@@ -1,4 +1,4 @@
-package searchwire_test
+package searchapi_test
 
 import (
 	"math"
@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -30,9 +30,9 @@ func TestMemoryIsMeasured(t *testing.T) {
 		message proto.Message
 		said    int64
 	}{
-		"few matches":  {few, searchwire.FileMemory(few)},
-		"many matches": {many, searchwire.FileMemory(many)},
-		"repo":         {repo, searchwire.EntryMemory(repo)},
+		"few matches":  {few, searchapi.FileMemory(few)},
+		"many matches": {many, searchapi.FileMemory(many)},
+		"repo":         {repo, searchapi.EntryMemory(repo)},
 	} {
 		taken := heapOf(t, c.message)
 		if ratio := float64(c.said) / float64(taken); ratio < 0.75 || ratio > 1.35 {
@@ -71,7 +71,7 @@ func TestCutFileFits(t *testing.T) {
 		whole := drawFile(t, 0)
 		f := proto.Clone(whole).(*searchv1.FileMatch)
 		room := rapid.SampledFrom([]int{0, 300, 5000, 200_000, 1 << 20, 8 << 20, 64 << 20}).Draw(t, "room")
-		searchwire.CutFile(f, room)
+		searchapi.CutFile(f, room)
 		size, full := proto.Size(&searchv1.SearchResponse{Files: []*searchv1.FileMatch{f}}), proto.Size(&searchv1.SearchResponse{Files: []*searchv1.FileMatch{whole}})
 		switch {
 		case full <= room:
@@ -99,7 +99,7 @@ func TestTrimCoverage(t *testing.T) {
 		c.Uncovered = append(c.Uncovered, &searchv1.UncoveredShard{Digest: make([]byte, 32), Repos: []string{"github.com/org/name"}, Message: string(rune('a' + i%26))})
 	}
 	for _, room := range []int{0, 100, 10_000, 1 << 20} {
-		got := searchwire.TrimCoverage(c, room)
+		got := searchapi.TrimCoverage(c, room)
 		if n := proto.Size(got); n > max(room, 20) {
 			t.Errorf("%d bytes where there is room for %d", n, room)
 		}
@@ -107,7 +107,7 @@ func TestTrimCoverage(t *testing.T) {
 			t.Errorf("with room for %d: %d are named, %d left out, failed %d", room, len(got.Uncovered), got.UncoveredLeftOut, got.Failed)
 		}
 	}
-	if searchwire.TrimCoverage(c, 1<<20) != c {
+	if searchapi.TrimCoverage(c, 1<<20) != c {
 		t.Error("a coverage that fits was copied")
 	}
 }
@@ -118,7 +118,7 @@ func TestLimitBytes(t *testing.T) {
 	for range 4 {
 		files = append(files, &searchv1.FileMatch{Path: []byte("p"), MatchCount: 1, Chunks: []*searchv1.ChunkMatch{{Content: make([]byte, 1000)}}})
 	}
-	searchwire.LimitBytes(files, 2500)
+	searchapi.LimitBytes(files, 2500)
 	if len(files[0].Chunks)+len(files[1].Chunks) != 2 || len(files[2].Chunks)+len(files[3].Chunks) != 0 || files[3].MatchCount != 1 {
 		t.Errorf("left %v", files)
 	}
@@ -142,7 +142,7 @@ func TestFittingFiles(t *testing.T) {
 		}
 		size := proto.Size(&searchv1.SearchResponse{Files: files})
 		room := max(size+rapid.OneOf(rapid.IntRange(-100, 100), rapid.IntRange(-size, size)).Draw(t, "more"), 0)
-		if got, want := searchwire.FittingFiles(files, room), searchwire.Fitting(files, room); got != want {
+		if got, want := searchapi.FittingFiles(files, room), searchapi.Fitting(files, room); got != want {
 			t.Fatalf("%d of %d files fit into %d bytes of %d, want %d", got, len(files), room, size, want)
 		}
 	})

@@ -1,4 +1,4 @@
-package searchwire
+package searchapi
 
 import (
 	"github.com/trawl-search/trawl/index/shard"

@@ -1,4 +1,4 @@
-package searchwire_test
+package searchapi_test
 
 import (
 	"strings"
@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trawl-search/trawl/index/query"
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -27,7 +27,7 @@ func detail[T proto.Message](t *testing.T, err error) (found T) {
 }
 
 func TestQueryErrorsSayWhere(t *testing.T) {
-	_, err := searchwire.Parse("foo (bar", 1)
+	_, err := searchapi.Parse("foo (bar", 1)
 	if status.Code(err) != codes.InvalidArgument {
 		t.Fatalf("got %v", err)
 	}
@@ -37,18 +37,18 @@ func TestQueryErrorsSayWhere(t *testing.T) {
 	if f := detail[*errdetails.BadRequest](t, err).FieldViolations; f[0].Field != "query" {
 		t.Errorf("field is %q", f[0].Field)
 	}
-	_, err = searchwire.Parse(strings.Repeat("a ", 5000), 1)
+	_, err = searchapi.Parse(strings.Repeat("a ", 5000), 1)
 	if d := detail[*searchv1.QueryError](t, err); d.Limit == "" {
 		t.Errorf("the limit is not named: %v", err)
 	}
-	_, err = searchwire.Parse("sym:foo", 1)
+	_, err = searchapi.Parse("sym:foo", 1)
 	if status.Code(err) != codes.Unimplemented {
 		t.Errorf("a query for symbols: %v", err)
 	}
 }
 
 func TestLanguagesByAlias(t *testing.T) {
-	q, err := searchwire.Parse("lang:golang", 1)
+	q, err := searchapi.Parse("lang:golang", 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,10 +60,10 @@ func TestLanguagesByAlias(t *testing.T) {
 func TestIncompleteFitsInAHeader(t *testing.T) {
 	c := &searchv1.Coverage{Requested: 1000, Failed: 1000}
 	for i := range 1000 {
-		d := digest(i)
+		d := searchapi.Digest{byte(i), byte(i >> 8)}
 		c.Uncovered = append(c.Uncovered, &searchv1.UncoveredShard{Digest: d[:], Message: "gone", Repos: []string{"a/rather/long/name"}})
 	}
-	err := searchwire.Incomplete(c)
+	err := searchapi.Incomplete(c)
 	got := detail[*searchv1.Coverage](t, err)
 	if proto.Size(got) > 4<<10 || len(got.Uncovered) == 0 || got.Failed != 1000 {
 		t.Errorf("%d bytes with %d shards named", proto.Size(got), len(got.Uncovered))
@@ -72,29 +72,29 @@ func TestIncompleteFitsInAHeader(t *testing.T) {
 		t.Error("the coverage itself was cut")
 	}
 	late := &searchv1.Coverage{Requested: 1, NotReached: 1}
-	if code := status.Code(searchwire.Incomplete(late)); code != codes.DeadlineExceeded {
+	if code := status.Code(searchapi.Incomplete(late)); code != codes.DeadlineExceeded {
 		t.Errorf("only the deadline was missed, and the code is %s", code)
 	}
 }
 
 func TestResolveTakesNamesInOrder(t *testing.T) {
-	q, err := searchwire.Parse("(type:repo aaa) (type:repo bbb)", 1)
+	q, err := searchapi.Parse("(type:repo aaa) (type:repo bbb)", 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	resolved, next, err := searchwire.Resolve(q, nil)
+	resolved, next, err := searchapi.Resolve(q, nil)
 	if err != nil || resolved != nil || next == nil || !strings.Contains(next.String(), "aaa") {
 		t.Fatalf("with no names: %v, next %v, %v", resolved, next, err)
 	}
 	names := []*searchv1.RepoNames{{Names: []string{"r1"}}}
-	if _, next, _ = searchwire.Resolve(q, names); next == nil || !strings.Contains(next.String(), "bbb") {
+	if _, next, _ = searchapi.Resolve(q, names); next == nil || !strings.Contains(next.String(), "bbb") {
 		t.Fatalf("with one: next %v", next)
 	}
 	names = append(names, &searchv1.RepoNames{Names: []string{"r2"}})
-	if resolved, next, err = searchwire.Resolve(q, names); err != nil || next != nil || resolved == nil {
+	if resolved, next, err = searchapi.Resolve(q, names); err != nil || next != nil || resolved == nil {
 		t.Fatalf("with both: %v %v %v", resolved, next, err)
 	}
-	if _, _, err = searchwire.Resolve(q, append(names, names...)); err == nil {
+	if _, _, err = searchapi.Resolve(q, append(names, names...)); err == nil {
 		t.Error("a plan with too many names was taken")
 	}
 }

@@ -1,4 +1,4 @@
-package searchwire_test
+package coverage_test
 
 import (
 	"bytes"
@@ -8,7 +8,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/coverage"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -24,7 +25,7 @@ const (
 	broken
 )
 
-func digest(n int) searchwire.Digest { return searchwire.Digest{byte(n), byte(n >> 8)} }
+func digest(n int) searchapi.Digest { return searchapi.Digest{byte(n), byte(n >> 8)} }
 
 // TestAccountAddsUp takes accounts through random rounds, in which random shards
 // are wanted and random things are said of shards, and compares with the rule
@@ -33,13 +34,13 @@ func digest(n int) searchwire.Digest { return searchwire.Digest{byte(n), byte(n 
 func TestAccountAddsUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 20).Draw(t, "shards")
-		a := searchwire.OpenAccount(n)
+		a := coverage.Open(n)
 		worst := make([]event, n)
 		for range rapid.IntRange(0, 3).Draw(t, "rounds") {
-			var wanted []searchwire.Shard
+			var wanted []searchapi.Shard
 			for i := range n {
 				if rapid.Bool().Draw(t, "wanted") {
-					wanted = append(wanted, searchwire.Shard{Digest: digest(i), Repos: []string{"r"}})
+					wanted = append(wanted, searchapi.Shard{Digest: digest(i), Repos: []string{"r"}})
 					if worst[i] < late {
 						worst[i] = silence
 					}
@@ -65,27 +66,27 @@ func TestAccountAddsUp(t *testing.T) {
 func TestAccountIsChecked(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 20).Draw(t, "shards")
-		var shards []searchwire.Shard
+		var shards []searchapi.Shard
 		for i := range n {
-			shards = append(shards, searchwire.Shard{Digest: digest(i), Repos: []string{"r"}})
+			shards = append(shards, searchapi.Shard{Digest: digest(i), Repos: []string{"r"}})
 			if rapid.Bool().Draw(t, "twice") {
 				shards = append(shards, shards[len(shards)-1])
 			}
 		}
-		a := searchwire.NewAccount(shards)
+		a := coverage.New(shards)
 		worst := make([]event, n)
 		for i := range worst {
 			worst[i] = event(rapid.IntRange(int(silence), int(broken)).Draw(t, "event"))
 			tell(a, digest(i), worst[i])
 		}
 		checkAccount(t, a.Coverage(), worst)
-		if err := searchwire.CheckCoverage(a.Coverage(), shards); err != nil {
+		if err := coverage.Check(a.Coverage(), shards); err != nil {
 			t.Fatalf("an account is refused by the check of accounts: %v", err)
 		}
 	})
 }
 
-func tell(a *searchwire.Account, d searchwire.Digest, e event) {
+func tell(a *coverage.Account, d searchapi.Digest, e event) {
 	switch e {
 	case spared:
 		a.Pruned(d)
@@ -101,7 +102,7 @@ func tell(a *searchwire.Account, d searchwire.Digest, e event) {
 
 func checkAccount(t *rapid.T, c *searchv1.Coverage, worst []event) {
 	want := &searchv1.Coverage{Requested: uint64(len(worst)), Complete: true}
-	var missing []searchwire.Digest
+	var missing []searchapi.Digest
 	for i, e := range worst {
 		switch e {
 		case pruned, spared:
@@ -121,14 +122,14 @@ func checkAccount(t *rapid.T, c *searchv1.Coverage, worst []event) {
 	if c.Requested != c.Searched+c.Pruned+c.Failed+c.NotReached {
 		t.Fatalf("does not add up: %v", c)
 	}
-	var named []searchwire.Digest
+	var named []searchapi.Digest
 	for _, u := range c.Uncovered {
-		named = append(named, searchwire.Digest(u.Digest))
+		named = append(named, searchapi.Digest(u.Digest))
 		if u.Message == "" || u.Reason == 0 || !slices.Equal(u.Repos, []string{"r"}) {
 			t.Fatalf("uncovered shard without reason, message or repos: %v", u)
 		}
 	}
-	slices.SortFunc(named, func(a, b searchwire.Digest) int { return bytes.Compare(a[:], b[:]) })
+	slices.SortFunc(named, func(a, b searchapi.Digest) int { return bytes.Compare(a[:], b[:]) })
 	if !slices.Equal(named, missing) {
 		t.Fatalf("uncovered %v, want %v", named, missing)
 	}
@@ -140,7 +141,7 @@ func checkAccount(t *rapid.T, c *searchv1.Coverage, worst []event) {
 }
 
 func TestCheckCoverageRefuses(t *testing.T) {
-	sent := []searchwire.Shard{{Digest: digest(1)}, {Digest: digest(2)}}
+	sent := []searchapi.Shard{{Digest: digest(1)}, {Digest: digest(2)}}
 	uncovered := func(n int) *searchv1.UncoveredShard {
 		d := digest(n)
 		return &searchv1.UncoveredShard{Digest: d[:]}
@@ -156,7 +157,7 @@ func TestCheckCoverageRefuses(t *testing.T) {
 		"one shard twice":        {Requested: 2, Failed: 2, Uncovered: []*searchv1.UncoveredShard{uncovered(1), uncovered(1)}},
 		"half a digest":          {Requested: 2, Searched: 1, Failed: 1, Uncovered: []*searchv1.UncoveredShard{{Digest: bytes.Repeat([]byte{1}, 16)}}},
 	} {
-		if searchwire.CheckCoverage(c, sent) == nil {
+		if coverage.Check(c, sent) == nil {
 			t.Errorf("coverage %s was taken", name)
 		}
 	}

@@ -1,4 +1,4 @@
-package searchwire_test
+package searchapi_test
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -32,10 +32,10 @@ func TestCopyOptions(t *testing.T) {
 		}
 	}
 	m.SetUnknown([]byte{0xfa, 0x7f, 1, 'x'})
-	if c := searchwire.CopyOptions(o); !proto.Equal(c, o) || c == o {
+	if c := searchapi.CopyOptions(o); !proto.Equal(c, o) || c == o {
 		t.Fatalf("copied %v as %v", o, c)
 	}
-	if c := searchwire.CopyOptions(nil); c == nil || !proto.Equal(c, &searchv1.SearchOptions{}) {
+	if c := searchapi.CopyOptions(nil); c == nil || !proto.Equal(c, &searchv1.SearchOptions{}) {
 		t.Fatalf("copied none as %v", c)
 	}
 }

@@ -1,4 +1,4 @@
-package searchwire_test
+package searchapi_test
 
 import (
 	"maps"
@@ -10,19 +10,19 @@ import (
 
 	"github.com/trawl-search/trawl/index/docset"
 	"github.com/trawl-search/trawl/index/shard"
-	"github.com/trawl-search/trawl/internal/searchwire"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
 // TestPlannedShardIsReadAgain: what has become of repos comes out at those it went in
 // with, and costs nothing where it is nothing.
 func TestPlannedShardIsReadAgain(t *testing.T) {
-	overlays := map[string]searchwire.Overlay{
+	overlays := map[string]searchapi.Overlay{
 		"b": {Hidden: docset.Of([]uint32{3, 9}).Code(), Branches: []string{"main", "next"}, Places: []uint32{2, 0}},
 		"c": {Branches: []string{"x"}, Places: []uint32{1}}, "d": {Hidden: docset.Of([]uint32{0}).Code()}, "not asked": {Hidden: []byte{1}},
 	}
-	s := searchwire.Shard{Digest: searchwire.Digest{7}, Repos: []string{"a", "b", "c", "d"}, Overlays: overlays}
-	got, err := searchwire.ParsePlanned(s.Planned())
+	s := searchapi.Shard{Digest: searchapi.Digest{7}, Repos: []string{"a", "b", "c", "d"}, Overlays: overlays}
+	got, err := searchapi.ParsePlanned(s.Planned())
 	if err != nil || got.Digest != s.Digest || !slices.Equal(got.Repos, s.Repos) {
 		t.Fatalf("%+v, %v", got, err)
 	}
@@ -40,10 +40,10 @@ func TestPlannedShardIsReadAgain(t *testing.T) {
 // TestPlannedSize: a plan is no larger than is said, and not much smaller.
 func TestPlannedSize(t *testing.T) {
 	names := slices.Repeat([]string{"host/a", strings.Repeat("n", 1024), "host/" + strings.Repeat("m", 200)}, 300)
-	overlays := map[string]searchwire.Overlay{
+	overlays := map[string]searchapi.Overlay{
 		"host/a": {Hidden: make([]byte, 16<<10), Branches: slices.Repeat([]string{"main", "a/rather/long/branch"}, 500), Places: slices.Repeat([]uint32{1, 1 << 31}, 500)},
 	}
-	for what, s := range map[string]searchwire.Shard{
+	for what, s := range map[string]searchapi.Shard{
 		"one repo": {Repos: names[:1]}, "many repos": {Repos: names}, "changed": {Repos: names[:3], Overlays: overlays},
 	} {
 		for typeRepos := range 3 {
@@ -66,16 +66,16 @@ func TestWrongPlannedShards(t *testing.T) {
 		"repo too high":               {Digest: digest, Repos: []string{"a"}, Hidden: []*searchv1.HiddenDocuments{{Repo: 1, Documents: []byte{1}}}},
 		"branches of a repo too high": {Digest: digest, Repos: []string{"a"}, Branches: []*searchv1.ServedBranches{{Repo: 1}}},
 	} {
-		if s, err := searchwire.ParsePlanned(p); err == nil {
+		if s, err := searchapi.ParsePlanned(p); err == nil {
 			t.Errorf("%s: %+v", what, s)
 		}
 	}
-	for what, o := range map[string]searchwire.Overlay{
+	for what, o := range map[string]searchapi.Overlay{
 		"bytes that are no set": {Hidden: []byte{0x80}},
 		"a branch too many":     {Branches: []string{"a", "b"}, Places: []uint32{1}},
 		"a place too many":      {Branches: []string{"a"}, Places: []uint32{1, 2}},
 	} {
-		s := searchwire.Shard{Overlays: map[string]searchwire.Overlay{"a": o}}
+		s := searchapi.Shard{Overlays: map[string]searchapi.Overlay{"a": o}}
 		if overlays, err := s.ShardOverlays(); err == nil {
 			t.Errorf("%s: %v", what, overlays)
 		}
@@ -85,7 +85,7 @@ func TestWrongPlannedShards(t *testing.T) {
 // TestOnly: the names of a plan, in whatever order they come, and no others.
 func TestOnly(t *testing.T) {
 	for _, names := range [][]string{nil, {"a"}, {"a", "b", "d"}, {"d", "a", "b"}, {"b", "b"}} {
-		only := searchwire.Only(names)
+		only := searchapi.Only(names)
 		for _, name := range []string{"", "a", "b", "c", "d", "ab"} {
 			if got := only(name); got != slices.Contains(names, name) {
 				t.Errorf("%q: only(%q) is %v", names, name, got)
