@@ -15,7 +15,7 @@ import (
 	"github.com/trawl-search/trawl/bench/corpus"
 	"github.com/trawl-search/trawl/index/build"
 	"github.com/trawl-search/trawl/index/docstore"
-	"github.com/trawl-search/trawl/internal/source"
+	"github.com/trawl-search/trawl/internal/gitsource"
 )
 
 // Indexed is what indexing a corpus took and gave. Processor time and peak
@@ -66,7 +66,7 @@ type indexer struct {
 }
 
 func (x *indexer) repo(ctx context.Context, r corpus.Repo) (err error) {
-	src, err := source.OpenFolder(r.Dir, source.Limits{})
+	src, err := gitsource.OpenFolder(r.Dir, gitsource.Limits{})
 	if err != nil {
 		return fmt.Errorf("opening the folder: %w", err)
 	}

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/trawl-search/trawl/internal/source/sourcetest"
+	"github.com/trawl-search/trawl/internal/gitsource/gitsourcetest"
 )
 
 // gitServer serves the repositories of a test over HTTP from this machine.
@@ -58,7 +58,7 @@ func (g *gitServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // repository is a Git repository with what is found in it.
 type repository struct {
-	*sourcetest.Repo
+	*gitsourcetest.Repo
 	name string // of the repo in Trawl
 	url  string
 	// commits counts them.
@@ -73,8 +73,8 @@ type repository struct {
 // newRepository makes a repository and serves it.
 func (c *cluster) newRepository(name string) *repository {
 	c.t.Helper()
-	r := &repository{Repo: sourcetest.New(c.t), name: "example.org/" + name, url: c.git.server.URL + "/" + name}
-	handler := sourcetest.Handler(c.t, filepath.Dir(r.Dir))
+	r := &repository{Repo: gitsourcetest.New(c.t), name: "example.org/" + name, url: c.git.server.URL + "/" + name}
+	handler := gitsourcetest.Handler(c.t, filepath.Dir(r.Dir))
 	c.git.mu.Lock()
 	defer c.git.mu.Unlock()
 	c.git.repos[name] = handler

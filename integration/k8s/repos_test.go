@@ -7,14 +7,14 @@ import (
 	"path"
 	"strings"
 
-	"github.com/trawl-search/trawl/internal/source/sourcetest"
+	"github.com/trawl-search/trawl/internal/gitsource/gitsourcetest"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
 // repository is a Git repository with what is found in it.
 type repository struct {
-	*sourcetest.Repo
+	*gitsourcetest.Repo
 	name string // of the repo in Trawl
 	url  string // as the indexers reach it
 	push string // as this machine does
@@ -30,7 +30,7 @@ func (e *e2e) makeRepositories() {
 	e.t.Helper()
 	for _, name := range []string{"alpha", "beta", "gamma"} {
 		r := &repository{
-			Repo: sourcetest.New(e.t), name: "git.git.svc/" + name,
+			Repo: gitsourcetest.New(e.t), name: "git.git.svc/" + name,
 			url: "http://git.git.svc:8080/" + name + ".git", push: "http://" + e.git + "/" + name + ".git",
 		}
 		e.commit(r)

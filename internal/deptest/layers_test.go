@@ -91,9 +91,9 @@ var forbidden = []struct {
 		"services never import each other"},
 	{[]string{"services"}, []string{module + "/cmd", module + "/integration", module + "/internal/embedded"},
 		"services meet etcd and NATS as clients; who hosts them is decided in cmd"},
-	{[]string{"services/searcher"}, []string{module + "/internal/source", module + "/internal/queue"},
+	{[]string{"services/searcher"}, []string{module + "/internal/gitsource", module + "/internal/queue"},
 		"searchers read shards: they neither fetch nor enqueue"},
-	{[]string{"services/router"}, []string{module + "/internal/source"},
+	{[]string{"services/router"}, []string{module + "/internal/gitsource"},
 		"routers judge URLs; only indexers run git"},
 	{[]string{"index", "internal", "services", "cmd"}, []string{"testing", "github.com/stretchr/testify", "pgregory.net/rapid"},
 		"test code stays out of the binary"},
@@ -108,11 +108,11 @@ var forbidden = []struct {
 // allowed are what forbidden would refuse, each with its reason.
 var allowed = []struct{ from, reach, why string }{
 	{"index/indextest", "testing", "it is test code: the oracle and its generators"},
-	{"internal/source/sourcetest", "testing", "it is test code: repositories made for tests"},
+	{"internal/gitsource/gitsourcetest", "testing", "it is test code: repositories made for tests"},
 	{"internal/telemetry/telemetrytest", "testing", "it is test code: telemetry that a test can read"},
-	{"services/searcher", module + "/internal/source/language", "names of languages are understood alike everywhere"},
-	{"services/router", module + "/internal/source/language", "names of languages are understood alike everywhere"},
-	{"services/router", module + "/internal/source/origin", "the rules of URLs, without git"},
+	{"services/searcher", module + "/internal/gitsource/language", "names of languages are understood alike everywhere"},
+	{"services/router", module + "/internal/gitsource/language", "names of languages are understood alike everywhere"},
+	{"services/router", module + "/internal/gitsource/origin", "the rules of URLs, without git"},
 	{"internal/bucket/buckettest", "testing", "it is test code: the acceptance suite of every bucket"},
 }
 

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/trawl-search/trawl/internal/config"
-	"github.com/trawl-search/trawl/internal/source/origin"
+	"github.com/trawl-search/trawl/internal/gitsource/origin"
 	"github.com/trawl-search/trawl/internal/sources"
 )
 

@@ -15,7 +15,7 @@ import (
 	"strings"
 
 	"github.com/trawl-search/trawl/internal/config"
-	"github.com/trawl-search/trawl/internal/source/origin"
+	"github.com/trawl-search/trawl/internal/gitsource/origin"
 	"github.com/trawl-search/trawl/internal/sources"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )

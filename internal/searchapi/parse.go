@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/trawl-search/trawl/index/query"
-	"github.com/trawl-search/trawl/internal/source/language"
+	"github.com/trawl-search/trawl/internal/gitsource/language"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/trawl-search/trawl/internal/gitsource/origin"
 	"github.com/trawl-search/trawl/internal/glob"
-	"github.com/trawl-search/trawl/internal/source/origin"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/trawl-search/trawl/internal/bucket"
-	"github.com/trawl-search/trawl/internal/source/sourcetest"
+	"github.com/trawl-search/trawl/internal/gitsource/gitsourcetest"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
@@ -38,7 +38,7 @@ func (b *slowBucket) Put(ctx context.Context, key string, r io.Reader, opts buck
 // TestCompactsAfterJobs: an indexer that has a job in hand leaves compactions that are
 // planned alone, and does them after it.
 func TestCompactsAfterJobs(t *testing.T) {
-	repo := sourcetest.New(t)
+	repo := gitsourcetest.New(t)
 	repo.Files("main", "a", "1")
 	r := newRole(t, filepath.Dir(repo.Dir))
 	r.config.Compact.Every, r.config.Compact.Settle = 100*time.Millisecond, 0

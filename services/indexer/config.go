@@ -7,15 +7,15 @@ import (
 	"github.com/trawl-search/trawl/index/build"
 	"github.com/trawl-search/trawl/internal/config"
 	"github.com/trawl-search/trawl/internal/gc"
+	"github.com/trawl-search/trawl/internal/gitsource"
 	"github.com/trawl-search/trawl/internal/server"
-	"github.com/trawl-search/trawl/internal/source"
 	"github.com/trawl-search/trawl/services/indexer/internal/compact"
 )
 
 // Config is the settings of an indexer.
 type Config struct {
 	server.Config
-	Source source.FetchConfig `config:"source"`
+	Source gitsource.FetchConfig `config:"source"`
 
 	CacheDir  string       `config:"cache-dir" doc:"folder for copies of repositories and for shards before their upload; for one indexer alone"`
 	CacheSize config.Bytes `config:"cache-size" doc:"disk space for copies of repositories; those in use may pass it"`
@@ -90,8 +90,8 @@ func (c *Config) Validate() error {
 	return errors.Join(c.Config.Validate(), check.Err())
 }
 
-func (c *Config) limits() source.Limits {
-	return source.Limits{MaxFileSize: int64(c.MaxFileBytes), MaxDepth: c.MaxDepth, MaxDocuments: c.MaxFiles}
+func (c *Config) limits() gitsource.Limits {
+	return gitsource.Limits{MaxFileSize: int64(c.MaxFileBytes), MaxDepth: c.MaxDepth, MaxDocuments: c.MaxFiles}
 }
 
 // bounds are the times within which a deleted repo's bytes leave the bucket, as long

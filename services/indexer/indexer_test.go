@@ -20,8 +20,8 @@ import (
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/embedded"
+	"github.com/trawl-search/trawl/internal/gitsource/gitsourcetest"
 	"github.com/trawl-search/trawl/internal/queue"
-	"github.com/trawl-search/trawl/internal/source/sourcetest"
 	"github.com/trawl-search/trawl/internal/telemetry/telemetrytest"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
@@ -158,7 +158,7 @@ func (r *role) wait(name string, epoch uint64, state ingestv1.State) *ingestv1.R
 
 // TestBadReposStopNothing has good and bad repos side by side.
 func TestBadReposStopNothing(t *testing.T) {
-	good, empty := sourcetest.New(t), sourcetest.New(t)
+	good, empty := gitsourcetest.New(t), gitsourcetest.New(t)
 	good.Files("main", "a", "1")
 	r := newRole(t, filepath.Dir(good.Dir), filepath.Dir(empty.Dir))
 	r.run()
@@ -209,7 +209,7 @@ func (r *role) waitLetters(want int) {
 
 // TestLostWakeUp puts a request into etcd alone, as if NATS had lost its data.
 func TestLostWakeUp(t *testing.T) {
-	repo := sourcetest.New(t)
+	repo := gitsourcetest.New(t)
 	repo.Files("main", "a", "1")
 	r := newRole(t, filepath.Dir(repo.Dir))
 	r.run()
@@ -218,7 +218,7 @@ func TestLostWakeUp(t *testing.T) {
 
 // TestDeletedRepoLeavesNothing: a running indexer collects what nobody needs.
 func TestDeletedRepoLeavesNothing(t *testing.T) {
-	repo := sourcetest.New(t)
+	repo := gitsourcetest.New(t)
 	repo.Files("main", "a", "1")
 	r := newRole(t, filepath.Dir(repo.Dir))
 	r.config.GCEvery, r.config.GC.Hold = time.Second, time.Second
@@ -251,7 +251,7 @@ func TestDeletedRepoLeavesNothing(t *testing.T) {
 
 // TestBucketAway: readiness says so, nothing is lost, and it goes on.
 func TestBucketAway(t *testing.T) {
-	repo := sourcetest.New(t)
+	repo := gitsourcetest.New(t)
 	repo.Files("main", "a", "1")
 	r := newRole(t, filepath.Dir(repo.Dir))
 	r.bucket.broken.Store(true)
@@ -286,7 +286,7 @@ func (r *role) waitReady(words string) {
 // TestStopAndStart stops an indexer in the middle of its work; the next one, on
 // the same folder, ends it.
 func TestStopAndStart(t *testing.T) {
-	repo := sourcetest.New(t)
+	repo := gitsourcetest.New(t)
 	repo.Files("main", "a", "1")
 	r := newRole(t, filepath.Dir(repo.Dir))
 	stop := r.run()
@@ -306,7 +306,7 @@ func TestStopAndStart(t *testing.T) {
 
 // TestCacheFolderInUse: a second indexer on the same folder waits, and says why.
 func TestCacheFolderInUse(t *testing.T) {
-	repo := sourcetest.New(t)
+	repo := gitsourcetest.New(t)
 	repo.Files("main", "a", "1")
 	r := newRole(t, filepath.Dir(repo.Dir))
 	stop := r.run()

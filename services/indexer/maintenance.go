@@ -8,7 +8,7 @@ import (
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/forge"
 	"github.com/trawl-search/trawl/internal/gc"
-	"github.com/trawl-search/trawl/internal/source"
+	"github.com/trawl-search/trawl/internal/gitsource"
 	"github.com/trawl-search/trawl/internal/sources"
 	"github.com/trawl-search/trawl/services/indexer/internal/compact"
 	"github.com/trawl-search/trawl/services/indexer/internal/discover"
@@ -25,7 +25,7 @@ const (
 // maintain does what one process must do for all, whenever this indexer leads:
 // it reconciles, collects garbage, plans compactions and looks at the sources,
 // until ctx ends.
-func (x *Indexer) maintain(ctx context.Context, store *catalog.Store, fetcher *source.Fetcher) {
+func (x *Indexer) maintain(ctx context.Context, store *catalog.Store, fetcher *gitsource.Fetcher) {
 	log := x.tel.Logger()
 	reconciler := reconcile.Reconciler{
 		Store: store, Queue: x.deps.Queue, Every: x.cfg.ReconcileEvery, RetryFailed: x.cfg.RetryFailed,
@@ -59,7 +59,7 @@ func (x *Indexer) compactor(store *catalog.Store, tools tools) *compact.Worker {
 	}
 }
 
-func (x *Indexer) discoverer(store *catalog.Store, fetcher *source.Fetcher) *discover.Discoverer {
+func (x *Indexer) discoverer(store *catalog.Store, fetcher *gitsource.Fetcher) *discover.Discoverer {
 	from := x.cfg.Source
 	return &discover.Discoverer{
 		Config: discover.Config{PerHost: x.cfg.PollPerHost, PerSecond: x.cfg.PollPerSecond, Apart: x.cfg.PushPause},

@@ -9,8 +9,8 @@ import (
 
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/gitsource"
 	"github.com/trawl-search/trawl/internal/server"
-	"github.com/trawl-search/trawl/internal/source"
 )
 
 const (
@@ -52,7 +52,7 @@ func (p *probes) run(ctx context.Context) {
 		well = check(ctx, p.queue, p.lookAtQueue) && well
 		well = check(ctx, p.bucket, func(ctx context.Context) error { return bucket.Reachable(ctx, p.deps.Bucket) }) && well
 		return check(ctx, p.git, func(ctx context.Context) error {
-			_, err := source.GitVersion(ctx)
+			_, err := gitsource.GitVersion(ctx)
 			return err
 		}) && well
 	})

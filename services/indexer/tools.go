@@ -5,15 +5,15 @@ import (
 	"errors"
 	"time"
 
+	"github.com/trawl-search/trawl/internal/gitsource"
 	"github.com/trawl-search/trawl/internal/server"
-	"github.com/trawl-search/trawl/internal/source"
 	"github.com/trawl-search/trawl/services/indexer/internal/mirrors"
 )
 
 // tools are what jobs need of the local disk.
 type tools struct {
 	cache   *mirrors.Cache
-	fetcher *source.Fetcher
+	fetcher *gitsource.Fetcher
 }
 
 const (
@@ -44,7 +44,7 @@ func (x *Indexer) tryTools() (tools, error) {
 	if err != nil {
 		return tools{}, err
 	}
-	fetcher, err := source.NewFetcher(cache.TempDir(), x.cfg.Source)
+	fetcher, err := gitsource.NewFetcher(cache.TempDir(), x.cfg.Source)
 	if err != nil {
 		return tools{}, errors.Join(err, cache.Close())
 	}

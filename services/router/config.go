@@ -7,9 +7,9 @@ import (
 
 	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/config"
+	"github.com/trawl-search/trawl/internal/gitsource/origin"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/internal/server"
-	"github.com/trawl-search/trawl/internal/source/origin"
 )
 
 // Config is the settings of a router.

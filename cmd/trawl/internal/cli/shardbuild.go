@@ -16,7 +16,7 @@ import (
 	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
 	"github.com/trawl-search/trawl/index/build"
 	"github.com/trawl-search/trawl/index/docstore"
-	"github.com/trawl-search/trawl/internal/source"
+	"github.com/trawl-search/trawl/internal/gitsource"
 )
 
 func newShardBuild(p Process) *cobra.Command {
@@ -71,7 +71,7 @@ func newDocumentBar(p Process) *progressbar.ProgressBar {
 // run builds the shard of the source at path as the file out, which appears
 // whole or not at all.
 func (b *shardBuild) run(ctx context.Context, path, out string, branches []string) (err error) {
-	src, err := source.Open(ctx, path, branches, source.Limits{})
+	src, err := gitsource.Open(ctx, path, branches, gitsource.Limits{})
 	if err != nil {
 		return fmt.Errorf("opening %s: %w", path, err)
 	}
@@ -99,7 +99,7 @@ func (b *shardBuild) run(ctx context.Context, path, out string, branches []strin
 	return nil
 }
 
-func (b *shardBuild) write(ctx context.Context, w *bufio.Writer, src source.Source) error {
+func (b *shardBuild) write(ctx context.Context, w *bufio.Writer, src gitsource.Source) error {
 	builder, err := build.NewBuilder(w, build.Options{MaxSourceBytes: math.MaxInt64})
 	if err != nil {
 		return err
@@ -119,7 +119,7 @@ func (b *shardBuild) write(ctx context.Context, w *bufio.Writer, src source.Sour
 	return err
 }
 
-func (b *shardBuild) add(builder *build.Builder, doc *source.Document) error {
+func (b *shardBuild) add(builder *build.Builder, doc *gitsource.Document) error {
 	b.read += uint64(len(doc.Content))
 	if b.progress != nil {
 		_ = b.progress.Add(1) // drawing fails only when the terminal is gone

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/trawl-search/trawl/internal/source/sourcetest"
+	"github.com/trawl-search/trawl/internal/gitsource/gitsourcetest"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -99,7 +99,7 @@ func benchUp(b *testing.B) (grpcAddr, httpAddr string) {
 	}
 	grpcAddr, httpAddr, _ = strings.Cut(strings.TrimPrefix(line, "ready: gRPC "), ", HTTP ")
 	for i := range benchRepos {
-		repo := sourcetest.New(b)
+		repo := gitsourcetest.New(b)
 		repo.Files("main", "pond.go", fmt.Sprintf("package pond%d\n\n// Catch returns the fish of one haul.\nfunc Catch(net Net) []Fish { return net.Haul() }\n", i))
 		var errs strings.Builder
 		if exit := Run(b.Context(), []string{"index", "--addr", grpcAddr, repo.Dir}, Process{Out: io.Discard, Err: &errs}); exit != 0 {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/config"
-	"github.com/trawl-search/trawl/internal/source/origin"
+	"github.com/trawl-search/trawl/internal/gitsource/origin"
 	"github.com/trawl-search/trawl/services/indexer"
 	"github.com/trawl-search/trawl/services/router"
 	"github.com/trawl-search/trawl/services/searcher"

@@ -21,9 +21,9 @@ import (
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/catalog/etcdtest"
 	"github.com/trawl-search/trawl/internal/forge"
+	"github.com/trawl-search/trawl/internal/gitsource"
+	"github.com/trawl-search/trawl/internal/gitsource/origin"
 	"github.com/trawl-search/trawl/internal/queue"
-	"github.com/trawl-search/trawl/internal/source"
-	"github.com/trawl-search/trawl/internal/source/origin"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
@@ -109,7 +109,7 @@ func (w *world) Branches(_ context.Context, url string, _ []string) ([]docstore.
 	defer w.mu.Unlock()
 	w.polled = append(w.polled, url)
 	if w.heads[url] == "" {
-		return nil, &source.Failure{Kind: source.Unreachable, Reason: "the host cannot be reached"}
+		return nil, &gitsource.Failure{Kind: gitsource.Unreachable, Reason: "the host cannot be reached"}
 	}
 	return []docstore.Branch{{Name: "main", Commit: w.heads[url]}}, nil
 }

@@ -15,8 +15,8 @@ import (
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/internal/catalog"
-	"github.com/trawl-search/trawl/internal/source"
-	"github.com/trawl-search/trawl/internal/source/origin"
+	"github.com/trawl-search/trawl/internal/gitsource"
+	"github.com/trawl-search/trawl/internal/gitsource/origin"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
@@ -54,11 +54,11 @@ func (l *look) poll(ctx context.Context, repos []*catalogv1.Desired) error {
 // ofHost keeps failures of single repos out, which are told where they are indexed,
 // and counts those that may be their host's.
 func ofHost(err error, unreachable *atomic.Int32) error {
-	fail, ofRepo := errors.AsType[*source.Failure](err)
+	fail, ofRepo := errors.AsType[*gitsource.Failure](err)
 	switch {
 	case !ofRepo:
 		return err
-	case fail.Kind == source.Unreachable:
+	case fail.Kind == gitsource.Unreachable:
 		unreachable.Add(1)
 	}
 	return nil

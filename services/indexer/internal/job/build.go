@@ -13,7 +13,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/format"
-	"github.com/trawl-search/trawl/internal/source"
+	"github.com/trawl-search/trawl/internal/gitsource"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	"github.com/trawl-search/trawl/services/indexer/internal/shards"
@@ -77,7 +77,7 @@ func (t *task) full(ctx context.Context, dir string, branches []docstore.Branch)
 	for _, b := range branches {
 		names = append(names, b.Name)
 	}
-	src, err := source.OpenRepository(ctx, dir, names, t.Limits)
+	src, err := gitsource.OpenRepository(ctx, dir, names, t.Limits)
 	if err != nil {
 		return shards.Result{}, err
 	}
@@ -85,7 +85,7 @@ func (t *task) full(ctx context.Context, dir string, branches []docstore.Branch)
 }
 
 // buildAll builds all documents of src, and closes it.
-func (t *task) buildAll(ctx context.Context, src source.Source) (shards.Result, error) {
+func (t *task) buildAll(ctx context.Context, src gitsource.Source) (shards.Result, error) {
 	total := uint64(src.Total())
 	builder := shards.Builder{
 		Bucket: t.Bucket, Fence: t.lease.Fence(), TempDir: t.Mirrors.TempDir(), Options: t.Build,
@@ -127,7 +127,7 @@ func (t *task) inputs() []byte {
 // dropDamaged removes a mirror that cannot be read, so that the next try
 // fetches it anew.
 func dropDamaged(err error, dir string) error {
-	if fail, ok := errors.AsType[*source.Failure](err); ok && (fail.Kind == source.Damaged || fail.Kind == source.Unknown) {
+	if fail, ok := errors.AsType[*gitsource.Failure](err); ok && (fail.Kind == gitsource.Damaged || fail.Kind == gitsource.Unknown) {
 		return errors.Join(err, os.RemoveAll(dir))
 	}
 	return err

@@ -8,7 +8,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/internal/bucket"
-	"github.com/trawl-search/trawl/internal/source"
+	"github.com/trawl-search/trawl/internal/gitsource"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	"github.com/trawl-search/trawl/services/indexer/internal/delta"
 	"github.com/trawl-search/trawl/services/indexer/internal/shards"
@@ -161,21 +161,21 @@ func origins(old *catalogv1.Root, branches []docstore.Branch, from []int) []uint
 
 // changes opens what changed since the root's commits, which are fetched where
 // the mirror does not have them: another indexer's job had.
-func (t *task) changes(ctx context.Context, dir string, old *catalogv1.Root, branches []docstore.Branch, most int) (*source.Changes, error) {
+func (t *task) changes(ctx context.Context, dir string, old *catalogv1.Root, branches []docstore.Branch, most int) (*gitsource.Changes, error) {
 	var was []docstore.Branch
 	for _, b := range old.GetBranches() {
 		was = append(was, docstore.Branch{Name: b.GetName(), Commit: b.GetCommit()})
 	}
-	src, err := source.OpenChanges(ctx, dir, was, branches, most, t.Limits)
-	if errors.Is(err, source.ErrNoCommit) && t.Fetcher.FetchCommits(ctx, dir, t.desired.GetUrl(), was) == nil {
-		src, err = source.OpenChanges(ctx, dir, was, branches, most, t.Limits)
+	src, err := gitsource.OpenChanges(ctx, dir, was, branches, most, t.Limits)
+	if errors.Is(err, gitsource.ErrNoCommit) && t.Fetcher.FetchCommits(ctx, dir, t.desired.GetUrl(), was) == nil {
+		src, err = gitsource.OpenChanges(ctx, dir, was, branches, most, t.Limits)
 	}
 	switch {
 	case err == nil:
 		return src, nil
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
-	case errors.Is(err, source.ErrManyChanges):
+	case errors.Is(err, gitsource.ErrManyChanges):
 		return nil, &fullBuild{muchChanged, err}
 	}
 	return nil, &fullBuild{commitGone, err}

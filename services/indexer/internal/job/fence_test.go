@@ -15,8 +15,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/gitsource/gitsourcetest"
 	"github.com/trawl-search/trawl/internal/queue"
-	"github.com/trawl-search/trawl/internal/source/sourcetest"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
@@ -74,7 +74,7 @@ func TestZombieBetweenUploadAndTransaction(t *testing.T) {
 // twice: the first one builds what is newest, and the others have nothing to do.
 func TestJobsInAnyOrder(t *testing.T) {
 	for _, order := range [][]uint64{{1, 2, 3}, {1, 3, 2}, {2, 1, 3}, {2, 3, 1}, {3, 1, 2}, {3, 2, 1}} {
-		r := sourcetest.New(t)
+		r := gitsourcetest.New(t)
 		e := newEnv(t, filepath.Dir(r.Dir), nil)
 		e.Store = catalog.New(etcdClient(t, nil), "/"+t.Name()+"/"+r.Dir+"/")
 		for _, content := range []string{"one", "two", "three"} {

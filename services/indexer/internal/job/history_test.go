@@ -20,8 +20,8 @@ import (
 	"github.com/trawl-search/trawl/index/indextest"
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/shard"
-	"github.com/trawl-search/trawl/internal/source"
-	"github.com/trawl-search/trawl/internal/source/sourcetest"
+	"github.com/trawl-search/trawl/internal/gitsource"
+	"github.com/trawl-search/trawl/internal/gitsource/gitsourcetest"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	"github.com/trawl-search/trawl/services/indexer/internal/compact"
 	"github.com/trawl-search/trawl/services/indexer/internal/shards"
@@ -49,16 +49,16 @@ func TestHistories(t *testing.T) {
 
 // history is a repository that is pushed to.
 type history struct {
-	repo     *sourcetest.Repo
+	repo     *gitsourcetest.Repo
 	rnd      *rand.Rand
 	branches []string
 	trees    map[string]map[string][3]string // by branch and path: mode, object, path
 }
 
 func runHistory(t *testing.T, seed uint64) (deltas, compactions int) {
-	r := sourcetest.New(t)
+	r := gitsourcetest.New(t)
 	if seed%4 == 2 {
-		r = sourcetest.NewSHA256(t)
+		r = gitsourcetest.NewSHA256(t)
 	}
 	e := newEnv(t, filepath.Dir(r.Dir), nil)
 	e.Build.MaxSourceBytes = 3000
@@ -77,7 +77,7 @@ func runHistory(t *testing.T, seed uint64) (deltas, compactions int) {
 		if strings.HasPrefix(root.GetBuilt(), "delta") {
 			deltas++
 		}
-		src, err := source.OpenRepository(t.Context(), r.Dir, h.branches, e.Limits)
+		src, err := gitsource.OpenRepository(t.Context(), r.Dir, h.branches, e.Limits)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -268,7 +268,7 @@ func (h *history) rearrange() {
 }
 
 // corpusOf reads what queries are made from.
-func corpusOf(t *testing.T, src source.Source) *indextest.Corpus {
+func corpusOf(t *testing.T, src gitsource.Source) *indextest.Corpus {
 	t.Helper()
 	repo := indextest.Repo{Name: repoName}
 	for _, b := range src.Branches() {

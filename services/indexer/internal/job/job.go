@@ -25,8 +25,8 @@ import (
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/gitsource"
 	"github.com/trawl-search/trawl/internal/queue"
-	"github.com/trawl-search/trawl/internal/source"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	"github.com/trawl-search/trawl/services/indexer/internal/mirrors"
@@ -40,7 +40,7 @@ type Config struct {
 	LeaseTTL time.Duration
 	// Attempts after which a failure that may pass is final.
 	Attempts int
-	Limits   source.Limits
+	Limits   gitsource.Limits
 	Build    build.Options
 	// Version of this program, for manifests.
 	Version string
@@ -52,7 +52,7 @@ type Worker struct {
 	Store   *catalog.Store
 	Queue   *queue.Queue
 	Bucket  bucket.Bucket
-	Fetcher *source.Fetcher
+	Fetcher *gitsource.Fetcher
 	Mirrors *mirrors.Cache
 	Log     *slog.Logger
 	Tracer  trace.Tracer
@@ -252,7 +252,7 @@ func sameBranch(a docstore.Branch, b *catalogv1.Branch) bool {
 func (t *task) fetch(ctx context.Context, dir string, branches []docstore.Branch) ([]docstore.Branch, error) {
 	ctx, span := t.Tracer.Start(ctx, "fetch")
 	defer span.End()
-	return t.Fetcher.Fetch(ctx, dir, t.desired.GetUrl(), branches, func(p source.Progress) {
+	return t.Fetcher.Fetch(ctx, dir, t.desired.GetUrl(), branches, func(p gitsource.Progress) {
 		t.status.set(ingestv1.State_STATE_FETCHING, &ingestv1.Progress{Done: p.Done, Total: p.Total, Unit: "objects"})
 	})
 }

@@ -16,14 +16,14 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/gitsource/gitsourcetest"
 	"github.com/trawl-search/trawl/internal/queue"
-	"github.com/trawl-search/trawl/internal/source/sourcetest"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
-func newRepo(t *testing.T, steps func(string)) (*sourcetest.Repo, *env) {
-	r := sourcetest.New(t)
+func newRepo(t *testing.T, steps func(string)) (*gitsourcetest.Repo, *env) {
+	r := gitsourcetest.New(t)
 	return r, newEnv(t, filepath.Dir(r.Dir), steps)
 }
 
@@ -159,7 +159,7 @@ func TestRepoWithoutFiles(t *testing.T) {
 func TestFailures(t *testing.T) {
 	r, e := newRepo(t, nil)
 	r.Files("main", "a", "1")
-	empty := sourcetest.New(t)
+	empty := gitsourcetest.New(t)
 	_ = empty
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -341,7 +341,7 @@ func TestConcurrentJobs(t *testing.T) {
 // and the bucket, as a crash would, and does it again: one generation comes of
 // it, and nothing is missing.
 func TestStoppedAtEveryStep(t *testing.T) {
-	r := sourcetest.New(t)
+	r := gitsourcetest.New(t)
 	r.Files("main", "a", "needle 1", "b", "needle 2")
 	stoppedSomewhere := 0
 	for step := 1; ; step++ {

@@ -27,8 +27,8 @@ import (
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/embedded"
+	"github.com/trawl-search/trawl/internal/gitsource"
 	"github.com/trawl-search/trawl/internal/queue"
-	"github.com/trawl-search/trawl/internal/source"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	"github.com/trawl-search/trawl/services/indexer/internal/mirrors"
 )
@@ -97,10 +97,10 @@ func newEnv(t *testing.T, root string, steps func(point string)) *env {
 		Queue:  q, Bucket: w, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 		Tracer: noop.NewTracerProvider().Tracer(""),
 	}
-	var cfg source.FetchConfig
+	var cfg gitsource.FetchConfig
 	cfg.SetDefaults()
 	cfg.Folders = []string{root}
-	if e.Fetcher, err = source.NewFetcher(t.TempDir(), cfg); err != nil {
+	if e.Fetcher, err = gitsource.NewFetcher(t.TempDir(), cfg); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { e.Fetcher.Close() })

@@ -11,8 +11,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/gitsource"
 	"github.com/trawl-search/trawl/internal/queue"
-	"github.com/trawl-search/trawl/internal/source"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	"github.com/trawl-search/trawl/services/indexer/internal/shards"
@@ -52,7 +52,7 @@ const (
 // judge decides what becomes of a job that failed, and notes it in the status.
 // The lease is nil when the job got none.
 func (w *Worker) judge(ctx context.Context, d *queue.Delivery, lease *catalog.Lease, err error) (Outcome, error) {
-	fail, isSource := errors.AsType[*source.Failure](err)
+	fail, isSource := errors.AsType[*gitsource.Failure](err)
 	_, isStore := errors.AsType[*shards.StoreError](err)
 	_, isBuild := errors.AsType[*shards.BuildError](err)
 	switch {
@@ -64,7 +64,7 @@ func (w *Worker) judge(ctx context.Context, d *queue.Delivery, lease *catalog.Le
 		return Postponed, queue.Later(err, leasedWait)
 	case errors.Is(err, catalog.ErrLeaseLost), errors.Is(err, catalog.ErrStale):
 		return Postponed, queue.Later(err, time.Second)
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), isSource && fail.Kind == source.NoSpace:
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), isSource && fail.Kind == gitsource.NoSpace:
 		return w.postpone(ctx, d, lease, fmt.Errorf("the indexer's disk is full: %w", err), noSpaceWait)
 	case isStore:
 		return w.postpone(ctx, d, lease, err, brokenWait)

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trawl-search/trawl/internal/catalog"
-	"github.com/trawl-search/trawl/internal/source/sourcetest"
+	"github.com/trawl-search/trawl/internal/gitsource/gitsourcetest"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
@@ -70,11 +70,11 @@ func (e *env) mirror(url string) string {
 func TestReasons(t *testing.T) {
 	for _, c := range []struct {
 		want   string
-		happen func(r *sourcetest.Repo, e *env)
+		happen func(r *gitsourcetest.Repo, e *env)
 	}{
-		{"delta: documents changed", func(*sourcetest.Repo, *env) {}},
-		{"delta: documents changed", func(r *sourcetest.Repo, e *env) { e.dropMirror(r.Dir) }},
-		{"full: the indexed commit is gone", func(r *sourcetest.Repo, e *env) {
+		{"delta: documents changed", func(*gitsourcetest.Repo, *env) {}},
+		{"delta: documents changed", func(r *gitsourcetest.Repo, e *env) { e.dropMirror(r.Dir) }},
+		{"full: the indexed commit is gone", func(r *gitsourcetest.Repo, e *env) {
 			e.dropMirror(r.Dir)
 			old := r.Git("rev-parse", "main")
 			r.Files("main", tenFiles("needle next")...)
@@ -82,7 +82,7 @@ func TestReasons(t *testing.T) {
 				e.t.Fatal(err)
 			}
 		}},
-		{"full: many deltas", func(_ *sourcetest.Repo, e *env) {
+		{"full: many deltas", func(_ *gitsourcetest.Repo, e *env) {
 			e.republish(func(root *catalogv1.Root) {
 				for range maxDeltas {
 					ref := proto.CloneOf(root.Shards[0])
@@ -91,24 +91,24 @@ func TestReasons(t *testing.T) {
 				}
 			})
 		}},
-		{"full: indexed by an earlier version", func(_ *sourcetest.Repo, e *env) {
+		{"full: indexed by an earlier version", func(_ *gitsourcetest.Repo, e *env) {
 			e.republish(func(root *catalogv1.Root) { root.Shards[0].LiveDocuments = 0 })
 		}},
-		{"full: the shards so far cannot be read", func(_ *sourcetest.Repo, e *env) {
+		{"full: the shards so far cannot be read", func(_ *gitsourcetest.Repo, e *env) {
 			e.republish(func(root *catalogv1.Root) { root.Shards[0].Hidden = []byte{0x80} })
 		}},
-		{"delta: documents changed", func(_ *sourcetest.Repo, e *env) {
+		{"delta: documents changed", func(_ *gitsourcetest.Repo, e *env) {
 			e.republish(func(root *catalogv1.Root) { root.Branches[0].Name = "master" })
 		}},
-		{"full: the shards so far cannot be read", func(_ *sourcetest.Repo, e *env) {
+		{"full: the shards so far cannot be read", func(_ *gitsourcetest.Repo, e *env) {
 			e.republish(func(root *catalogv1.Root) {
 				root.Branches[0].Name, root.Shards[0].Branches = "master", []uint32{1, 1}
 			})
 		}},
-		{"full: no branch before", func(_ *sourcetest.Repo, e *env) {
+		{"full: no branch before", func(_ *gitsourcetest.Repo, e *env) {
 			e.republish(func(root *catalogv1.Root) { root.Branches = nil })
 		}},
-		{"full: facts or settings changed", func(_ *sourcetest.Repo, e *env) { e.Limits.MaxDepth = 3 }},
+		{"full: facts or settings changed", func(_ *gitsourcetest.Repo, e *env) { e.Limits.MaxDepth = 3 }},
 	} {
 		t.Run(c.want, func(t *testing.T) {
 			r, e := newRepo(t, nil)

@@ -15,7 +15,7 @@ import (
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/catalog"
-	"github.com/trawl-search/trawl/internal/source"
+	"github.com/trawl-search/trawl/internal/gitsource"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
@@ -67,7 +67,7 @@ type Result struct {
 // Build writes all documents of src into shards of repo and uploads them. There
 // is at least one shard, also without documents. What was uploaded before an
 // error stays until it is collected as garbage: nobody ever names it.
-func (b *Builder) Build(ctx context.Context, repo docstore.Repo, src source.Source) (Result, error) {
+func (b *Builder) Build(ctx context.Context, repo docstore.Repo, src gitsource.Source) (Result, error) {
 	run := &run{Builder: b, repo: repo}
 	defer run.discard()
 	for doc, err := range src.Documents(ctx) {
@@ -96,7 +96,7 @@ type run struct {
 	result  Result
 }
 
-func (r *run) add(ctx context.Context, doc *source.Document) error {
+func (r *run) add(ctx context.Context, doc *gitsource.Document) error {
 	if r.current != nil && r.current.Full() {
 		if err := r.finish(ctx); err != nil {
 			return err

@@ -16,12 +16,12 @@ import (
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/shard"
 	"github.com/trawl-search/trawl/internal/bucket"
-	"github.com/trawl-search/trawl/internal/source"
+	"github.com/trawl-search/trawl/internal/gitsource"
 )
 
 // listed is a Source of given documents, which may end in an error.
 type listed struct {
-	docs []source.Document
+	docs []gitsource.Document
 	err  error
 }
 
@@ -30,8 +30,8 @@ func (l *listed) Total() int                  { return len(l.docs) }
 func (l *listed) Omitted() int                { return 0 }
 func (l *listed) Close() error                { return nil }
 
-func (l *listed) Documents(context.Context) iter.Seq2[*source.Document, error] {
-	return func(yield func(*source.Document, error) bool) {
+func (l *listed) Documents(context.Context) iter.Seq2[*gitsource.Document, error] {
+	return func(yield func(*gitsource.Document, error) bool) {
 		for i := range l.docs {
 			if !yield(&l.docs[i], nil) {
 				return
@@ -43,10 +43,10 @@ func (l *listed) Documents(context.Context) iter.Seq2[*source.Document, error] {
 	}
 }
 
-func documents(n int) []source.Document {
-	var docs []source.Document
+func documents(n int) []gitsource.Document {
+	var docs []gitsource.Document
 	for i := range n {
-		docs = append(docs, source.Document{
+		docs = append(docs, gitsource.Document{
 			Path: fmt.Appendf(nil, "f%03d", i), Content: fmt.Appendf(nil, "%d %s", i, strings.Repeat("x", 50)), Branches: []uint32{0},
 		})
 	}

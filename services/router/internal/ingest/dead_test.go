@@ -15,8 +15,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trawl-search/trawl/internal/access"
+	"github.com/trawl-search/trawl/internal/gitsource/origin"
 	"github.com/trawl-search/trawl/internal/queue"
-	"github.com/trawl-search/trawl/internal/source/origin"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	"github.com/trawl-search/trawl/services/router/internal/ingest"
 )

@@ -7,8 +7,8 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/gitsource/origin"
 	"github.com/trawl-search/trawl/internal/searchapi"
-	"github.com/trawl-search/trawl/internal/source/origin"
 	"github.com/trawl-search/trawl/internal/sources"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )

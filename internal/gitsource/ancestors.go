@@ -1,0 +1,90 @@
+package gitsource
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/trawl-search/trawl/index/docstore"
+)
+
+// maxAncestors is with how many old branches one that is new is compared.
+const maxAncestors = 4
+
+// ancestors finds for each branch the old one that it is compared with: that of its
+// name; else one with the same tree, for it may have been renamed; else the one from
+// which it differs least. Mirrors have no history that could tell.
+func (c *Changes) ancestors(ctx context.Context, old []docstore.Branch, before, after []string) ([]int, error) {
+	from := make([]int, len(after))
+	for i, b := range c.branches {
+		from[i] = slices.IndexFunc(old, func(o docstore.Branch) bool { return o.Name == b.Name })
+		if from[i] < 0 {
+			from[i] = slices.Index(before, after[i])
+		}
+		if from[i] < 0 {
+			var err error
+			if from[i], err = c.nearest(ctx, likely(old, b.Name), before, after[i]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return from, nil
+}
+
+// likely are the old branches that a new one probably comes from: the first, and those
+// that are named most like it.
+func likely(old []docstore.Branch, name string) []int {
+	order := make([]int, len(old))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order[1:], func(a, b int) int {
+		return cmp.Compare(commonPrefix(old[b].Name, name), commonPrefix(old[a].Name, name))
+	})
+	return order[:min(len(order), maxAncestors)]
+}
+
+func commonPrefix(a, b string) int {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// nearest is the candidate whose tree differs from a tree at the fewest paths.
+func (c *Changes) nearest(ctx context.Context, candidates []int, before []string, tree string) (int, error) {
+	best, least := candidates[0], -1
+	if len(candidates) == 1 {
+		return best, nil
+	}
+	for _, i := range candidates {
+		changes, err := c.diff(ctx, before[i:i+1], []string{tree})
+		if err != nil {
+			return 0, err
+		}
+		if n := len(changes[tree]); least < 0 || n < least {
+			best, least = i, n
+		}
+	}
+	return best, nil
+}
+
+// lost adds to changes what branches that are gone leave behind: where an object was a
+// file on one of them, and is something else on another, it counted as a file.
+func (c *Changes) lost(ctx context.Context, changes map[string][]change, before, after []string) error {
+	var gone, stays []string
+	for i, tree := range before {
+		if slices.Contains(c.from, i) {
+			continue
+		}
+		for _, other := range after {
+			gone, stays = append(gone, tree), append(stays, other)
+		}
+	}
+	types, err := c.diff(ctx, gone, stays, "--diff-filter=T")
+	for tree, list := range types {
+		changes[tree] = append(changes[tree], list...)
+	}
+	return err
+}

@@ -1,0 +1,156 @@
+package gitsource
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"slices"
+	"strconv"
+
+	"github.com/trawl-search/trawl/index/docstore"
+)
+
+// errUnreadable marks an object that git cannot give, alone.
+var errUnreadable = errors.New("object cannot be read")
+
+const (
+	// pipeBuffer is what is read from git at once.
+	pipeBuffer = 256 << 10
+	// maxRestarts bounds how often git may die over broken objects before the
+	// whole repository counts as damaged.
+	maxRestarts = 32
+)
+
+// blobs reads the contents of a listing's documents, in its order, from one
+// long-lived git cat-file. The names of wanted objects are written ahead, so
+// that git is never waiting for us. It is for one goroutine.
+type blobs struct {
+	repo *Repository
+	// todo indexes the listing's entries: what is still to come.
+	todo     int
+	cmd      *exec.Cmd
+	ctx      context.Context
+	cancel   context.CancelFunc
+	out      *bufio.Reader
+	said     *lineWriter
+	content  []byte
+	restarts int
+}
+
+func (r *Repository) openBlobs(ctx context.Context) *blobs {
+	return &blobs{repo: r, ctx: ctx, out: bufio.NewReaderSize(nil, pipeBuffer)}
+}
+
+// next returns the content of the next entry that is not skipped, valid until
+// the next call. The error errUnreadable concerns this one alone.
+func (b *blobs) next(context.Context) ([]byte, error) {
+	entries := b.repo.listing.entries
+	for entries[b.todo].skip != docstore.NotSkipped {
+		b.todo++
+	}
+	e := &entries[b.todo]
+	if b.cmd == nil {
+		if err := b.start(); err != nil {
+			return nil, err
+		}
+	}
+	content, err := b.read(e)
+	b.todo++
+	if err == nil || errors.Is(err, errUnreadable) {
+		return content, err
+	}
+	return nil, b.died(err)
+}
+
+// died handles the end of git in the middle of an object: that one is
+// unreadable, and git is started anew for those behind it.
+func (b *blobs) died(err error) error {
+	said := b.said
+	b.close()
+	if b.restarts++; b.restarts > maxRestarts {
+		return failure(Damaged, err, withDetail("many of the repository's objects cannot be read", sanitize(said.text())))
+	}
+	return fmt.Errorf("%w: %w", errUnreadable, err)
+}
+
+// start runs git cat-file for the entries from todo on.
+func (b *blobs) start() error {
+	ctx, cancel := context.WithCancel(b.ctx)
+	cmd := gitCommand(ctx, b.repo.env, "--git-dir="+b.repo.gitDir, "cat-file", "--batch", "--buffer")
+	cmd.Stdin = &wanted{listing: b.repo.listing, next: b.todo}
+	said := &lineWriter{}
+	cmd.Stderr = said
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		cancel()
+		return startFailure(err)
+	}
+	b.cmd, b.cancel, b.said = cmd, cancel, said
+	b.out.Reset(out)
+	return nil
+}
+
+// read takes one object from the stream: "OID SP TYPE SP SIZE LF CONTENT LF",
+// or "OID SP missing LF".
+func (b *blobs) read(e *entry) ([]byte, error) {
+	line, err := b.out.ReadSlice('\n')
+	if err != nil {
+		return nil, fmt.Errorf("reading an object's header: %w", err)
+	}
+	fields := bytes.Fields(line)
+	if len(fields) == 2 {
+		return nil, errUnreadable
+	}
+	if len(fields) != 3 {
+		return nil, fmt.Errorf("unexpected header %q", line)
+	}
+	size, err := strconv.ParseInt(string(fields[2]), 10, 64)
+	if err != nil || size != e.size || string(fields[1]) != "blob" {
+		return nil, fmt.Errorf("unexpected header %q", line)
+	}
+	b.content = slices.Grow(b.content[:0], int(size)+1)[:size+1]
+	if _, err := io.ReadFull(b.out, b.content); err != nil {
+		return nil, fmt.Errorf("reading an object: %w", err)
+	}
+	return b.content[:size], nil
+}
+
+// close ends git and waits for it.
+func (b *blobs) close() {
+	if b.cmd == nil {
+		return
+	}
+	b.cancel()
+	_ = finish(b.ctx, b.cmd) // it was killed, or has ended
+	b.cmd = nil
+}
+
+// wanted is what git cat-file reads: the names of the objects wanted.
+type wanted struct {
+	listing *listing
+	next    int
+	buf     []byte
+}
+
+// Read implements io.Reader.
+func (n *wanted) Read(p []byte) (int, error) {
+	for len(n.buf) < len(p) && n.next < len(n.listing.entries) {
+		if e := &n.listing.entries[n.next]; e.skip == docstore.NotSkipped {
+			n.buf = fmt.Appendf(n.buf, "%x\n", e.oid[:n.listing.oidLen])
+		}
+		n.next++
+	}
+	if len(n.buf) == 0 {
+		return 0, io.EOF
+	}
+	c := copy(p, n.buf)
+	n.buf = n.buf[:copy(n.buf, n.buf[c:])]
+	return c, nil
+}

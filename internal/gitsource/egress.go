@@ -1,0 +1,224 @@
+package gitsource
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/trawl-search/trawl/internal/gitsource/origin"
+)
+
+// egress is the only way out that git has over https and http: a proxy on a
+// loopback address that connects to what the policy allows and nothing else.
+//
+// Checking a URL before the fetch is not enough: a name can resolve to another
+// address a moment later, and a server can redirect to a private one. Here the
+// address that is checked is the one that is connected to, every time. With
+// https the proxy passes bytes on without seeing into them.
+type egress struct {
+	policy   origin.Policy
+	maxBytes int64
+	token    string
+	server   *http.Server
+	listener net.Listener
+	dialer   net.Dialer
+
+	received atomic.Int64
+	exceeded context.CancelCauseFunc
+	done     context.Context // ends with the proxy, and its connections with it
+	stop     context.CancelFunc
+	running  sync.WaitGroup
+
+	mu      sync.Mutex
+	refused error // the first refusal of the policy
+	failed  error // the last failed connection
+}
+
+// openEgress starts a proxy. More than maxBytes received in all calls exceeded
+// with a *Failure. The caller must close it.
+func openEgress(policy origin.Policy, maxBytes int64, exceeded context.CancelCauseFunc) (*egress, error) {
+	var d net.ListenConfig
+	listener, err := d.Listen(context.Background(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, failure(Unreachable, err, "cannot listen on a loopback address")
+	}
+	e := &egress{
+		policy: policy, maxBytes: maxBytes, token: rand.Text(), listener: listener, exceeded: exceeded,
+		dialer: net.Dialer{Timeout: 30 * time.Second},
+	}
+	e.done, e.stop = context.WithCancel(context.Background())
+	e.server = &http.Server{
+		Handler: e, ReadHeaderTimeout: 30 * time.Second,
+		BaseContext: func(net.Listener) context.Context { return e.done },
+	}
+	e.running.Go(func() { _ = e.server.Serve(listener) }) // ends with Close
+	return e, nil
+}
+
+// close ends the proxy and every connection through it, and waits for them.
+func (e *egress) close() {
+	e.stop()
+	// Shutdown waits for requests until they end or are tunnels, and running
+	// for tunnels. One that sends nothing is cut off.
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if e.server.Shutdown(ctx) != nil {
+		_ = e.server.Close()
+	}
+	e.running.Wait()
+}
+
+// url is what git's http.proxy must be. The password keeps other users of the
+// machine out.
+func (e *egress) url() string {
+	return "http://trawl:" + e.token + "@" + e.listener.Addr().String()
+}
+
+// err is the refusal of the policy, else the last connection that failed.
+func (e *egress) err() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.refused != nil {
+		return e.refused
+	}
+	return e.failed
+}
+
+// ServeHTTP implements http.Handler.
+func (e *egress) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	e.running.Add(1)
+	defer e.running.Done()
+	if !e.authorized(r) {
+		w.Header().Set("Proxy-Authenticate", `Basic realm="trawl"`)
+		http.Error(w, "not for you", http.StatusProxyAuthRequired)
+		return
+	}
+	if r.Method == http.MethodConnect {
+		e.tunnel(w, r)
+		return
+	}
+	if r.URL.Scheme != "http" || !slices.Contains(e.policy.Schemes, "http") {
+		http.Error(w, "only http goes this way", http.StatusForbidden)
+		return
+	}
+	e.forward(w, r)
+}
+
+func (e *egress) authorized(r *http.Request) bool {
+	want := "Basic " + base64.StdEncoding.EncodeToString([]byte("trawl:"+e.token))
+	return subtle.ConstantTimeCompare([]byte(r.Header.Get("Proxy-Authorization")), []byte(want)) == 1
+}
+
+// forward passes one plain http request on.
+func (e *egress) forward(w http.ResponseWriter, r *http.Request) {
+	transport := &http.Transport{
+		DialContext:           func(ctx context.Context, _, addr string) (net.Conn, error) { return e.dial(ctx, "http", addr) },
+		DisableKeepAlives:     true,
+		DisableCompression:    true,
+		ResponseHeaderTimeout: 2 * time.Minute,
+	}
+	defer transport.CloseIdleConnections()
+	proxy := httputil.ReverseProxy{
+		Rewrite:       func(*httputil.ProxyRequest) {},
+		Transport:     transport,
+		FlushInterval: -1,
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+			http.Error(w, sanitize(err.Error()), http.StatusBadGateway)
+		},
+	}
+	proxy.ServeHTTP(w, r)
+}
+
+// tunnel connects a CONNECT request through.
+func (e *egress) tunnel(w http.ResponseWriter, r *http.Request) {
+	remote, err := e.dial(r.Context(), "https", r.Host)
+	if err != nil {
+		status := http.StatusBadGateway
+		if _, isRule := errors.AsType[*origin.RuleError](err); isRule {
+			status = http.StatusForbidden
+		}
+		http.Error(w, sanitize(err.Error()), status)
+		return
+	}
+	defer remote.Close()
+	local, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		http.Error(w, "cannot take the connection over", http.StatusInternalServerError)
+		return
+	}
+	defer local.Close()
+	defer context.AfterFunc(e.done, func() { remote.Close(); local.Close() })()
+	if _, err := io.WriteString(local, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+		return
+	}
+	e.running.Go(func() {
+		_, _ = io.Copy(remote, buffered) // either end may go at any time
+		remote.Close()
+	})
+	_, _ = io.Copy(local, remote)
+}
+
+// dial connects to a host that the policy allows, at the address it was checked by.
+func (e *egress) dial(ctx context.Context, scheme, hostport string) (net.Conn, error) {
+	conn, err := e.dialChecked(ctx, scheme, hostport)
+	if err == nil {
+		return &countedConn{Conn: conn, egress: e}, nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if rule, ok := errors.AsType[*origin.RuleError](err); ok {
+		if e.refused == nil {
+			e.refused = rule
+		}
+	} else {
+		e.failed = err
+	}
+	return nil, err
+}
+
+func (e *egress) dialChecked(ctx context.Context, scheme, hostport string) (net.Conn, error) {
+	u := url.URL{Scheme: scheme, Host: hostport, Path: "/x"}
+	remote, err := origin.Parse(u.String())
+	if err != nil {
+		return nil, err
+	}
+	if err := e.policy.Check(remote); err != nil {
+		return nil, err
+	}
+	addr, err := e.policy.AllowedAddress(ctx, remote.Host)
+	if err != nil {
+		return nil, err
+	}
+	port := remote.Port
+	if port == "" {
+		port = "80"
+	}
+	return e.dialer.DialContext(ctx, "tcp", net.JoinHostPort(addr.String(), port))
+}
+
+// countedConn counts what comes in against the limit.
+type countedConn struct {
+	net.Conn
+	egress *egress
+}
+
+// Read implements io.Reader.
+func (c *countedConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if c.egress.received.Add(int64(n)) > c.egress.maxBytes {
+		err = tooManyBytes(c.egress.maxBytes)
+		c.egress.exceeded(err)
+	}
+	return n, err
+}

@@ -1,0 +1,213 @@
+package gitsource
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/internal/config"
+	"github.com/trawl-search/trawl/internal/gitsource/origin"
+)
+
+// FetchConfig says what may be fetched and how much of it.
+type FetchConfig struct {
+	origin.Policy
+	Credentials string `config:"credentials" doc:"folder with credentials: HOST/username and HOST/password for https, HOST/ssh_key for ssh, known_hosts; HOST:PORT when the URL has a port"`
+	CAFile      string `config:"ca-file" doc:"PEM file of the certificate authorities for https; empty: the system's"`
+
+	Timeout    time.Duration `config:"timeout" doc:"longest time for one fetch"`
+	MaxBytes   config.Bytes  `config:"max-bytes" doc:"most bytes of objects in one repository, as packed"`
+	MaxObjects uint64        `config:"max-objects" doc:"most objects in one fetch"`
+}
+
+// SetDefaults implements config.Settings.
+func (c *FetchConfig) SetDefaults() {
+	c.Policy.SetDefaults()
+	c.Timeout = time.Hour
+	c.MaxBytes = 20 * config.GiB
+	c.MaxObjects = 20_000_000
+}
+
+// Validate implements config.Settings.
+func (c *FetchConfig) Validate() error {
+	var check config.Check
+	check.That(c.Timeout > 0, "timeout", c.Timeout, "more than 0")
+	check.That(c.MaxBytes > 0, "max-bytes", c.MaxBytes, "more than 0")
+	check.That(c.MaxObjects > 0, "max-objects", c.MaxObjects, "more than 0")
+	return errors.Join(c.Policy.Validate(), check.Err())
+}
+
+// Progress is how far a fetch is, in objects.
+type Progress struct{ Done, Total uint64 }
+
+// Fetcher copies branches of remote repositories into local ones. It is safe
+// for concurrent use, as long as no two calls have the same mirror.
+type Fetcher struct {
+	cfg     FetchConfig
+	askpass string // the program that hands credentials to git
+	trust   string // configuration by which git serves local folders of other users
+	dir     string
+}
+
+// trustAll lets git serve an allowed folder that belongs to another user.
+const trustAll = "[safe]\n\tdirectory = *\n"
+
+// NewFetcher prepares a fetcher, which must be closed. It reads credentials
+// anew at every fetch. Its helper program for them is put below dir, which must
+// be on a file system that allows programs; empty means the system's folder for
+// temporary files.
+func NewFetcher(dir string, cfg FetchConfig) (*Fetcher, error) {
+	dir, err := os.MkdirTemp(dir, "trawl-git-")
+	if err != nil {
+		return nil, fmt.Errorf("making a folder for the credentials helper: %w", err)
+	}
+	f := &Fetcher{cfg: cfg, dir: dir, askpass: filepath.Join(dir, "askpass"), trust: filepath.Join(dir, "trust")}
+	err = errors.Join(
+		os.WriteFile(f.askpass, []byte(askpassScript), 0o700),
+		os.WriteFile(f.trust, []byte(trustAll), 0o600))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("writing git's helpers: %w", err), f.Close())
+	}
+	return f, nil
+}
+
+// Close removes what NewFetcher made.
+func (f *Fetcher) Close() error {
+	return os.RemoveAll(f.dir)
+}
+
+// Branches asks the remote repository for the commits of the wanted branches,
+// which come back in this order, each once; none wanted, or "HEAD", means the
+// default branch. It is cheap: nothing is fetched. Every error is a *Failure,
+// except the cause of ctx.
+func (f *Fetcher) Branches(ctx context.Context, url string, want []string) ([]docstore.Branch, error) {
+	var branches []docstore.Branch
+	err := f.session(ctx, url, func(ctx context.Context, s *session) error {
+		refs, err := s.listRefs(ctx, want)
+		if err == nil {
+			branches, err = refs.choose(want)
+		}
+		return err
+	})
+	return branches, err
+}
+
+// Fetch brings the branches of the remote repository at url into the bare
+// repository at mirror, which it makes when there is none, and returns them
+// with the commits they are at now, in the order given. Only the newest commit
+// of each comes, without history. A mirror that is damaged, or too large with
+// what it has gathered, is made anew. Progress may be nil; it is called on
+// another goroutine, never concurrently.
+//
+// Every error is a *Failure, except the cause of ctx.
+func (f *Fetcher) Fetch(ctx context.Context, mirror, url string, branches []docstore.Branch, progress func(Progress)) ([]docstore.Branch, error) {
+	_, statErr := os.Stat(mirror)
+	fetched, err := f.fetchOnce(ctx, mirror, url, branches, progress)
+	if statErr != nil || !worthFresh(err) {
+		return fetched, err
+	}
+	if err := os.RemoveAll(mirror); err != nil {
+		return nil, failure(Unknown, err, "cannot remove a damaged copy of the repository")
+	}
+	return f.fetchOnce(ctx, mirror, url, branches, progress)
+}
+
+// worthFresh says whether a failure can come from what an old mirror holds.
+func worthFresh(err error) bool {
+	fail, ok := errors.AsType[*Failure](err)
+	return ok && (fail.Kind == Damaged || fail.Kind == TooLarge || fail.Kind == Unknown)
+}
+
+// FetchCommits brings commits that branches were at into an existing mirror, without
+// their history. The remote repository may not have them any more, or refuse what
+// is not on a branch: that is a *Failure, as every error but the cause of ctx.
+func (f *Fetcher) FetchCommits(ctx context.Context, mirror, url string, at []docstore.Branch) error {
+	return f.session(ctx, url, func(ctx context.Context, s *session) error {
+		var wanted strings.Builder
+		for _, b := range at {
+			if !hexOID(b.Commit) {
+				return failure(Damaged, nil, "the name of a commit cannot be read")
+			}
+			wanted.WriteString(b.Commit + "\n")
+		}
+		if err := s.fetchRefs(ctx, mirror, wanted.String(), nil); err != nil {
+			return err
+		}
+		return f.checkSize(mirror)
+	})
+}
+
+func (f *Fetcher) fetchOnce(ctx context.Context, mirror, url string, branches []docstore.Branch, progress func(Progress)) ([]docstore.Branch, error) {
+	var fetched []docstore.Branch
+	err := f.session(ctx, url, func(ctx context.Context, s *session) error {
+		if err := s.prepareMirror(ctx, mirror, branches); err != nil {
+			return err
+		}
+		if err := s.fetch(ctx, mirror, branches, progress); err != nil {
+			return err
+		}
+		if err := f.checkSize(mirror); err != nil {
+			return err
+		}
+		var err error
+		fetched, err = s.commits(ctx, mirror, branches)
+		return err
+	})
+	if fail, ok := errors.AsType[*Failure](err); ok && fail.Kind == TooLarge { // as it came, or when all was there
+		if failed := os.RemoveAll(mirror); failed != nil {
+			err = errors.Join(err, failed)
+		}
+	}
+	return fetched, err
+}
+
+// session runs fn with the way to a remote repository open, under the limit of
+// time, and turns what ended it early into the reason.
+func (f *Fetcher) session(ctx context.Context, url string, fn func(context.Context, *session) error) error {
+	timeout := failure(TimedOut, nil, fmt.Sprintf("it took longer than the limit of %s", f.cfg.Timeout))
+	limited, cancel := context.WithTimeoutCause(ctx, f.cfg.Timeout, timeout)
+	defer cancel()
+	limited, exceeded := context.WithCancelCause(limited)
+	defer exceeded(nil)
+
+	s, err := f.open(limited, url, exceeded)
+	if err == nil {
+		err = fn(limited, s)
+		if refusal := s.refusal(); err != nil && refusal != nil {
+			err = refusal
+		}
+		s.close()
+	}
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case limited.Err() != nil:
+		return context.Cause(limited)
+	}
+	return asFailure(err)
+}
+
+// asFailure gives every error the words of a Failure.
+func asFailure(err error) error {
+	if _, ok := errors.AsType[*Failure](err); ok {
+		return err
+	}
+	if rule, ok := errors.AsType[*origin.RuleError](err); ok {
+		return failure(Refused, rule, rule.Error())
+	}
+	if errors.Is(err, errNoSpace) {
+		return failure(NoSpace, err, "the indexer's disk is full")
+	}
+	return failure(Unknown, err, sanitize(err.Error()))
+}
+
+func tooManyBytes(limit int64) error {
+	return failure(TooLarge, nil, fmt.Sprintf("it has more than the limit of %s", config.Bytes(limit)))
+}

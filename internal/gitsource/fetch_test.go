@@ -1,0 +1,324 @@
+package gitsource
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/trawl-search/trawl/index/docstore"
+
+	"github.com/trawl-search/trawl/internal/gitsource/gitsourcetest"
+)
+
+func newFetcher(t testing.TB, change func(*FetchConfig)) *Fetcher {
+	t.Helper()
+	var cfg FetchConfig
+	cfg.SetDefaults()
+	change(&cfg)
+	if err := cfg.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := NewFetcher(t.TempDir(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+// local allows the folder of a test repository.
+func local(r *gitsourcetest.Repo) func(*FetchConfig) {
+	return func(c *FetchConfig) { c.Folders = []string{filepath.Dir(r.Dir)} }
+}
+
+// fetchAll does what an indexer does: ask, fetch, read.
+func fetchAll(t testing.TB, f *Fetcher, mirror, url string, want ...string) map[string]string {
+	t.Helper()
+	branches, err := f.Branches(t.Context(), url, want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fetched, err := f.Fetch(t.Context(), mirror, url, branches, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(branches, fetched) {
+		t.Errorf("asked for %v, fetched %v", branches, fetched)
+	}
+	var list []string
+	for _, b := range fetched {
+		list = append(list, b.Name)
+	}
+	docs := make(map[string]string)
+	repo := openRepository(t, mirror, Limits{}, list...)
+	for _, d := range collect(t, repo) {
+		docs[string(d.Path)+"@"+names(repo, d)] = string(d.Content)
+	}
+	return docs
+}
+
+func wantFailure(t testing.TB, err error, kind Kind, words string) {
+	t.Helper()
+	var fail *Failure
+	if !errors.As(err, &fail) || fail.Kind != kind || !strings.Contains(err.Error(), words) {
+		t.Errorf("got %v (%+v), want kind %d with %q", err, fail, kind, words)
+	}
+}
+
+func TestFetchLocal(t *testing.T) {
+	r := gitsourcetest.New(t)
+	r.Files("main", "a", "1")
+	r.Files("dev", "a", "2")
+	f := newFetcher(t, local(r))
+	mirror := filepath.Join(t.TempDir(), "mirror.git")
+
+	check := func(got map[string]string, want ...string) {
+		t.Helper()
+		expected := make(map[string]string)
+		for pair := range slices.Chunk(want, 2) {
+			expected[pair[0]] = pair[1]
+		}
+		if fmt.Sprint(got) != fmt.Sprint(expected) {
+			t.Errorf("got %v, want %v", got, expected)
+		}
+	}
+	check(fetchAll(t, f, mirror, r.Dir), "a@main", "1")
+	check(fetchAll(t, f, mirror, "file://"+r.Dir, "dev", "HEAD"), "a@dev", "2", "a@main", "1")
+
+	// History is rewritten, and a branch makes way for one below its name.
+	r.Git("update-ref", "-d", "refs/heads/dev")
+	r.Files("main", "b", "3")
+	r.Files("dev/next", "c", "4")
+	check(fetchAll(t, f, mirror, r.Dir, "main", "dev/next"), "b@main", "3", "c@dev/next", "4")
+
+	// A killed run left locks and half a pack; a disk lost an object.
+	write(t, mirror, "shallow.lock", "")
+	write(t, mirror, "refs/heads/main.lock", "")
+	write(t, mirror, "objects/pack/tmp_pack_x", "half")
+	r.Files("main", "b", "5")
+	check(fetchAll(t, f, mirror, r.Dir), "b@main", "5")
+	if _, err := os.Stat(filepath.Join(mirror, "objects/pack/tmp_pack_x")); err == nil {
+		t.Error("half a pack is still there")
+	}
+	write(t, mirror, "HEAD", "garbage")
+	check(fetchAll(t, f, mirror, r.Dir), "b@main", "5")
+}
+
+func TestFetchCompacts(t *testing.T) {
+	r := gitsourcetest.New(t)
+	f := newFetcher(t, local(r))
+	mirror := filepath.Join(t.TempDir(), "mirror.git")
+	for i := range maxPacks + 2 {
+		r.Files("main", "a", fmt.Sprint(i))
+		if got := fetchAll(t, f, mirror, r.Dir)["a@main"]; got != fmt.Sprint(i) {
+			t.Fatalf("round %d: got %q", i, got)
+		}
+	}
+	packs, _ := filepath.Glob(filepath.Join(mirror, "objects/pack/*.pack"))
+	if len(packs) > maxPacks {
+		t.Errorf("%d packs", len(packs))
+	}
+}
+
+func TestFetchSHA256(t *testing.T) {
+	r := gitsourcetest.NewSHA256(t)
+	r.Files("main", "a", "1")
+	if got := fetchAll(t, newFetcher(t, local(r)), filepath.Join(t.TempDir(), "m"), r.Dir); got["a@main"] != "1" {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestFetchReportsProgress(t *testing.T) {
+	r := gitsourcetest.New(t)
+	var pairs []string
+	for i := range 50 {
+		pairs = append(pairs, fmt.Sprint(i), fmt.Sprint(i))
+	}
+	r.Files("main", pairs...)
+	f := newFetcher(t, local(r))
+	var last Progress
+	_, err := f.Fetch(t.Context(), filepath.Join(t.TempDir(), "m"), r.Dir, []docstore.Branch{{Name: "main"}},
+		func(p Progress) { last = p })
+	if err != nil || last.Done != 52 || last.Total != 52 {
+		t.Errorf("last %+v, %v; want 52 of 52", last, err)
+	}
+}
+
+func TestFetchFailures(t *testing.T) {
+	empty, r := gitsourcetest.New(t), gitsourcetest.New(t)
+	r.Files("main", "a", "1")
+	plain := t.TempDir()
+	outside := gitsourcetest.New(t)
+	inside := t.TempDir()
+	os.Symlink(outside.Dir, filepath.Join(inside, "link"))
+	f := newFetcher(t, func(c *FetchConfig) {
+		c.Folders = []string{filepath.Dir(r.Dir), filepath.Dir(empty.Dir), plain, inside}
+	})
+	for _, c := range []struct {
+		name, url string
+		want      []string
+		kind      Kind
+		words     string
+	}{
+		{"empty", empty.Dir, nil, Empty, "empty"},
+		{"empty, branch", empty.Dir, []string{"main"}, Empty, "empty"},
+		{"no branch", r.Dir, []string{"main", "other"}, NoBranch, `no branch "other"`},
+		{"branch as option", r.Dir, []string{"--upload-pack=x"}, Refused, "dash"},
+		{"branch as refspec", r.Dir, []string{"a:b"}, Refused, "branch"},
+		{"no folder", filepath.Join(plain, "none"), nil, NotFound, "no such folder"},
+		{"no repository", plain, nil, NotFound, "does not exist"},
+		{"other folder", outside.Dir, nil, Refused, "rule folder"},
+		{"link to other folder", filepath.Join(inside, "link"), nil, Refused, "rule folder"},
+		{"option", "--upload-pack=touch " + plain + "/owned", nil, Refused, "rule leading-dash"},
+		{"helper", "ext::sh -c touch% " + plain + "/owned", nil, Refused, "rule transport-helper"},
+		{"scheme", "git://github.com/x", nil, Refused, "rule scheme"},
+		{"private", "https://127.0.0.1/x", nil, Refused, "rule private-address"},
+	} {
+		branches, err := f.Branches(t.Context(), c.url, c.want)
+		if branches != nil || err == nil {
+			t.Errorf("%s: got %v", c.name, branches)
+		}
+		wantFailure(t, err, c.kind, c.words)
+		if !c.kind.Permanent() {
+			t.Errorf("%s: not permanent", c.name)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(plain, "owned")); err == nil {
+		t.Error("an argument ran a program")
+	}
+	_, err := f.Fetch(t.Context(), filepath.Join(t.TempDir(), "m"), r.Dir, []docstore.Branch{{Name: "gone"}}, nil)
+	wantFailure(t, err, NoBranch, "no such branch")
+}
+
+func TestFetchLimits(t *testing.T) {
+	r := gitsourcetest.New(t)
+	noise := make([]byte, 300_000)
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for i := range noise {
+		noise[i] = byte(rnd.Uint32())
+	}
+	r.Files("main", "noise", string(noise))
+	branches := []docstore.Branch{{Name: "main"}}
+	mirror := filepath.Join(t.TempDir(), "m")
+
+	tooLarge := func(words string, limit func(*FetchConfig)) {
+		t.Helper()
+		f := newFetcher(t, func(c *FetchConfig) { local(r)(c); limit(c) })
+		_, err := f.Fetch(t.Context(), mirror, r.Dir, branches, nil)
+		wantFailure(t, err, TooLarge, words)
+		if _, err := os.Stat(mirror); err == nil {
+			t.Errorf("%s: what is too large is kept", words)
+		}
+	}
+	tooLarge("200000", func(c *FetchConfig) { c.MaxBytes = 200_000 })
+	tooLarge("3 objects", func(c *FetchConfig) { c.MaxObjects = 2 })
+}
+
+// TestFetchRefusesMalformedObjects serves a tree whose entry leads out of the
+// repository.
+func TestFetchRefusesMalformedObjects(t *testing.T) {
+	r := gitsourcetest.New(t)
+	r.Files("main", "a", "1")
+	oid := r.Blob("x")
+	raw := make([]byte, 0, 20)
+	for i := 0; i < len(oid); i += 2 {
+		var b byte
+		fmt.Sscanf(oid[i:i+2], "%02x", &b)
+		raw = append(raw, b)
+	}
+	hash := r.GitIn("100644 ..\x00"+string(raw), "hash-object", "-w", "-t", "tree", "--literally", "--stdin")
+	r.Git("update-ref", "refs/heads/main", r.Git("commit-tree", "-m", "x", hash))
+	f := newFetcher(t, local(r))
+	_, err := f.Fetch(t.Context(), filepath.Join(t.TempDir(), "m"), r.Dir, []docstore.Branch{{Name: "main"}}, nil)
+	wantFailure(t, err, Damaged, "not sound")
+}
+
+// TestFetchOddDefaultBranch has a default branch that no record can name.
+func TestFetchOddDefaultBranch(t *testing.T) {
+	r := gitsourcetest.New(t)
+	r.Files("main", "a", "1")
+	r.Git("branch", "\xff", "main")
+	r.Git("symbolic-ref", "HEAD", "refs/heads/\xff")
+	f := newFetcher(t, local(r))
+	_, err := f.Branches(t.Context(), r.Dir, nil)
+	wantFailure(t, err, Refused, "UTF-8")
+	if got := fetchAll(t, f, filepath.Join(t.TempDir(), "m"), r.Dir, "main"); got["a@main"] != "1" {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestFetchEndsWithItsContext(t *testing.T) {
+	r := gitsourcetest.New(t)
+	r.Files("main", "a", "1")
+	cause := errors.New("lease lost")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(cause)
+	if _, err := newFetcher(t, local(r)).Branches(ctx, r.Dir, nil); !errors.Is(err, cause) {
+		t.Errorf("got %v, want the cause", err)
+	}
+}
+
+// TestFetchSSH has a program in place of ssh that notes its arguments and runs
+// the command that git wants run.
+func TestFetchSSH(t *testing.T) {
+	r := gitsourcetest.New(t)
+	r.Files("main", "a", "1")
+	bin := t.TempDir()
+	noted := filepath.Join(bin, "noted")
+	script := "#!/bin/sh\nfor a; do echo \"$a\" >> '" + noted + "'; last=$a; done\nexec sh -c \"$last\"\n"
+	if err := os.WriteFile(filepath.Join(bin, "ssh"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	f := newFetcher(t, func(c *FetchConfig) {
+		c.PrivateNetworks = []string{"127.0.0.0/8"}
+		c.Credentials = "/etc/trawl's"
+	})
+	got := fetchAll(t, f, filepath.Join(t.TempDir(), "m"), "ssh://git@127.0.0.1:2222"+r.Dir)
+	if got["a@main"] != "1" {
+		t.Errorf("got %v", got)
+	}
+	args, _ := os.ReadFile(noted)
+	for _, want := range []string{
+		"BatchMode=yes", "StrictHostKeyChecking=yes", "HostName=127.0.0.1", "HostKeyAlias=[127.0.0.1]:2222",
+		"UserKnownHostsFile=/etc/trawl's/known_hosts", "IdentityFile=/etc/trawl's/127.0.0.1:2222/ssh_key", "git@127.0.0.1",
+	} {
+		if !slices.Contains(strings.Split(string(args), "\n"), want) {
+			t.Errorf("%s is not among the arguments:\n%s", want, args)
+		}
+	}
+}
+
+// TestBranchPatterns: a pattern stands for the branches that it matches, now.
+func TestBranchPatterns(t *testing.T) {
+	r := gitsourcetest.New(t)
+	for _, branch := range []string{"main", "release/2", "release/1", "release/x/fix"} {
+		r.Files(branch, "a", branch)
+	}
+	f := newFetcher(t, local(r))
+	for _, c := range []struct{ want, got []string }{
+		{[]string{"release/*"}, []string{"release/1", "release/2"}},
+		{[]string{"main", "**"}, []string{"main", "release/1", "release/2", "release/x/fix"}},
+		{[]string{"HEAD", "none*", "m*"}, []string{"main"}},
+	} {
+		branches, err := f.Branches(t.Context(), r.Dir, c.want)
+		var got []string
+		for _, b := range branches {
+			got = append(got, b.Name)
+			if !hexOID(b.Commit) {
+				t.Errorf("%q: %+v", c.want, b)
+			}
+		}
+		if err != nil || !slices.Equal(got, c.got) {
+			t.Errorf("%q: %q, %v; want %q", c.want, got, err, c.got)
+		}
+	}
+	_, err := f.Branches(t.Context(), r.Dir, []string{"v*"})
+	wantFailure(t, err, NoBranch, "no branch like v*")
+}

@@ -1,0 +1,329 @@
+package gitsource
+
+import (
+	"bytes"
+	"context"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/trawl-search/trawl/index/docstore"
+
+	"github.com/trawl-search/trawl/internal/gitsource/gitsourcetest"
+	"github.com/trawl-search/trawl/internal/gitsource/origin"
+)
+
+// httpRepo serves a new repository over TLS, behind wrap, and returns its URL
+// and a configuration that reaches it.
+func httpRepo(t testing.TB, wrap func(http.Handler) http.Handler) (*gitsourcetest.Repo, string, func(*FetchConfig)) {
+	t.Helper()
+	r := gitsourcetest.New(t)
+	server := httptest.NewTLSServer(wrap(gitsourcetest.Handler(t, filepath.Dir(r.Dir))))
+	t.Cleanup(server.Close)
+	ca := filepath.Join(t.TempDir(), "ca.pem")
+	data := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	if err := os.WriteFile(ca, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return r, server.URL + "/repo/.git", func(c *FetchConfig) {
+		c.PrivateNetworks = []string{"127.0.0.1/32"}
+		c.CAFile = ca
+	}
+}
+
+func asIs(h http.Handler) http.Handler { return h }
+
+const secret = "s3cr3t-p@ss:word/x"
+
+// withPassword lets only git:secret in, and others hear the secret's first
+// letters in no way.
+func withPassword(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if user, password, _ := r.BasicAuth(); user != "bot" || password != secret {
+			w.Header().Set("WWW-Authenticate", `Basic realm="x"`)
+			http.Error(w, "who are you? "+password, http.StatusUnauthorized)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+func credentials(t testing.TB, rawURL, password string) func(*FetchConfig) {
+	t.Helper()
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	write(t, dir, u.Host+"/username", "bot\n")
+	write(t, dir, u.Host+"/password", password+"\n")
+	return func(c *FetchConfig) { c.Credentials = dir }
+}
+
+func TestFetchHTTPS(t *testing.T) {
+	r, url, config := httpRepo(t, asIs)
+	r.Files("main", "a", "1")
+	f := newFetcher(t, config)
+	mirror := filepath.Join(t.TempDir(), "m")
+	if got := fetchAll(t, f, mirror, url); got["a@main"] != "1" {
+		t.Errorf("got %v", got)
+	}
+	r.Files("main", "a", "2")
+	if got := fetchAll(t, f, mirror, url); got["a@main"] != "2" {
+		t.Errorf("after an update got %v", got)
+	}
+	_, err := f.Branches(t.Context(), strings.Replace(url, "repo", "other", 1), nil)
+	wantFailure(t, err, NotFound, "does not exist")
+	_, err = newFetcher(t, func(c *FetchConfig) { config(c); c.CAFile = "" }).Branches(t.Context(), url, nil)
+	wantFailure(t, err, Unreachable, "ertificate")
+}
+
+func TestFetchHTTP(t *testing.T) {
+	r := gitsourcetest.New(t)
+	r.Files("main", "a", strings.Repeat("text\n", 1000))
+	server := httptest.NewServer(gitsourcetest.Handler(t, filepath.Dir(r.Dir)))
+	defer server.Close()
+	f := newFetcher(t, func(c *FetchConfig) {
+		c.Schemes = []string{"http"}
+		c.PrivateNetworks = []string{"127.0.0.1/32"}
+	})
+	got := fetchAll(t, f, filepath.Join(t.TempDir(), "m"), server.URL+"/repo/.git")
+	if len(got["a@main"]) != 5000 {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestFetchWithCredentials(t *testing.T) {
+	r, url, config := httpRepo(t, withPassword)
+	r.Files("main", "a", "1")
+	f := newFetcher(t, func(c *FetchConfig) { config(c); credentials(t, url, secret)(c) })
+	if got := fetchAll(t, f, filepath.Join(t.TempDir(), "m"), url); got["a@main"] != "1" {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestFetchWithoutOrWithWrongCredentials(t *testing.T) {
+	_, url, config := httpRepo(t, withPassword)
+	const wrong = "wrong-pässword"
+	for name, extra := range map[string]func(*FetchConfig){
+		"none": func(*FetchConfig) {}, "wrong": credentials(t, url, wrong),
+		"of another host": credentials(t, "https://127.0.0.1:1/", secret),
+	} {
+		_, err := newFetcher(t, func(c *FetchConfig) { config(c); extra(c) }).Branches(t.Context(), url, nil)
+		wantFailure(t, err, NeedsCredentials, "needs credentials")
+		for _, hidden := range []string{wrong, secret, "trawl:", "askpass"} {
+			if err != nil && strings.Contains(fmt.Sprintf("%v %+v", err, errors.Unwrap(err)), hidden) {
+				t.Errorf("%s: the error shows %q: %v", name, hidden, err)
+			}
+		}
+	}
+}
+
+// TestCredentialsAreNotOnCommandLines looks at every process of the machine
+// while git waits for an answer to a request with credentials.
+func TestCredentialsAreNotOnCommandLines(t *testing.T) {
+	var seen atomic.Int32
+	_, url, config := httpRepo(t, func(http.Handler) http.Handler {
+		return withPassword(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+			environs, _ := filepath.Glob("/proc/[0-9]*/environ")
+			for _, f := range append(files, environs...) {
+				data, _ := os.ReadFile(f)
+				if bytes.Contains(data, []byte("ls-remote")) {
+					seen.Add(1)
+				}
+				if bytes.Contains(data, []byte(secret)) {
+					t.Errorf("%s shows the password", f)
+				}
+			}
+			http.Error(w, "remote echoes "+secret, http.StatusForbidden)
+		}))
+	})
+	f := newFetcher(t, func(c *FetchConfig) { config(c); credentials(t, url, secret)(c) })
+	_, err := f.Branches(t.Context(), url, nil)
+	wantFailure(t, err, NeedsCredentials, "")
+	if err != nil && strings.Contains(err.Error(), secret) {
+		t.Errorf("the error shows the password: %v", err)
+	}
+	if seen.Load() == 0 {
+		if _, err := os.Stat("/proc/self/cmdline"); err == nil {
+			t.Error("git was not among the processes looked at")
+		}
+	}
+}
+
+func TestRedirectToPrivateAddressIsRefused(t *testing.T) {
+	var reached atomic.Bool
+	other, err := net.Listen("tcp", "127.0.0.2:0")
+	if err != nil {
+		t.Skip("no second loopback address here")
+	}
+	defer other.Close()
+	go func() {
+		if c, err := other.Accept(); err == nil {
+			reached.Store(true)
+			c.Close()
+		}
+	}()
+	_, url, config := httpRepo(t, func(http.Handler) http.Handler {
+		return http.RedirectHandler("https://"+other.Addr().String()+"/x/info/refs?service=git-upload-pack", http.StatusFound)
+	})
+	_, err = newFetcher(t, config).Branches(t.Context(), url, nil)
+	wantFailure(t, err, Refused, "rule private-address")
+	if reached.Load() {
+		t.Error("the private address was connected to")
+	}
+}
+
+func TestRedirectToOtherSchemeIsRefused(t *testing.T) {
+	_, url, config := httpRepo(t, func(http.Handler) http.Handler {
+		return http.RedirectHandler("http://127.0.0.1:1/x/info/refs?service=git-upload-pack", http.StatusFound)
+	})
+	if _, err := newFetcher(t, config).Branches(t.Context(), url, nil); err == nil {
+		t.Error("https was redirected to http")
+	}
+}
+
+// TestRedirectDoesNotTakeCredentialsAlong has a server that sends git to
+// another, which asks for a password.
+func TestRedirectDoesNotTakeCredentialsAlong(t *testing.T) {
+	var leaked atomic.Bool
+	thief := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "" {
+			leaked.Store(true)
+		}
+		w.Header().Set("WWW-Authenticate", `Basic realm="x"`)
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	thief.StartTLS()
+	defer thief.Close()
+	_, url, config := httpRepo(t, func(http.Handler) http.Handler {
+		return http.RedirectHandler(thief.URL+"/x/info/refs?service=git-upload-pack", http.StatusFound)
+	})
+	f := newFetcher(t, func(c *FetchConfig) { config(c); credentials(t, url, secret)(c) })
+	_, err := f.Branches(t.Context(), url, nil)
+	wantFailure(t, err, NeedsCredentials, "")
+	if leaked.Load() {
+		t.Error("the password went to the other server")
+	}
+}
+
+// TestSlowServerHitsTheLimit has a server that never answers: git and its
+// helpers must be gone afterwards, zombies included.
+func TestSlowServerHitsTheLimit(t *testing.T) {
+	adoptOrphans(t)
+	arrived := make(chan struct{}, 1)
+	release := make(chan struct{})
+	_, url, config := httpRepo(t, func(http.Handler) http.Handler {
+		return http.HandlerFunc(func(_ http.ResponseWriter, _ *http.Request) {
+			select {
+			case arrived <- struct{}{}:
+			default:
+			}
+			<-release
+		})
+	})
+	defer close(release)
+	f := newFetcher(t, func(c *FetchConfig) { config(c); c.Timeout = time.Second })
+	_, err := f.Branches(t.Context(), url, nil)
+	wantFailure(t, err, TimedOut, "limit of 1s")
+	if left := children(t); len(left) > 0 {
+		t.Errorf("processes are left: %q", left)
+	}
+
+	// The same when the caller gives up, at the moment the request is under way.
+	for len(arrived) > 0 {
+		<-arrived
+	}
+	f = newFetcher(t, config)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	lost := errors.New("lease lost")
+	go func() { <-arrived; cancel(lost) }()
+	if _, err := f.Branches(ctx, url, nil); !errors.Is(err, lost) {
+		t.Errorf("got %v, want the cause", err)
+	}
+	if left := children(t); len(left) > 0 {
+		t.Errorf("processes are left: %q", left)
+	}
+}
+
+func TestTooManyBytesOverHTTP(t *testing.T) {
+	adoptOrphans(t)
+	_, url, config := httpRepo(t, func(http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/x-git-upload-pack-advertisement")
+			for { // an endless answer
+				if _, err := w.Write([]byte("001e# service=git-upload-pack\n")); err != nil {
+					return
+				}
+			}
+		})
+	})
+	f := newFetcher(t, func(c *FetchConfig) { config(c); c.MaxBytes = 1 << 20 })
+	_, err := f.Fetch(t.Context(), filepath.Join(t.TempDir(), "m"), url, []docstore.Branch{{Name: "main"}}, nil)
+	// Git may find the answer senseless before the limit is reached.
+	if fail := (*Failure)(nil); !errors.As(err, &fail) || fail.Kind != TooLarge && fail.Kind != Unknown {
+		t.Errorf("got %v", err)
+	}
+	if left := children(t); len(left) > 0 {
+		t.Errorf("processes are left: %q", left)
+	}
+}
+
+func TestTooManyBytesOfARealPack(t *testing.T) {
+	r, url, config := httpRepo(t, asIs)
+	noise := make([]byte, 1<<20)
+	rand.NewChaCha8([32]byte{}).Read(noise)
+	r.Files("main", "noise", string(noise))
+	f := newFetcher(t, func(c *FetchConfig) { config(c); c.MaxBytes = 100_000 })
+	mirror := filepath.Join(t.TempDir(), "m")
+	_, err := f.Fetch(t.Context(), mirror, url, []docstore.Branch{{Name: "main"}}, nil)
+	wantFailure(t, err, TooLarge, "100000")
+}
+
+func TestServerThatIsDown(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close()
+	f := newFetcher(t, func(c *FetchConfig) { c.PrivateNetworks = []string{"127.0.0.1/32"} })
+	_, err = f.Branches(t.Context(), "https://"+l.Addr().String()+"/x", nil)
+	wantFailure(t, err, Unreachable, "cannot be reached")
+	_, err = f.Branches(t.Context(), "https://no-such-host.invalid/x", nil)
+	wantFailure(t, err, Unreachable, "cannot be reached")
+	if fail := (*Failure)(nil); errors.As(err, &fail) && fail.Kind.Permanent() {
+		t.Error("a server that is down is permanent")
+	}
+}
+
+// TestEgressIsNotForOthers asks the proxy for a connection without its password.
+func TestEgressIsNotForOthers(t *testing.T) {
+	e, err := openEgress(origin.Policy{Schemes: []string{"https"}, PrivateNetworks: []string{"127.0.0.0/8"}}, 1, func(error) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.close()
+	conn, err := net.Dial("tcp", e.listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\nHost: x\r\n\r\n", e.listener.Addr())
+	answer := make([]byte, 64)
+	n, _ := conn.Read(answer)
+	if !strings.HasPrefix(string(answer[:n]), "HTTP/1.1 407") {
+		t.Errorf("answer %q", answer[:n])
+	}
+}

@@ -1,0 +1,66 @@
+package gitsource
+
+import (
+	"bytes"
+	"regexp"
+	"strconv"
+)
+
+// maxKept bounds what is kept of git's error output: its end, where the reason
+// stands.
+const maxKept = 16 << 10
+
+// lineWriter takes git's error output apart: lines of progress, which end in a
+// carriage return, are only reported; the others are kept.
+type lineWriter struct {
+	onLine func(string) // may be nil
+	kept   []byte
+	line   []byte
+}
+
+// Write implements io.Writer.
+func (w *lineWriter) Write(p []byte) (int, error) {
+	for _, c := range p {
+		if c != '\n' && c != '\r' {
+			if len(w.line) < maxKept {
+				w.line = append(w.line, c)
+			}
+			continue
+		}
+		w.end(c == '\n')
+	}
+	return len(p), nil
+}
+
+func (w *lineWriter) end(keep bool) {
+	if w.onLine != nil {
+		w.onLine(string(w.line))
+	}
+	if keep && !progressLine.Match(w.line) {
+		w.kept = append(append(w.kept, w.line...), '\n')
+		w.kept = w.kept[max(0, len(w.kept)-maxKept):]
+	}
+	w.line = w.line[:0]
+}
+
+// text is what was kept.
+func (w *lineWriter) text() string {
+	if len(w.line) > 0 {
+		w.end(true)
+	}
+	return string(bytes.TrimSpace(w.kept))
+}
+
+// progressLine is such as "Receiving objects:  45% (450/1000), 12.00 MiB".
+var progressLine = regexp.MustCompile(`^(?:remote: )?(\w+ \w+): +\d+%? \(?(?:(\d+)/(\d+)\))?`)
+
+// receiving reads git's account of received objects.
+func receiving(line string) (Progress, bool) {
+	m := progressLine.FindStringSubmatch(line)
+	if m == nil || m[1] != "Receiving objects" || m[3] == "" {
+		return Progress{}, false
+	}
+	done, err1 := strconv.ParseUint(m[2], 10, 64)
+	total, err2 := strconv.ParseUint(m[3], 10, 64)
+	return Progress{Done: done, Total: total}, err1 == nil && err2 == nil
+}

@@ -1,0 +1,193 @@
+package gitsource
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/trawl-search/trawl/index/docstore"
+)
+
+// entry is one document of a listing.
+type entry struct {
+	path string
+	oid  [32]byte
+	size int64 // -1 while unknown
+	set  uint32
+	skip docstore.SkipReason
+}
+
+// listing is the union of the trees of several branches, in path order.
+type listing struct {
+	entries []entry
+	oidLen  int
+	sets    *branchSets
+	omitted int
+}
+
+// list makes the union: tree after tree is merged into what is there.
+func (r *Repository) list(ctx context.Context) (*listing, error) {
+	l := &listing{sets: newBranchSets()}
+	var tree []treeEntry
+	for i, b := range r.branches {
+		if i == 0 || b.Commit != r.branches[i-1].Commit {
+			var err error
+			if tree, err = r.tree(ctx, b.Commit, l); err != nil {
+				return nil, err
+			}
+		}
+		l.merge(tree, uint32(i))
+		if len(l.entries) > r.limits.MaxDocuments {
+			return nil, r.tooMany()
+		}
+	}
+	return l, r.measure(ctx, l)
+}
+
+func (r *Repository) tooMany() error {
+	return failure(TooLarge, nil, fmt.Sprintf("it has more documents than the limit of %d", r.limits.MaxDocuments))
+}
+
+// treeEntry is a line of git ls-tree.
+type treeEntry struct {
+	path string
+	oid  [32]byte
+	skip docstore.SkipReason
+}
+
+// tree reads all entries of a commit's tree, in path order.
+func (r *Repository) tree(ctx context.Context, commit string, l *listing) ([]treeEntry, error) {
+	out, err := r.git(ctx, nil, "ls-tree", "-r", "-z", "--full-tree", commit)
+	if err != nil {
+		return nil, err
+	}
+	tree := make([]treeEntry, 0, bytes.Count(out, []byte{0}))
+	for line := range bytes.SplitSeq(bytes.TrimSuffix(out, []byte{0}), []byte{0}) {
+		if len(line) == 0 {
+			continue // an empty tree
+		}
+		e, oidLen, err := parseTreeLine(line)
+		if err != nil {
+			return nil, err
+		}
+		l.oidLen = oidLen
+		if len(e.path) > MaxPath {
+			l.omitted++
+			continue
+		}
+		if e.skip == docstore.NotSkipped && r.limits.tooDeep([]byte(e.path)) {
+			e.skip = docstore.TooDeep
+		}
+		if len(tree) > r.limits.MaxDocuments {
+			return nil, r.tooMany()
+		}
+		tree = append(tree, e)
+	}
+	return inOrder(tree), nil
+}
+
+// inOrder makes a listing ascending with each path once, which it is already
+// unless somebody made the tree by hand.
+func inOrder(tree []treeEntry) []treeEntry {
+	byPath := func(a, b treeEntry) int { return strings.Compare(a.path, b.path) }
+	if !slices.IsSortedFunc(tree, byPath) {
+		slices.SortStableFunc(tree, byPath)
+	}
+	return slices.CompactFunc(tree, func(a, b treeEntry) bool { return a.path == b.path })
+}
+
+// parseTreeLine reads "MODE SP TYPE SP OID TAB PATH".
+func parseTreeLine(line []byte) (treeEntry, int, error) {
+	meta, path, ok := bytes.Cut(line, []byte{'\t'})
+	fields := bytes.Fields(meta)
+	if !ok || len(fields) != 3 || len(fields[2]) > 64 {
+		return treeEntry{}, 0, failure(Damaged, nil, "git listed a tree in a way that cannot be read")
+	}
+	e := treeEntry{path: string(path), skip: skipByMode(string(fields[0]))}
+	n, err := hex.Decode(e.oid[:], fields[2])
+	if err != nil {
+		return treeEntry{}, 0, failure(Damaged, err, "git listed an object name that cannot be read")
+	}
+	return e, n, nil
+}
+
+// skipByMode says what cannot have content.
+func skipByMode(mode string) docstore.SkipReason {
+	switch mode {
+	case "120000":
+		return docstore.Symlink
+	case "160000":
+		return docstore.Submodule
+	case "100644", "100755", "100664":
+		return docstore.NotSkipped
+	}
+	return docstore.Unreadable
+}
+
+// merge adds the entries of a branch's tree. Documents with the same path stand
+// in the order of their objects' names.
+func (l *listing) merge(tree []treeEntry, branch uint32) {
+	old := l.entries
+	l.entries = make([]entry, 0, max(len(old), len(tree)))
+	before := func(e *entry, t *treeEntry) bool {
+		return e.path < t.path || e.path == t.path && bytes.Compare(e.oid[:], t.oid[:]) < 0
+	}
+	for i := range tree {
+		t := &tree[i]
+		n := 0
+		for n < len(old) && before(&old[n], t) {
+			n++
+		}
+		l.entries = append(l.entries, old[:n]...)
+		old = old[n:]
+		if len(old) == 0 || old[0].path != t.path || old[0].oid != t.oid {
+			l.entries = append(l.entries, entry{
+				path: t.path, oid: t.oid, size: -1, set: l.sets.with(0, branch), skip: t.skip,
+			})
+			continue
+		}
+		// One object can be a file here and a symbolic link there: the file counts.
+		old[0].set = l.sets.with(old[0].set, branch)
+		old[0].skip = min(old[0].skip, t.skip)
+	}
+	l.entries = append(l.entries, old...)
+}
+
+// measure finds the sizes of all blobs, and with them what is too large or
+// missing.
+func (r *Repository) measure(ctx context.Context, l *listing) error {
+	var stdin bytes.Buffer
+	for i := range l.entries {
+		if e := &l.entries[i]; e.skip != docstore.Submodule && e.skip != docstore.Unreadable {
+			fmt.Fprintf(&stdin, "%x\n", e.oid[:l.oidLen])
+		}
+	}
+	out, err := r.git(ctx, stdin.Bytes(), "cat-file", "--buffer", "--batch-check=%(objecttype) %(objectsize)")
+	if err != nil {
+		return err
+	}
+	lines := strings.Split(string(out), "\n")
+	for i := range l.entries {
+		e := &l.entries[i]
+		if e.skip == docstore.Submodule || e.skip == docstore.Unreadable {
+			continue
+		}
+		if len(lines) == 0 {
+			return failure(Damaged, nil, "git did not tell the size of every object")
+		}
+		size, isBlob := strings.CutPrefix(lines[0], "blob ")
+		lines = lines[1:]
+		var err error
+		if e.size, err = strconv.ParseInt(size, 10, 64); !isBlob || err != nil {
+			e.size, e.skip = 0, docstore.Unreadable
+		}
+		if e.skip == docstore.NotSkipped && e.size > r.limits.MaxFileSize {
+			e.skip = docstore.TooLarge
+		}
+	}
+	return nil
+}

@@ -1,0 +1,331 @@
+package gitsource
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/internal/gitsource/origin"
+	"github.com/trawl-search/trawl/internal/glob"
+)
+
+// errNoSpace is how the kernel says that a disk is full.
+var errNoSpace error = syscall.ENOSPC
+
+const (
+	// watchEvery is how often the size of a growing mirror is looked at. Over
+	// http the limit on bytes holds at once.
+	watchEvery = 250 * time.Millisecond
+	// maxPacks is how many packs a mirror gathers before it is made compact.
+	maxPacks = 16
+)
+
+// refs are the references of a remote repository.
+type refs struct {
+	head    string // name of the default branch, if HEAD names one
+	commits map[string]string
+}
+
+// listRefs asks for HEAD and the wanted branches.
+func (s *session) listRefs(ctx context.Context, want []string) (refs, error) {
+	r := refs{commits: make(map[string]string)}
+	// With --heads alone the server need not send its other references, which
+	// can be a hundred times as many; HEAD is not among them.
+	args := []string{"ls-remote", "--quiet", "--heads", "--", s.url}
+	if len(want) == 0 || slices.Contains(want, "HEAD") {
+		args = []string{"ls-remote", "--quiet", "--symref", "--", s.url, "HEAD", "refs/heads/*"}
+	}
+	out, err := s.run(ctx, nil, nil, args...)
+	if err != nil {
+		return r, err
+	}
+	for line := range bytes.Lines(out) {
+		value, name, ok := strings.Cut(strings.TrimSuffix(string(line), "\n"), "\t")
+		target, symbolic := strings.CutPrefix(value, "ref: refs/heads/")
+		switch {
+		case !ok:
+		case symbolic && name == "HEAD":
+			r.head = target
+		case !symbolic && hexOID(value):
+			r.commits[strings.TrimPrefix(name, "refs/heads/")] = value
+		}
+	}
+	if commit, ok := r.commits["HEAD"]; ok && r.head != "" {
+		r.commits[r.head] = commit
+	}
+	return r, nil
+}
+
+func hexOID(s string) bool {
+	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
+}
+
+// maxBranches bounds what patterns choose.
+const maxBranches = 1024
+
+// choose picks the wanted branches: those of a pattern in order of their names.
+func (r refs) choose(want []string) ([]docstore.Branch, error) {
+	if len(want) == 0 {
+		want = []string{"HEAD"}
+	}
+	if len(r.commits) == 0 {
+		return nil, failure(Empty, nil, "the repository is empty: it has no commits")
+	}
+	var chosen []docstore.Branch
+	for _, name := range want {
+		names, err := r.named(name)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			if !slices.ContainsFunc(chosen, func(b docstore.Branch) bool { return b.Name == name }) {
+				chosen = append(chosen, docstore.Branch{Name: name, Commit: r.commits[name]})
+			}
+		}
+	}
+	switch {
+	case len(chosen) == 0:
+		return nil, failure(NoBranch, nil, fmt.Sprintf("the repository has no branch like %s", strings.Join(want, ", ")))
+	case len(chosen) > maxBranches:
+		return nil, failure(TooLarge, nil, fmt.Sprintf("%d branches are wanted; the limit is %d", len(chosen), maxBranches))
+	}
+	return chosen, nil
+}
+
+// named are the branches that one wanted name stands for.
+func (r refs) named(want string) ([]string, error) {
+	if strings.Contains(want, "*") {
+		if err := origin.CheckBranchPattern(want); err != nil {
+			return nil, err
+		}
+		names := slices.DeleteFunc(slices.Sorted(maps.Keys(r.commits)), func(name string) bool {
+			return name == "HEAD" || !glob.Match(want, name) || origin.CheckBranch(name) != nil
+		})
+		return names, nil
+	}
+	name, err := r.one(want)
+	return []string{name}, err
+}
+
+// one is the branch that a name without stars stands for.
+func (r refs) one(name string) (string, error) {
+	if err := origin.CheckBranch(name); err != nil {
+		return "", err
+	}
+	_, ok := r.commits[name]
+	if name == "HEAD" {
+		name = r.head
+	}
+	switch {
+	case !ok && name == r.head:
+		return "", failure(NoBranch, nil, "the repository's default branch does not exist; name the branches to index")
+	case !ok:
+		return "", failure(NoBranch, nil, fmt.Sprintf("the repository has no branch %q", name))
+	case name == "":
+		return "", failure(NoBranch, nil, "the repository's HEAD is not on a branch; name the branches to index")
+	}
+	return name, origin.CheckBranch(name) // the default branch can be called anything
+}
+
+// prepareMirror makes an empty bare repository, or removes from one what a
+// killed run has left, and branches that are no longer wanted: one of them
+// could stand in the way of a new one, as "a" does of "a/b".
+func (s *session) prepareMirror(ctx context.Context, mirror string, branches []docstore.Branch) error {
+	if _, err := os.Stat(filepath.Join(mirror, "HEAD")); err == nil {
+		if err := removeLeftovers(mirror); err != nil {
+			return err
+		}
+		return s.dropBranches(ctx, mirror, branches)
+	}
+	format := "sha1"
+	if len(branches) > 0 && len(branches[0].Commit) == 64 {
+		format = "sha256"
+	}
+	_, err := s.run(ctx, nil, nil, "init", "--quiet", "--bare", "--template=", "--object-format="+format,
+		"--initial-branch=trawl", "--", mirror)
+	return err
+}
+
+func (s *session) dropBranches(ctx context.Context, mirror string, wanted []docstore.Branch) error {
+	have, err := s.heads(ctx, mirror)
+	if err != nil {
+		return err
+	}
+	for _, b := range wanted {
+		delete(have, b.Name)
+	}
+	var drop strings.Builder
+	for name := range have {
+		fmt.Fprintf(&drop, "delete refs/heads/%s\n", name)
+	}
+	if drop.Len() == 0 {
+		return nil
+	}
+	_, err = s.run(ctx, strings.NewReader(drop.String()), nil, "--git-dir="+mirror, "update-ref", "--stdin")
+	return err
+}
+
+func removeLeftovers(mirror string) error {
+	return filepath.WalkDir(mirror, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if !d.IsDir() && (strings.HasSuffix(path, ".lock") || strings.HasPrefix(d.Name(), "tmp_")) {
+			return os.Remove(path)
+		}
+		return nil
+	})
+}
+
+// fetch brings the newest commits of the branches into the mirror.
+func (s *session) fetch(ctx context.Context, mirror string, branches []docstore.Branch, progress func(Progress)) error {
+	var stdin strings.Builder
+	for _, b := range branches {
+		fmt.Fprintf(&stdin, "+refs/heads/%s:refs/heads/%s\n", b.Name, b.Name)
+	}
+	if err := s.fetchRefs(ctx, mirror, stdin.String(), progress); err != nil {
+		return err
+	}
+	return s.compact(ctx, mirror)
+}
+
+// fetchRefs fetches what the lines of refspecs name.
+func (s *session) fetchRefs(ctx context.Context, mirror, refspecs string, progress func(Progress)) error {
+	stop := s.watchSize(ctx, mirror)
+	_, err := s.run(ctx, strings.NewReader(refspecs), func(line string) { s.onProgress(line, progress) },
+		"--git-dir="+mirror, "fetch", "--progress", "--depth=1", "--no-tags", "--force", "--update-shallow", "--stdin",
+		"--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-maintenance", "--", s.url)
+	stop()
+	return err
+}
+
+func (s *session) onProgress(line string, progress func(Progress)) {
+	p, ok := receiving(line)
+	if !ok {
+		return
+	}
+	if limit := s.fetcher.cfg.MaxObjects; p.Total > limit {
+		s.exceeded(failure(TooLarge, nil, fmt.Sprintf("it has %d objects; the limit is %d", p.Total, limit)))
+		return
+	}
+	if progress != nil {
+		progress(p)
+	}
+}
+
+// watchSize ends the session when the mirror grows over the limit. The returned
+// function ends the watch.
+func (s *session) watchSize(ctx context.Context, mirror string) func() {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(watchEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			if err := s.fetcher.checkSize(mirror); err != nil {
+				s.exceeded(err)
+				return
+			}
+		}
+	}()
+	return func() { cancel(); <-done }
+}
+
+// checkSize reports a mirror that is over the limit.
+func (f *Fetcher) checkSize(mirror string) error {
+	size, err := folderSize(mirror)
+	if err == nil && size > int64(f.cfg.MaxBytes) {
+		return tooManyBytes(int64(f.cfg.MaxBytes))
+	}
+	return err
+}
+
+// folderSize adds up the files below a folder. Files that vanish meanwhile do
+// not count.
+func folderSize(dir string) (int64, error) {
+	var size int64
+	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			var info fs.FileInfo
+			if info, err = d.Info(); err == nil {
+				size += info.Size()
+			}
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
+	return size, err
+}
+
+// compact makes few packs of many. Small ones are joined, which takes time for
+// what they hold. Only once what came later is as large as the largest pack is
+// everything written anew, without what no branch reaches any more.
+func (s *session) compact(ctx context.Context, mirror string) error {
+	packs, err := filepath.Glob(filepath.Join(mirror, "objects", "pack", "*.pack"))
+	if err != nil || len(packs) <= maxPacks {
+		return err
+	}
+	how := "--geometric=2"
+	if outgrown(packs) {
+		how = "-a"
+	}
+	_, err = s.run(ctx, nil, nil, "--git-dir="+mirror, "repack", how, "-d", "-q", "--threads=1")
+	return err
+}
+
+// outgrown says whether the largest file is no larger than all others together.
+func outgrown(files []string) bool {
+	var largest, sum int64
+	for _, name := range files {
+		if info, err := os.Stat(name); err == nil {
+			largest, sum = max(largest, info.Size()), sum+info.Size()
+		}
+	}
+	return 2*largest <= sum
+}
+
+// heads returns the commits of a mirror's branches.
+func (s *session) heads(ctx context.Context, mirror string) (map[string]string, error) {
+	out, err := s.run(ctx, nil, nil, "--git-dir="+mirror,
+		"for-each-ref", "--format=%(objectname)%09%(refname:lstrip=2)", "refs/heads")
+	at := make(map[string]string)
+	for line := range bytes.Lines(out) {
+		commit, name, _ := strings.Cut(strings.TrimSuffix(string(line), "\n"), "\t")
+		at[name] = commit
+	}
+	return at, err
+}
+
+// commits reads what the branches are at in the mirror now: they may have moved
+// since the remote repository was asked.
+func (s *session) commits(ctx context.Context, mirror string, branches []docstore.Branch) ([]docstore.Branch, error) {
+	at, err := s.heads(ctx, mirror)
+	if err != nil {
+		return nil, err
+	}
+	fetched := slices.Clone(branches)
+	for i, b := range branches {
+		if fetched[i].Commit = at[b.Name]; fetched[i].Commit == "" {
+			return nil, failure(Damaged, nil, fmt.Sprintf("branch %q did not arrive", b.Name))
+		}
+	}
+	return fetched, nil
+}

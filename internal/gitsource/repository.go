@@ -1,0 +1,195 @@
+package gitsource
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/internal/gitsource/language"
+	"github.com/trawl-search/trawl/internal/gitsource/origin"
+)
+
+// Repository is a Source: some branches of a local Git repository, read as they
+// were when it was opened.
+type Repository struct {
+	gitDir   string
+	limits   Limits
+	env      []string
+	branches []docstore.Branch
+	listing  *listing
+}
+
+// IsRepository says whether a folder is a Git repository, bare or with a
+// working tree. A folder somewhere inside a working tree is not.
+func IsRepository(dir string) bool {
+	if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
+		return true
+	}
+	for _, name := range []string{"HEAD", "objects", "refs"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// Open opens a folder: as a Repository if it is one, else as a Folder, which
+// has no branches to want. The caller closes the source.
+func Open(ctx context.Context, dir string, want []string, limits Limits) (Source, error) {
+	if IsRepository(dir) {
+		return OpenRepository(ctx, dir, want, limits)
+	}
+	if len(want) > 0 {
+		return nil, failure(NoBranch, nil, "a folder that is not a Git repository has no branches")
+	}
+	return OpenFolder(dir, limits)
+}
+
+// OpenRepository lists the documents of the wanted branches of a local
+// repository; none wanted, or "HEAD", means the one that is checked out. Paths
+// and object names of all documents are in memory from then on, contents are
+// not. Every error is a *Failure, except the cause of ctx.
+func OpenRepository(ctx context.Context, dir string, want []string, limits Limits) (*Repository, error) {
+	r := &Repository{limits: limits.withDefaults(), env: repositoryEnv()}
+	err := r.open(ctx, dir, want)
+	switch {
+	case err == nil:
+		return r, nil
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	}
+	return nil, asFailure(err)
+}
+
+// repositoryEnv is the environment of git in a local repository.
+func repositoryEnv() []string {
+	return gitEnv([][2]string{
+		// The caller chose this folder; whose it is does not matter for reading.
+		{"safe.directory", "*"},
+		{"core.deltaBaseCacheLimit", "256m"},
+	})
+}
+
+func (r *Repository) open(ctx context.Context, dir string, want []string) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return fmt.Errorf("finding %s: %w", dir, err)
+	}
+	r.env = append(r.env, "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir))
+	out, err := r.git(ctx, nil, "-C", dir, "rev-parse", "--absolute-git-dir")
+	if err != nil {
+		return err
+	}
+	r.gitDir = strings.TrimSuffix(string(out), "\n")
+	if r.branches, err = r.resolve(ctx, want); err != nil {
+		return err
+	}
+	r.listing, err = r.list(ctx)
+	return err
+}
+
+func (r *Repository) git(ctx context.Context, stdin []byte, args ...string) ([]byte, error) {
+	if r.gitDir != "" {
+		args = append([]string{"--git-dir=" + r.gitDir}, args...)
+	}
+	g := gitRun{env: r.env, maxOutput: maxListing}
+	return g.run(ctx, bytes.NewReader(stdin), args...)
+}
+
+// resolve finds the commits of the wanted branches.
+func (r *Repository) resolve(ctx context.Context, want []string) ([]docstore.Branch, error) {
+	if len(want) == 0 {
+		want = []string{"HEAD"}
+	}
+	var branches []docstore.Branch
+	seen := make(map[string]bool)
+	for _, name := range want {
+		if err := origin.CheckBranch(name); err != nil {
+			return nil, err
+		}
+		b, err := r.resolveOne(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if !seen[b.Name] {
+			seen[b.Name] = true
+			branches = append(branches, b)
+		}
+	}
+	return branches, nil
+}
+
+func (r *Repository) resolveOne(ctx context.Context, name string) (docstore.Branch, error) {
+	ref := "refs/heads/" + name
+	if name == "HEAD" {
+		ref = name
+		if out, err := r.git(ctx, nil, "symbolic-ref", "--quiet", "HEAD"); err == nil {
+			name = strings.TrimPrefix(strings.TrimSpace(string(out)), "refs/heads/")
+		}
+	}
+	out, err := r.git(ctx, nil, "rev-parse", "--verify", "--quiet", "--end-of-options", ref+"^{commit}")
+	if err == nil {
+		return docstore.Branch{Name: name, Commit: strings.TrimSpace(string(out))}, nil
+	}
+	if heads, listErr := r.git(ctx, nil, "for-each-ref", "--count=1", "refs/heads"); listErr == nil && len(heads) == 0 {
+		return docstore.Branch{}, failure(Empty, err, "the repository is empty: it has no commits")
+	}
+	return docstore.Branch{}, failure(NoBranch, err, fmt.Sprintf("the repository has no branch %q", name))
+}
+
+// Branches implements Source.
+func (r *Repository) Branches() []docstore.Branch { return r.branches }
+
+// Total implements Source.
+func (r *Repository) Total() int { return len(r.listing.entries) }
+
+// Omitted implements Source.
+func (r *Repository) Omitted() int { return r.listing.omitted }
+
+// Close implements Source.
+func (r *Repository) Close() error { return nil }
+
+// Documents implements Source. Each call reads the contents anew.
+func (r *Repository) Documents(ctx context.Context) iter.Seq2[*Document, error] {
+	return func(yield func(*Document, error) bool) {
+		blobs := r.openBlobs(ctx)
+		defer blobs.close()
+		var detector language.Detector
+		for i := range r.listing.entries {
+			doc, err := r.document(ctx, &r.listing.entries[i], blobs, &detector)
+			if !yield(doc, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// document makes the document of an entry, whose content comes from blobs.
+func (r *Repository) document(ctx context.Context, e *entry, blobs *blobs, detector *language.Detector) (*Document, error) {
+	doc := &Document{
+		Path: []byte(e.path), Size: uint64(max(e.size, 0)), OID: e.oid[:r.listing.oidLen],
+		Branches: r.listing.sets.members[e.set], Skip: e.skip,
+	}
+	if e.skip != docstore.NotSkipped {
+		return doc, nil
+	}
+	content, err := blobs.next(ctx)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if errors.Is(err, errUnreadable) {
+		doc.Skip = docstore.Unreadable
+		return doc, nil
+	}
+	if err != nil {
+		return nil, asFailure(err)
+	}
+	doc.classify(content, detector)
+	return doc, nil
+}

@@ -1,0 +1,221 @@
+package gitsource
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/trawl-search/trawl/internal/gitsource/origin"
+)
+
+// session is an open way to one remote repository.
+type session struct {
+	fetcher *Fetcher
+	// url is what git is told; for local folders a path without symbolic links.
+	url     string
+	env     []string
+	secrets []string
+	egress  *egress // https and http only
+	// exceeded ends the session's context with a reason.
+	exceeded context.CancelCauseFunc
+}
+
+// open checks a URL against the policy and opens the way that its scheme takes.
+func (f *Fetcher) open(ctx context.Context, url string, exceeded context.CancelCauseFunc) (*session, error) {
+	s := &session{fetcher: f, exceeded: exceeded}
+	remote, err := origin.Parse(url)
+	if err == nil {
+		err = f.cfg.Check(remote)
+	}
+	if err != nil {
+		return s, err
+	}
+	s.url = remote.CloneURL("")
+	switch remote.Scheme {
+	case "https", "http":
+		return s, s.openHTTP(remote)
+	case "ssh":
+		return s, s.openSSH(ctx, remote)
+	case origin.SchemeFile:
+		return s, s.openFolder(remote)
+	}
+	addr, err := f.cfg.AllowedAddress(ctx, remote.Host)
+	s.url = remote.CloneURL(addr.String())
+	s.env = gitEnv(allow(remote.Scheme))
+	return s, unreachable(err)
+}
+
+func allow(schemes ...string) [][2]string {
+	var config [][2]string
+	for _, s := range schemes {
+		config = append(config, [2]string{"protocol." + s + ".allow", "always"})
+	}
+	return config
+}
+
+// unreachable gives a failed look-up its words; the policy's stay.
+func unreachable(err error) error {
+	if _, isRule := errors.AsType[*origin.RuleError](err); err == nil || isRule {
+		return err
+	}
+	return failure(Unreachable, err, "the host cannot be reached: "+sanitize(err.Error()))
+}
+
+func (s *session) openHTTP(remote origin.Remote) error {
+	var err error
+	f := s.fetcher
+	if s.egress, err = openEgress(f.cfg.Policy, int64(f.cfg.MaxBytes), s.exceeded); err != nil {
+		return err
+	}
+	config := allow(remote.Scheme)
+	if remote.Scheme == "http" && slices.Contains(f.cfg.Schemes, "https") {
+		config = allow("http", "https") // a redirect to the better one
+	}
+	config = append(config, [2]string{"http.proxy", s.egress.url()}, [2]string{"http.proxyAuthMethod", "basic"})
+	if f.cfg.CAFile != "" {
+		config = append(config, [2]string{"http.sslCAInfo", f.cfg.CAFile})
+	}
+	env, secrets := f.httpsCredentials(remote)
+	s.env = append(gitEnv(config), env...)
+	s.secrets = append([]string{s.egress.token}, secrets...)
+	return nil
+}
+
+// openSSH pins the address that was checked; the host's key is still looked up
+// by the name.
+func (s *session) openSSH(ctx context.Context, remote origin.Remote) error {
+	addr, err := s.fetcher.cfg.AllowedAddress(ctx, remote.Host)
+	if err != nil {
+		return unreachable(err)
+	}
+	s.env = append(gitEnv(allow("ssh")),
+		"GIT_SSH_VARIANT=ssh", "GIT_SSH_COMMAND="+s.fetcher.sshCommand(remote, addr))
+	return nil
+}
+
+// sshCommand is ssh without the user's and the machine's configuration.
+func (f *Fetcher) sshCommand(remote origin.Remote, addr netip.Addr) string {
+	alias := remote.Host
+	if remote.Port != "" && remote.Port != "22" {
+		alias = "[" + remote.Host + "]:" + remote.Port
+	}
+	args := []string{"ssh", "-F", "/dev/null"}
+	for _, option := range []string{
+		"BatchMode=yes", "StrictHostKeyChecking=yes", "GlobalKnownHostsFile=/dev/null", "IdentitiesOnly=yes",
+		"ConnectTimeout=30", "ServerAliveInterval=30", "ForwardAgent=no", "PermitLocalCommand=no", "ClearAllForwardings=yes",
+		"HostName=" + addr.String(), "HostKeyAlias=" + alias,
+		"UserKnownHostsFile=" + filepath.Join(f.cfg.Credentials, "known_hosts"),
+		"IdentityFile=" + filepath.Join(f.cfg.Credentials, remote.HostPort(remote.Host), "ssh_key"),
+	} {
+		args = append(args, "-o", shellQuote(option))
+	}
+	return strings.Join(args, " ")
+}
+
+// shellQuote makes one word of s for a POSIX shell. ssh takes a value with
+// spaces only in quotes of its own, so such a path does not work.
+func shellQuote(s string) string {
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// openFolder follows symbolic links first, so that none leads out of the
+// allowed folders.
+func (s *session) openFolder(remote origin.Remote) error {
+	path, err := filepath.EvalSymlinks(remote.Path)
+	if errors.Is(err, os.ErrNotExist) {
+		return failure(NotFound, err, "there is no such folder on the indexer's machine")
+	}
+	if err != nil {
+		return failure(Unknown, err, "the folder cannot be read: "+err.Error())
+	}
+	if err := s.fetcher.cfg.CheckResolvedFolder(path); err != nil {
+		return err
+	}
+	s.url = path
+	s.env = append(gitEnv(allow(origin.SchemeFile)), "GIT_CONFIG_GLOBAL="+s.fetcher.trust)
+	return nil
+}
+
+func (s *session) close() {
+	if s.egress != nil {
+		s.egress.close()
+	}
+}
+
+// refusal is why the policy did not let git connect, if that happened.
+func (s *session) refusal() error {
+	if s.egress == nil {
+		return nil
+	}
+	return unreachable(s.egress.err())
+}
+
+// Bounds of what git may print.
+const (
+	// maxAnswer holds the names of a million branches of a remote repository.
+	maxAnswer = 128 << 20
+	// maxListing holds the tree of some eight million files.
+	maxListing = 1 << 30
+)
+
+// run runs git to its end and returns its output.
+func (s *session) run(ctx context.Context, stdin io.Reader, onLine func(string), args ...string) ([]byte, error) {
+	g := gitRun{env: s.env, secrets: s.secrets, maxOutput: maxAnswer, onLine: onLine}
+	return g.run(ctx, stdin, args...)
+}
+
+// gitRun is a way to run git to its end.
+type gitRun struct {
+	env       []string
+	secrets   []string // never shown
+	maxOutput int
+	onLine    func(string) // gets git's lines of error output, progress included
+}
+
+func (g *gitRun) run(ctx context.Context, stdin io.Reader, args ...string) ([]byte, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	cmd := gitCommand(ctx, g.env, args...)
+	out := &limitedBuffer{limit: g.maxOutput, exceeded: func() {
+		cancel(failure(TooLarge, nil, "git's answer is too long"))
+	}}
+	said := &lineWriter{onLine: g.onLine}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, out, said
+	if err := cmd.Start(); err != nil {
+		return nil, startFailure(err)
+	}
+	if err := finish(ctx, cmd); err != nil {
+		if _, isExit := errors.AsType[*exec.ExitError](err); isExit || errors.Is(err, exec.ErrWaitDelay) {
+			return nil, explain(redact(said.text(), g.secrets), err)
+		}
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+func startFailure(err error) error {
+	return failure(Unknown, err, "git cannot be started: "+err.Error())
+}
+
+// limitedBuffer keeps at most limit bytes and reports more.
+type limitedBuffer struct {
+	bytes.Buffer
+	limit    int
+	exceeded func()
+}
+
+// Write implements io.Writer.
+func (b *limitedBuffer) Write(p []byte) (int, error) {
+	if b.Len()+len(p) > b.limit {
+		b.exceeded()
+		return 0, io.ErrShortWrite
+	}
+	return b.Buffer.Write(p)
+}
