@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/trawl-search/trawl/internal/glob"
+	"github.com/trawl-search/trawl/internal/gitsource/origin"
 )
 
 // Limits of the patterns of one token.
@@ -21,7 +21,7 @@ type patterns struct{ allow, deny []string }
 
 // match reports whether some pattern allows the repo and none denies it.
 func (p patterns) match(repo string) bool {
-	return glob.MatchAny(p.allow, repo) && !glob.MatchAny(p.deny, repo)
+	return origin.MatchAny(p.allow, repo) && !origin.MatchAny(p.deny, repo)
 }
 
 // all reports whether every repo matches, whatever its name.

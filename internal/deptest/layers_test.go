@@ -112,7 +112,8 @@ var allowed = []struct{ from, reach, why string }{
 	{"internal/telemetry/telemetrytest", "testing", "it is test code: telemetry that a test can read"},
 	{"services/searcher", module + "/internal/gitsource/language", "names of languages are understood alike everywhere"},
 	{"services/router", module + "/internal/gitsource/language", "names of languages are understood alike everywhere"},
-	{"services/router", module + "/internal/gitsource/origin", "the rules of URLs, without git"},
+	{"services/router", module + "/internal/gitsource/origin", "the rules of URLs and names, without git"},
+	{"services/searcher", module + "/internal/gitsource/origin", "tokens name repos by its patterns; it runs no git"},
 	{"internal/bucket/buckettest", "testing", "it is test code: the acceptance suite of every bucket"},
 }
 

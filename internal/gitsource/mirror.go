@@ -16,7 +16,6 @@ import (
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
-	"github.com/trawl-search/trawl/internal/glob"
 )
 
 // errNoSpace is how the kernel says that a disk is full.
@@ -109,7 +108,7 @@ func (r refs) named(want string) ([]string, error) {
 			return nil, err
 		}
 		names := slices.DeleteFunc(slices.Sorted(maps.Keys(r.commits)), func(name string) bool {
-			return name == "HEAD" || !glob.Match(want, name) || origin.CheckBranch(name) != nil
+			return name == "HEAD" || !origin.MatchPattern(want, name) || origin.CheckBranch(name) != nil
 		})
 		return names, nil
 	}

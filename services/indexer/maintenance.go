@@ -6,10 +6,9 @@ import (
 	"time"
 
 	"github.com/trawl-search/trawl/internal/catalog"
-	"github.com/trawl-search/trawl/internal/forge"
+	"github.com/trawl-search/trawl/internal/codehost"
 	"github.com/trawl-search/trawl/internal/gc"
 	"github.com/trawl-search/trawl/internal/gitsource"
-	"github.com/trawl-search/trawl/internal/sources"
 	"github.com/trawl-search/trawl/services/indexer/internal/compact"
 	"github.com/trawl-search/trawl/services/indexer/internal/discover"
 	"github.com/trawl-search/trawl/services/indexer/internal/reconcile"
@@ -66,7 +65,7 @@ func (x *Indexer) discoverer(store *catalog.Store, fetcher *gitsource.Fetcher) *
 		Store:  store, Queue: x.deps.Queue, Remote: fetcher, Policy: from.Policy,
 		Bucket: x.deps.Bucket, File: x.cfg.Sources,
 		Open: func() (discover.Host, error) {
-			return forge.NewClient(from.Policy, from.CAFile, sources.Secrets{Folder: from.Credentials})
+			return codehost.NewClient(from.Policy, from.CAFile, codehost.Secrets{Folder: from.Credentials})
 		},
 		Metrics: x.discovered, Log: x.tel.Logger(),
 	}

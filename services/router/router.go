@@ -15,10 +15,10 @@ import (
 
 	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/codehost"
 	"github.com/trawl-search/trawl/internal/membership"
 	"github.com/trawl-search/trawl/internal/queue"
 	"github.com/trawl-search/trawl/internal/server"
-	"github.com/trawl-search/trawl/internal/sources"
 	"github.com/trawl-search/trawl/internal/telemetry"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
@@ -130,7 +130,7 @@ func (r *Router) Run(ctx context.Context) error {
 	answers := answer.New(r.answerConfig(peers), answer.NewRoots(view), searchers, tracer, r.metrics, log)
 	searchv1.RegisterSearchServiceServer(r.server, answers)
 	r.serveZoekt(answers)
-	secrets := sources.Secrets{Folder: r.cfg.Credentials}
+	secrets := codehost.Secrets{Folder: r.cfg.Credentials}
 	r.server.HandleSigned(hooks.Pattern, hooks.New(store, r.deps.Queue, secrets, r.cfg.PushPause, r.hookMetrics, log))
 	ingestv1.RegisterIngestServiceServer(r.server, ingest.New(store, r.deps.Queue, r.cfg.Source, r.server.Draining(), log))
 	ingestv1.RegisterSourceServiceServer(r.server, ingest.NewSources(store, r.cfg.Source))

@@ -1,4 +1,5 @@
-// Package origin says where repos may come from: which clone URLs and folders a
-// policy allows, and how repos and branches are called. It runs no program; only
-// Policy.Resolve and Policy.AllowedAddress use the network, to look names up.
+// Package origin holds the rules for clone URLs and names: which URLs and folders
+// a policy allows, which names repos and branches may have, and which names a
+// pattern matches. It runs no program. Only Policy.Resolve and
+// Policy.AllowedAddress use the network, for DNS lookups.
 package origin

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
-	"github.com/trawl-search/trawl/internal/sources"
+	"github.com/trawl-search/trawl/internal/codehost"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
@@ -92,11 +92,11 @@ func readSources(path string) ([]*ingestv1.Source, error) {
 		return nil, fmt.Errorf("reading the sources: %w", err)
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, sources.MaxFileBytes+1))
+	text, err := io.ReadAll(io.LimitReader(f, codehost.MaxFileBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("reading the sources: %w", err)
 	}
-	list, err := sources.Parse(text)
+	list, err := codehost.ParseSources(text)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/catalog"
-	"github.com/trawl-search/trawl/internal/forge"
+	"github.com/trawl-search/trawl/internal/codehost"
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
 	"github.com/trawl-search/trawl/internal/queue"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
@@ -22,7 +22,7 @@ import (
 
 // Host lists the repos of one source.
 type Host interface {
-	List(ctx context.Context, s *ingestv1.Source) ([]forge.Repo, error)
+	List(ctx context.Context, s *ingestv1.Source) ([]codehost.Repo, error)
 	Close()
 }
 

@@ -13,7 +13,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/trawl-search/trawl/internal/forge"
+	"github.com/trawl-search/trawl/internal/codehost"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
@@ -22,7 +22,7 @@ import (
 // what leaves it is deleted after the grace time, unless it comes back.
 func TestReposComeAndLeave(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.listed["x"] = []forge.Repo{repo(1, "acme/a"), repo(2, "acme/b"), repo(3, "acme/secret"), {ID: "4", Path: "acme/old", CloneURL: "https://git.example.com/acme/old", Archived: true}}
+		w.listed["x"] = []codehost.Repo{repo(1, "acme/a"), repo(2, "acme/b"), repo(3, "acme/secret"), {ID: "4", Path: "acme/old", CloneURL: "https://git.example.com/acme/old", Archived: true}}
 		s := spec("x")
 		s.Include, s.Exclude = []string{"acme/*"}, []string{"**/secret"}
 		s.Branches, s.Overrides = []string{"main"}, []*ingestv1.BranchRule{{Match: "acme/b", Branches: []string{"release/*"}}}
@@ -45,7 +45,7 @@ func TestReposComeAndLeave(t *testing.T) {
 		if r := w.report("x"); r.GetRepos() != 1 || r.GetLeaving() != 1 {
 			t.Errorf("%v", r)
 		}
-		w.set(func() { w.listed["x"] = []forge.Repo{repo(1, "acme/a"), repo(2, "acme/b")} })
+		w.set(func() { w.listed["x"] = []codehost.Repo{repo(1, "acme/a"), repo(2, "acme/b")} })
 		after(24 * time.Hour)
 		w.want("it came back", "acme/a", "acme/b")
 		w.set(func() { w.listed["x"] = nil })
@@ -92,10 +92,10 @@ func TestLooksReadEachRecordOnce(t *testing.T) {
 // TestRenames: the old name goes as soon as the new one can be searched.
 func TestRenames(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.listed["x"] = []forge.Repo{repo(1, "acme/old")}
+		w.listed["x"] = []codehost.Repo{repo(1, "acme/old")}
 		w.apply(spec("x"))
 		w.publish("git.example.com/acme/old", "c1")
-		w.set(func() { w.listed["x"] = []forge.Repo{repo(1, "acme/new")} })
+		w.set(func() { w.listed["x"] = []codehost.Repo{repo(1, "acme/new")} })
 		after(time.Hour)
 		w.want("before the new one is published", "acme/new", "acme/old")
 		w.publish("git.example.com/acme/new", "c1")
@@ -111,9 +111,9 @@ func TestOthersReposStay(t *testing.T) {
 		if _, _, err := w.Store.PutDesired(t.Context(), &catalogv1.Desired{Name: "git.example.com/acme/hand", Url: "https://git.example.com/acme/hand"}); err != nil {
 			t.Fatal(err)
 		}
-		w.listed["x"] = []forge.Repo{repo(1, "acme/hand"), repo(2, "acme/a")}
+		w.listed["x"] = []codehost.Repo{repo(1, "acme/hand"), repo(2, "acme/a")}
 		w.apply(spec("x"))
-		w.listed["y"] = []forge.Repo{repo(2, "acme/a")}
+		w.listed["y"] = []codehost.Repo{repo(2, "acme/a")}
 		w.apply(spec("x"), spec("y"))
 		if x, y := w.report("x"), w.report("y"); x.GetForeign() != 1 || x.GetRepos() != 1 || y.GetForeign() != 1 {
 			t.Errorf("%v, %v", x, y)
@@ -137,7 +137,7 @@ func TestOthersReposStay(t *testing.T) {
 // often, and is told of; others go on.
 func TestHostsThatFail(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.listed["bad"], w.listed["good"] = []forge.Repo{repo(1, "acme/a")}, []forge.Repo{repo(2, "acme/b")}
+		w.listed["bad"], w.listed["good"] = []codehost.Repo{repo(1, "acme/a")}, []codehost.Repo{repo(2, "acme/b")}
 		w.apply(spec("bad"), spec("good"))
 		w.set(func() { w.failing["bad"], w.looks = errors.New("HTTP 500"), map[string][]time.Time{} })
 		after(48 * time.Hour)
@@ -169,7 +169,7 @@ func TestHostsThatFail(t *testing.T) {
 // a source that is changed is looked at at once.
 func TestLimitsAreKept(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.set(func() { w.failing["x"] = &forge.Trouble{Reason: "limited", RetryAfter: 50 * time.Minute} })
+		w.set(func() { w.failing["x"] = &codehost.Error{Reason: "limited", RetryAfter: 50 * time.Minute} })
 		w.apply(spec("x"))
 		s, err := w.Store.GetSource(t.Context(), "x")
 		if err != nil {
@@ -195,7 +195,7 @@ func TestLimitsAreKept(t *testing.T) {
 // TestOnlyWhatMovedIsEnqueued by polling, and nothing twice.
 func TestOnlyWhatMovedIsEnqueued(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.listed["x"] = []forge.Repo{repo(1, "acme/a"), repo(2, "acme/b")}
+		w.listed["x"] = []codehost.Repo{repo(1, "acme/a"), repo(2, "acme/b")}
 		w.heads = map[string]string{"https://git.example.com/acme/a.git": "c1", "https://git.example.com/acme/b.git": "c1"}
 		w.apply(spec("x"))
 		w.publish("git.example.com/acme/a", "c1")
@@ -241,7 +241,7 @@ func TestDeadHostIsNotPolled(t *testing.T) {
 func TestRefusedURLs(t *testing.T) {
 	inWorld(t, func(w *world) {
 		for i, url := range []string{"https://169.254.169.254/x", "file:///etc", "ext::sh -c x", "https://u:p@git.example.com/x", ""} {
-			w.listed["x"] = append(w.listed["x"], forge.Repo{ID: fmt.Sprint(i), Path: "acme/x", CloneURL: url})
+			w.listed["x"] = append(w.listed["x"], codehost.Repo{ID: fmt.Sprint(i), Path: "acme/x", CloneURL: url})
 		}
 		w.apply(spec("x"))
 		w.want("all are refused")
@@ -254,7 +254,7 @@ func TestRefusedURLs(t *testing.T) {
 // TestLeavingIsNoRequest: nothing is indexed because a repo leaves.
 func TestLeavingIsNoRequest(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.listed["x"] = []forge.Repo{repo(1, "acme/a")}
+		w.listed["x"] = []codehost.Repo{repo(1, "acme/a")}
 		w.apply(spec("x"))
 		w.set(func() { w.listed["x"] = nil })
 		after(time.Hour)
@@ -296,7 +296,7 @@ func TestFileOfSources(t *testing.T) {
 			}
 		}
 		const a, b = "sources:\n- {name: a, kind: github, owner: x}\n", "- {name: b, kind: gitea, url: 'https://git.example.com', owner: y, grace: 1h}\n"
-		w.listed["a"], w.listed["b"] = []forge.Repo{repo(1, "x/r")}, []forge.Repo{repo(2, "y/r")}
+		w.listed["a"], w.listed["b"] = []codehost.Repo{repo(1, "x/r")}, []codehost.Repo{repo(2, "y/r")}
 		step("at first", a+b, 0, "a/x", "b/y")
 		w.want("of both", "x/r", "y/r")
 		w.apply(spec("c")) // by hand

@@ -6,7 +6,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/trawl-search/trawl/internal/sources"
+	"github.com/trawl-search/trawl/internal/codehost"
 )
 
 // applyFile makes the sources of the file all that there are, if there is a file. What
@@ -37,15 +37,15 @@ func (d *Discoverer) tryFile(ctx context.Context) error {
 		return fmt.Errorf("reading the sources: %w", err)
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, sources.MaxFileBytes+1))
+	text, err := io.ReadAll(io.LimitReader(f, codehost.MaxFileBytes+1))
 	if err != nil {
 		return fmt.Errorf("reading the sources: %w", err)
 	}
-	list, err := sources.Parse(text)
+	list, err := codehost.ParseSources(text)
 	if err != nil {
 		return err
 	}
-	if err := sources.Allowed(list, d.Policy); err != nil {
+	if err := codehost.CheckAllowed(list, d.Policy); err != nil {
 		return err
 	}
 	done, err := d.Store.ApplySources(ctx, list)

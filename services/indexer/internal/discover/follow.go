@@ -9,8 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/trawl-search/trawl/internal/catalog"
-	"github.com/trawl-search/trawl/internal/forge"
-	"github.com/trawl-search/trawl/internal/sources"
+	"github.com/trawl-search/trawl/internal/codehost"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
@@ -58,7 +57,7 @@ func (l *look) first(ctx context.Context) time.Duration {
 		return 0
 	}
 	l.report = report
-	return min(time.Until(report.GetNextAt().AsTime()), 2*sources.Every(l.spec)+maxBackoff)
+	return min(time.Until(report.GetNextAt().AsTime()), 2*codehost.Every(l.spec)+maxBackoff)
 }
 
 // once looks at the source, and notes how it went.
@@ -69,7 +68,7 @@ func (l *look) once(ctx context.Context) {
 	}
 	now := time.Now()
 	l.report.LookedAt, l.report.Reason = timestamppb.New(now), ""
-	wait := jitter(sources.Every(l.spec))
+	wait := jitter(codehost.Every(l.spec))
 	if err == nil {
 		l.report.Failures, l.report.SucceededAt = 0, timestamppb.New(now)
 	} else {
@@ -92,7 +91,7 @@ func (l *look) backoff(err error) time.Duration {
 		wait *= 2
 	}
 	wait = jitter(min(wait, maxBackoff))
-	if told, ok := errors.AsType[*forge.Trouble](err); ok {
+	if told, ok := errors.AsType[*codehost.Error](err); ok {
 		wait = max(wait, told.RetryAfter)
 	}
 	return wait
@@ -102,7 +101,7 @@ func (l *look) backoff(err error) time.Duration {
 // The branches are looked at also when the list failed: git may work where the API
 // has limits.
 func (l *look) look(ctx context.Context) error {
-	var listed []forge.Repo
+	var listed []codehost.Repo
 	var ours []*catalogv1.Desired
 	var err, failed error
 	if !l.source.Record.GetRemoved() {

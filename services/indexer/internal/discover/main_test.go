@@ -20,7 +20,7 @@ import (
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/catalog/etcdtest"
-	"github.com/trawl-search/trawl/internal/forge"
+	"github.com/trawl-search/trawl/internal/codehost"
 	"github.com/trawl-search/trawl/internal/gitsource"
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
 	"github.com/trawl-search/trawl/internal/queue"
@@ -38,7 +38,7 @@ type world struct {
 
 	mu sync.Mutex
 	// listed are the repos of each source, failing why it cannot be asked.
-	listed  map[string][]forge.Repo
+	listed  map[string][]codehost.Repo
 	failing map[string]error
 	looks   map[string][]time.Time
 	// heads are the commits of repositories by URL; missing ones cannot be reached.
@@ -60,7 +60,7 @@ func inWorldOf(t *testing.T, file string, test func(w *world)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := &world{t: t, listed: map[string][]forge.Repo{}, failing: map[string]error{}, looks: map[string][]time.Time{}, heads: map[string]string{}}
+		w := &world{t: t, listed: map[string][]codehost.Repo{}, failing: map[string]error{}, looks: map[string][]time.Time{}, heads: map[string]string{}}
 		w.Discoverer = &Discoverer{
 			Config: Config{PerHost: 4, PerSecond: 1000, Apart: 10 * time.Second},
 			Store:  catalog.New(etcdtest.New().Client(w.ask), ""), Queue: w, Remote: w, Metrics: metrics, Log: slog.New(slog.DiscardHandler),
@@ -85,7 +85,7 @@ func (w *world) ask(ctx context.Context) error {
 }
 
 // List implements Host.
-func (w *world) List(_ context.Context, s *ingestv1.Source) ([]forge.Repo, error) {
+func (w *world) List(_ context.Context, s *ingestv1.Source) ([]codehost.Repo, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.looks[s.GetName()] = append(w.looks[s.GetName()], time.Now())
@@ -120,8 +120,8 @@ func spec(name string) *ingestv1.Source {
 	}
 }
 
-func repo(id int, path string) forge.Repo {
-	return forge.Repo{ID: fmt.Sprint(id), Path: path, CloneURL: "https://git.example.com/" + path + ".git"}
+func repo(id int, path string) codehost.Repo {
+	return codehost.Repo{ID: fmt.Sprint(id), Path: path, CloneURL: "https://git.example.com/" + path + ".git"}
 }
 
 // set changes what the hosts say.

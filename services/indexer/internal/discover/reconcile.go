@@ -12,10 +12,9 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/trawl-search/trawl/internal/catalog"
-	"github.com/trawl-search/trawl/internal/forge"
+	"github.com/trawl-search/trawl/internal/codehost"
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
 	"github.com/trawl-search/trawl/internal/queue"
-	"github.com/trawl-search/trawl/internal/sources"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
@@ -24,7 +23,7 @@ import (
 // that are in it no more. A repo that has left another source is taken over; one
 // that belongs to it, or was put by hand, is left as it is. It returns the repos of the
 // source of which nothing is asked anew.
-func (l *look) reconcile(ctx context.Context, listed []forge.Repo) (kept []*catalogv1.Desired, err error) {
+func (l *look) reconcile(ctx context.Context, listed []codehost.Repo) (kept []*catalogv1.Desired, err error) {
 	wanted := l.wanted(listed)
 	var left []catalog.Desired
 	l.report.Repos, l.report.Leaving, l.report.Foreign = 0, 0, 0
@@ -69,11 +68,11 @@ func (l *look) ours(ctx context.Context) (kept []*catalogv1.Desired, err error) 
 }
 
 // wanted are the records of the repos that the source wants, by name.
-func (l *look) wanted(listed []forge.Repo) map[string]*catalogv1.Desired {
+func (l *look) wanted(listed []codehost.Repo) map[string]*catalogv1.Desired {
 	wanted := make(map[string]*catalogv1.Desired, len(listed))
 	l.report.Refused = 0
 	for _, r := range listed {
-		if !sources.Wants(l.spec, sources.Facts{Path: r.Path, Archived: r.Archived, Fork: r.Fork}) {
+		if !codehost.Wants(l.spec, codehost.Facts{Path: r.Path, Archived: r.Archived, Fork: r.Fork}) {
 			continue
 		}
 		name, err := origin.RepoName(r.CloneURL)
@@ -82,7 +81,7 @@ func (l *look) wanted(listed []forge.Repo) map[string]*catalogv1.Desired {
 			continue
 		}
 		wanted[name] = &catalogv1.Desired{
-			Name: name, Url: r.CloneURL, Branches: sources.Branches(l.spec, r.Path), Source: l.spec.GetName(), HostId: r.ID,
+			Name: name, Url: r.CloneURL, Branches: codehost.Branches(l.spec, r.Path), Source: l.spec.GetName(), HostId: r.ID,
 			Facts: l.facts(r),
 		}
 	}
@@ -90,8 +89,8 @@ func (l *look) wanted(listed []forge.Repo) map[string]*catalogv1.Desired {
 }
 
 // facts are what the host says of a repo. Of a single URL nobody says anything.
-func (l *look) facts(r forge.Repo) *ingestv1.RepoFacts {
-	if l.spec.GetKind() == sources.Git {
+func (l *look) facts(r codehost.Repo) *ingestv1.RepoFacts {
+	if l.spec.GetKind() == codehost.Git {
 		return nil
 	}
 	return &ingestv1.RepoFacts{Archived: r.Archived, Fork: r.Fork, Public: r.Public}
@@ -123,7 +122,7 @@ func (l *look) wake(ctx context.Context, repo string, epoch uint64) {
 
 // seeOff deletes the repos that have left the source long enough ago, and those
 // that are searched by another name.
-func (l *look) seeOff(ctx context.Context, left []catalog.Desired, listed []forge.Repo) error {
+func (l *look) seeOff(ctx context.Context, left []catalog.Desired, listed []codehost.Repo) error {
 	renamed := map[string]string{}
 	for _, r := range listed {
 		if name, err := origin.RepoName(r.CloneURL); err == nil && r.ID != "" {
@@ -151,7 +150,7 @@ func (l *look) seeOff(ctx context.Context, left []catalog.Desired, listed []forg
 // host calls it now.
 func (l *look) depart(ctx context.Context, entry catalog.Desired, newName string) (gone bool, err error) {
 	repo := entry.Record
-	due := repo.GetLeftAt() != nil && time.Since(repo.GetLeftAt().AsTime()) >= sources.Grace(l.spec)
+	due := repo.GetLeftAt() != nil && time.Since(repo.GetLeftAt().AsTime()) >= codehost.Grace(l.spec)
 	if !due && newName != "" {
 		_, err := l.Store.GetRoot(ctx, newName)
 		if due = err == nil; err != nil && !errors.Is(err, catalog.ErrNotFound) {

@@ -18,11 +18,9 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/trawl-search/trawl/internal/catalog"
-	"github.com/trawl-search/trawl/internal/forge"
+	"github.com/trawl-search/trawl/internal/codehost"
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
-	"github.com/trawl-search/trawl/internal/glob"
 	"github.com/trawl-search/trawl/internal/queue"
-	"github.com/trawl-search/trawl/internal/sources"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
@@ -51,7 +49,7 @@ type Jobs interface {
 type Handler struct {
 	store   *catalog.Store
 	jobs    Jobs
-	secrets sources.Secrets
+	secrets codehost.Secrets
 	apart   time.Duration
 	metrics *Metrics
 	log     *slog.Logger
@@ -59,7 +57,7 @@ type Handler struct {
 }
 
 // New makes a handler. Requests for one repo are made at least apart.
-func New(store *catalog.Store, jobs Jobs, secrets sources.Secrets, apart time.Duration, metrics *Metrics, log *slog.Logger) *Handler {
+func New(store *catalog.Store, jobs Jobs, secrets codehost.Secrets, apart time.Duration, metrics *Metrics, log *slog.Logger) *Handler {
 	return &Handler{store, jobs, secrets, apart, metrics, log, make(chan struct{}, maxAtOnce)}
 }
 
@@ -117,7 +115,7 @@ func (h *Handler) take(ctx context.Context, w http.ResponseWriter, r *http.Reque
 
 // verify reads a webhook that is signed with the secret of its source. What a source
 // is missing for it is told to the operator, and to nobody else.
-func (h *Handler) verify(ctx context.Context, name string, header http.Header, body []byte) (push forge.Push, end outcome, err error) {
+func (h *Handler) verify(ctx context.Context, name string, header http.Header, body []byte) (push codehost.Push, end outcome, err error) {
 	source, err := h.store.GetSource(ctx, name)
 	switch {
 	case errors.Is(err, catalog.ErrNotFound), err == nil && source.Record.GetRemoved():
@@ -130,9 +128,9 @@ func (h *Handler) verify(ctx context.Context, name string, header http.Header, b
 	if err != nil {
 		return push, forged, err
 	}
-	push, err = forge.ReadHook(spec, header, body, secret)
+	push, err = codehost.ReadHook(spec, header, body, secret)
 	switch {
-	case errors.Is(err, forge.ErrForged):
+	case errors.Is(err, codehost.ErrForged):
 		return push, forged, nil
 	case err != nil:
 		return push, ignored, nil //nolint:nilerr // it tells of no push
@@ -143,7 +141,7 @@ func (h *Handler) verify(ctx context.Context, name string, header http.Header, b
 // handle has the repo of a push indexed anew, unless nothing that is indexed has
 // changed. The order of reading matters: what is asked for comes first, so that a
 // root that answers it was made after this push if it holds its commits.
-func (h *Handler) handle(ctx context.Context, source string, push forge.Push) (outcome, error) {
+func (h *Handler) handle(ctx context.Context, source string, push codehost.Push) (outcome, error) {
 	name, err := origin.RepoName(push.CloneURL)
 	if err != nil {
 		return ignored, nil //nolint:nilerr // it is of no repo
@@ -186,10 +184,10 @@ func (h *Handler) wake(ctx context.Context, job queue.Job) {
 
 // sight is what is noted of a push: the first branch of it that is indexed, by name,
 // and where it is now; nil if that is not known.
-func sight(desired *catalogv1.Desired, root *catalogv1.Root, push forge.Push, now time.Time) *catalogv1.Seen {
+func sight(desired *catalogv1.Desired, root *catalogv1.Root, push codehost.Push, now time.Time) *catalogv1.Seen {
 	for _, branch := range slices.Sorted(maps.Keys(push.Branches)) {
 		commit := push.Branches[branch]
-		indexed := glob.MatchAny(desired.GetBranches(), branch) ||
+		indexed := origin.MatchAny(desired.GetBranches(), branch) ||
 			slices.ContainsFunc(root.GetBranches(), func(b *catalogv1.Branch) bool { return b.GetName() == branch })
 		if indexed && isCommit(commit) {
 			return &catalogv1.Seen{Branch: branch, Commit: commit, At: timestamppb.New(now), By: ingestv1.SeenBy_SEEN_BY_WEBHOOK}
@@ -206,7 +204,7 @@ func isCommit(id string) bool {
 }
 
 // worth says whether a push can change what is searched.
-func worth(desired *catalogv1.Desired, root *catalogv1.Root, push forge.Push) bool {
+func worth(desired *catalogv1.Desired, root *catalogv1.Root, push codehost.Push) bool {
 	if root == nil || root.GetEpoch() < desired.GetEpoch() || len(push.Branches) == 0 {
 		return true
 	}
@@ -215,7 +213,7 @@ func worth(desired *catalogv1.Desired, root *catalogv1.Root, push forge.Push) bo
 		if at >= 0 && root.GetBranches()[at].GetCommit() != commit {
 			return true
 		}
-		if at < 0 && glob.MatchAny(desired.GetBranches(), branch) {
+		if at < 0 && origin.MatchAny(desired.GetBranches(), branch) {
 			return true
 		}
 	}

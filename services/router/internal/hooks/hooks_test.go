@@ -23,8 +23,8 @@ import (
 
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/catalog/etcdtest"
+	"github.com/trawl-search/trawl/internal/codehost"
 	"github.com/trawl-search/trawl/internal/queue"
-	"github.com/trawl-search/trawl/internal/sources"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
@@ -68,7 +68,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	env := func(name string) (string, bool) { return secret, name == "TRAWL_SECRET_HOOK" }
-	w.Handler = New(store, w, sources.Secrets{Env: env}, apart, metrics, slog.New(slog.NewTextHandler(&w.log, nil)))
+	w.Handler = New(store, w, codehost.Secrets{Env: env}, apart, metrics, slog.New(slog.NewTextHandler(&w.log, nil)))
 	var specs []*ingestv1.Source
 	for _, kind := range []string{"github", "gitlab", "gitea", "bitbucket", "bitbucket-server", "gerrit"} {
 		specs = append(specs, &ingestv1.Source{Name: kind, Kind: kind, Url: "https://git.example.com", Owner: "acme", WebhookSecret: &ingestv1.SecretRef{Env: "TRAWL_SECRET_HOOK"}})

@@ -7,9 +7,9 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/codehost"
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
 	"github.com/trawl-search/trawl/internal/searchapi"
-	"github.com/trawl-search/trawl/internal/sources"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
@@ -27,7 +27,7 @@ func NewSources(store *catalog.Store, policy origin.Policy) *Sources {
 
 // ApplySources implements ingestv1.SourceServiceServer.
 func (s *Sources) ApplySources(ctx context.Context, req *ingestv1.ApplySourcesRequest) (*ingestv1.ApplySourcesResponse, error) {
-	if err := errors.Join(sources.CheckAll(req.Sources), sources.Allowed(req.Sources, s.policy)); err != nil {
+	if err := errors.Join(codehost.CheckSources(req.Sources), codehost.CheckAllowed(req.Sources, s.policy)); err != nil {
 		return nil, ruleError("sources", err)
 	}
 	done, err := s.store.ApplySources(ctx, req.Sources)

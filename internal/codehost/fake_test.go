@@ -1,4 +1,4 @@
-package forge
+package codehost
 
 import (
 	"encoding/json"
@@ -14,7 +14,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
-	"github.com/trawl-search/trawl/internal/sources"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
@@ -73,7 +72,7 @@ func start(t *testing.T, kind string, n int) *fake {
 // source is the source of the host's repos.
 func (f *fake) source() *ingestv1.Source {
 	s := &ingestv1.Source{Name: "x", Kind: f.kind, Url: f.URL, Owner: "acme", Token: &ingestv1.SecretRef{Env: "TRAWL_SECRET_X"}}
-	if f.kind == sources.Gerrit {
+	if f.kind == Gerrit {
 		s.Owner, s.Username = "", "trawl"
 	}
 	return s
@@ -81,7 +80,7 @@ func (f *fake) source() *ingestv1.Source {
 
 func (f *fake) client(t *testing.T) *Client {
 	t.Helper()
-	c, err := NewClient(loopback, "", sources.Secrets{Env: func(string) (string, bool) { return secret, true }})
+	c, err := NewClient(loopback, "", Secrets{Env: func(string) (string, bool) { return secret, true }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +119,7 @@ func (f *fake) page(w http.ResponseWriter, r *http.Request, at int) {
 		w.Header().Set("Link", fmt.Sprintf(`<%s/first>; rel="first", <%s>; rel="next"`, f.URL, next))
 	}
 	body, _ := json.Marshal(f.encode(f, f.repos[at:end], next))
-	if f.kind == sources.Gerrit {
+	if f.kind == Gerrit {
 		body = append([]byte(")]}'\n"), body...)
 	}
 	tag := fmt.Sprintf(`"%x"`, len(body)*31+strings.Count(string(body), "renamed"))
@@ -136,10 +135,10 @@ func (f *fake) page(w http.ResponseWriter, r *http.Request, at int) {
 // cloneURL is where a repo of the host is cloned from.
 func (f *fake) cloneURL(path string) string {
 	u := url.URL{Scheme: "http", Host: strings.TrimPrefix(f.URL, "http://"), Path: path}
-	if f.kind == sources.Gerrit || f.kind == sources.Bitbucket {
+	if f.kind == Gerrit || f.kind == Bitbucket {
 		return u.String()
 	}
-	if f.kind == sources.BitbucketServer {
+	if f.kind == BitbucketServer {
 		u.Path = "/scm/" + path
 	}
 	return u.String() + ".git"
@@ -148,12 +147,12 @@ func (f *fake) cloneURL(path string) string {
 const basicTrawl = "Basic dHJhd2w6czNjcjN0LW9mLXRoZS10ZXN0cw==" // trawl and the secret
 
 var fakes = map[string]format{
-	sources.GitHub:          {list: "/orgs/acme/repos", authorized: "Bearer " + secret, pageSize: 100, encode: encodeHub},
-	sources.Gitea:           {list: "/api/v1/orgs/acme/repos", authorized: "token " + secret, pageSize: 50, encode: encodeHub},
-	sources.GitLab:          {list: "/api/v4/groups/acme/projects", authorized: "Bearer " + secret, pageSize: 100, encode: encodeLab},
-	sources.Bitbucket:       {list: "/2.0/repositories/acme", authorized: "Bearer " + secret, pageSize: 100, encode: encodeBucket},
-	sources.BitbucketServer: {list: "/rest/api/1.0/projects/acme/repos", authorized: "Bearer " + secret, pageSize: 100, encode: encodeServer},
-	sources.Gerrit:          {list: "/a/projects/", authorized: basicTrawl, pageSize: 500, encode: encodeGerrit},
+	GitHub:          {list: "/orgs/acme/repos", authorized: "Bearer " + secret, pageSize: 100, encode: encodeHub},
+	Gitea:           {list: "/api/v1/orgs/acme/repos", authorized: "token " + secret, pageSize: 50, encode: encodeHub},
+	GitLab:          {list: "/api/v4/groups/acme/projects", authorized: "Bearer " + secret, pageSize: 100, encode: encodeLab},
+	Bitbucket:       {list: "/2.0/repositories/acme", authorized: "Bearer " + secret, pageSize: 100, encode: encodeBucket},
+	BitbucketServer: {list: "/rest/api/1.0/projects/acme/repos", authorized: "Bearer " + secret, pageSize: 100, encode: encodeServer},
+	Gerrit:          {list: "/a/projects/", authorized: basicTrawl, pageSize: 500, encode: encodeGerrit},
 }
 
 type object map[string]any

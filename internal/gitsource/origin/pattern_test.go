@@ -1,4 +1,4 @@
-package glob
+package origin
 
 import (
 	"math/rand/v2"
@@ -21,7 +21,7 @@ func TestPatternsMeanTheirExpression(t *testing.T) {
 		expr = strings.ReplaceAll(expr, `\*\*`, `(?s:.*)`)
 		expr = strings.ReplaceAll(expr, `\*`, `[^/]*`)
 		want := regexp.MustCompile(`\A` + expr + `\z`).MatchString(name)
-		if got := Match(pattern, name); got != want {
+		if got := MatchPattern(pattern, name); got != want {
 			t.Fatalf("pattern %q, name %q: %v, want %v", pattern, name, got, want)
 		}
 		if want {
@@ -42,12 +42,12 @@ func text(rng *rand.Rand, letters string) string {
 }
 
 func TestPatternsThatCannotBe(t *testing.T) {
-	for _, p := range []string{"", "a***", strings.Repeat("a", MaxBytes+1)} {
-		if Check(p) == nil {
+	for _, p := range []string{"", "a***", strings.Repeat("a", maxPattern+1)} {
+		if CheckPattern(p) == nil {
 			t.Errorf("%.10q was taken", p)
 		}
 	}
-	if err := Check("org/**"); err != nil {
+	if err := CheckPattern("org/**"); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,11 +1,4 @@
-// Package forge talks to Git hosts: it lists the repos of an owner by the API of
-// GitHub, GitLab, Gitea and Forgejo, both Bitbuckets and Gerrit, and understands the
-// webhooks by which they tell of pushes.
-//
-// Every host is a dialect: where its first page is, what a page holds, how it is
-// asked and how it signs. All else is shared: which addresses may be connected
-// to, paging, conditional requests, limits, and what an error means.
-package forge
+package codehost
 
 import (
 	"context"
@@ -16,7 +9,6 @@ import (
 
 	"github.com/trawl-search/trawl/internal/config"
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
-	"github.com/trawl-search/trawl/internal/sources"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
@@ -49,12 +41,12 @@ type dialect struct {
 }
 
 var dialects = map[string]dialect{
-	sources.GitHub:          github,
-	sources.GitLab:          gitlab,
-	sources.Gitea:           gitea,
-	sources.Bitbucket:       bitbucket,
-	sources.BitbucketServer: bitbucketServer,
-	sources.Gerrit:          gerrit,
+	GitHub:          github,
+	GitLab:          gitlab,
+	Gitea:           gitea,
+	Bitbucket:       bitbucket,
+	BitbucketServer: bitbucketServer,
+	Gerrit:          gerrit,
 }
 
 // Bounds of one listing.
@@ -66,16 +58,16 @@ const (
 )
 
 // List tells the repos of a source, those that it does not want included. It is
-// complete, or an error: a *Trouble, or the cause of ctx.
+// complete, or an error: a *Error, or the cause of ctx.
 func (c *Client) List(ctx context.Context, s *ingestv1.Source) ([]Repo, error) {
-	if s.GetKind() == sources.Git {
+	if s.GetKind() == Git {
 		return single(s)
 	}
 	host, ok := dialects[s.GetKind()]
 	if !ok {
 		return nil, trouble("there is no host of the kind %q", s.GetKind())
 	}
-	base := strings.TrimSuffix(sources.BaseURL(s), "/")
+	base := strings.TrimSuffix(BaseURL(s), "/")
 	if err := origin.CheckURL(base+"/x", c.policy); err != nil {
 		return nil, trouble("%v", err)
 	}
@@ -116,17 +108,17 @@ func (c *Client) pages(ctx context.Context, a *asking, at string) ([]Repo, error
 	return repos, nil
 }
 
-// Trouble is why a host could not be asked. Its text is for people, and holds no
+// Error is why a host could not be asked. Its text is for people, and holds no
 // credentials.
-type Trouble struct {
+type Error struct {
 	Reason string
 	// RetryAfter is how long the host wants to be left alone; 0: it did not say.
 	RetryAfter Wait
 }
 
 // Error implements error.
-func (t *Trouble) Error() string { return t.Reason }
+func (t *Error) Error() string { return t.Reason }
 
 func trouble(format string, args ...any) error {
-	return &Trouble{Reason: fmt.Sprintf(format, args...)}
+	return &Error{Reason: fmt.Sprintf(format, args...)}
 }

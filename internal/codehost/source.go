@@ -1,13 +1,10 @@
-// Package sources describes where repos come from: what an operator writes into
-// a file, what is stored of it, and the rules that both must keep. Secrets are
-// named in it, never held.
-package sources
+package codehost
 
 import (
 	"cmp"
 	"time"
 
-	"github.com/trawl-search/trawl/internal/glob"
+	"github.com/trawl-search/trawl/internal/gitsource/origin"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
@@ -64,13 +61,13 @@ type Facts struct {
 // Wants reports whether a source wants a repo of its host.
 func Wants(s *ingestv1.Source, f Facts) bool {
 	return (s.GetArchived() || !f.Archived) && (s.GetForks() || !f.Fork) &&
-		(len(s.GetInclude()) == 0 || glob.MatchAny(s.GetInclude(), f.Path)) && !glob.MatchAny(s.GetExclude(), f.Path)
+		(len(s.GetInclude()) == 0 || origin.MatchAny(s.GetInclude(), f.Path)) && !origin.MatchAny(s.GetExclude(), f.Path)
 }
 
 // Branches are the branches to index of the repo at a path.
 func Branches(s *ingestv1.Source, path string) []string {
 	for _, rule := range s.GetOverrides() {
-		if glob.Match(rule.GetMatch(), path) {
+		if origin.MatchPattern(rule.GetMatch(), path) {
 			return rule.GetBranches()
 		}
 	}

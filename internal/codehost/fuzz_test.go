@@ -1,4 +1,4 @@
-package forge
+package codehost
 
 import (
 	"net/http"
@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/trawl-search/trawl/internal/config"
-	"github.com/trawl-search/trawl/internal/sources"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
@@ -29,7 +28,7 @@ func FuzzRead(f *testing.F) {
 		for kind, d := range dialects {
 			_, _ = d.read(body, at, http.Header{"Link": {link}})
 			s := &ingestv1.Source{Kind: kind, Url: "https://git.example.com"}
-			if push, err := d.hook.read(body, s); err == nil && kind == sources.Gerrit && push.CloneURL == "" {
+			if push, err := d.hook.read(body, s); err == nil && kind == Gerrit && push.CloneURL == "" {
 				t.Errorf("%s: a push to no repo: %s", kind, body)
 			}
 			if _, err := ReadHook(s, http.Header{}, body, config.Secret("x")); err == nil {

@@ -1,6 +1,4 @@
-// Package glob matches names of repos and branches with patterns: * stands for
-// any bytes but a slash, ** for any bytes at all, everything else for itself.
-package glob
+package origin
 
 import (
 	"errors"
@@ -8,36 +6,38 @@ import (
 	"strings"
 )
 
-// MaxBytes bounds a pattern.
-const MaxBytes = 1024
+// maxPattern bounds a pattern, in bytes.
+const maxPattern = 1024
 
-// Check says what is wrong with a pattern, in words for people.
-func Check(pattern string) error {
+// CheckPattern reports why a pattern is invalid, in words for its author. In a
+// pattern * matches any bytes but a slash, ** matches any bytes, and every other
+// byte matches itself. A pattern has 1 to 1024 bytes.
+func CheckPattern(pattern string) error {
 	switch {
 	case pattern == "":
-		return errors.New("the pattern is empty: ** stands for everything")
-	case len(pattern) > MaxBytes:
-		return fmt.Errorf("a pattern of %d bytes, at most %d", len(pattern), MaxBytes)
+		return errors.New("the pattern is empty: write ** to match everything")
+	case len(pattern) > maxPattern:
+		return fmt.Errorf("the pattern has %d bytes, at most %d are allowed", len(pattern), maxPattern)
 	case strings.Contains(pattern, "***"):
-		return fmt.Errorf("pattern %q: * stands for anything up to a slash, ** for anything, *** for nothing", pattern)
+		return fmt.Errorf("pattern %q: * matches anything up to a slash and ** matches anything; *** has no meaning", pattern)
 	}
 	return nil
 }
 
-// MatchAny reports whether some pattern matches.
+// MatchAny reports whether any of the patterns matches the name.
 func MatchAny(patterns []string, name string) bool {
 	for _, p := range patterns {
-		if Match(p, name) {
+		if MatchPattern(p, name) {
 			return true
 		}
 	}
 	return false
 }
 
-// Match reports whether the whole name is what the pattern stands for. It runs
-// through the name once, with the set of places in the pattern
-// where the match may stand: its time is bounded by the product of both sizes.
-func Match(pattern, name string) bool {
+// MatchPattern reports whether the pattern matches the whole name. It simulates
+// the pattern's automaton in one pass over the name, so its time is bounded by the
+// product of both lengths.
+func MatchPattern(pattern, name string) bool {
 	// What comes before the first star decides about most names.
 	star := strings.IndexByte(pattern, '*')
 	if star < 0 {

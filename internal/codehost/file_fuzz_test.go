@@ -1,18 +1,18 @@
-package sources
+package codehost
 
 import "testing"
 
-// FuzzParse: no file brings the process down, and what is taken keeps the rules.
-func FuzzParse(f *testing.F) {
+// FuzzParseSources: no file brings the process down, and what is taken keeps the rules.
+func FuzzParseSources(f *testing.F) {
 	f.Add([]byte(full))
 	f.Add([]byte("sources: [{name: x, kind: git, url: /srv/git/a}]"))
 	f.Add([]byte("a: &a [*a]"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		list, err := Parse(text)
+		list, err := ParseSources(text)
 		if err != nil {
 			return
 		}
-		if err := CheckAll(list); err != nil {
+		if err := CheckSources(list); err != nil {
 			t.Errorf("%q was taken: %v", text, err)
 		}
 	})

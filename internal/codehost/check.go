@@ -1,4 +1,4 @@
-package sources
+package codehost
 
 import (
 	"errors"
@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
-	"github.com/trawl-search/trawl/internal/glob"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
@@ -17,7 +16,7 @@ import (
 var name = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
 
 // Check says what is wrong with a source, in words for people.
-func Check(s *ingestv1.Source) error {
+func CheckSource(s *ingestv1.Source) error {
 	if !name.MatchString(s.GetName()) {
 		return fmt.Errorf("name %q: 1 to 63 small letters, digits and dashes are a name", s.GetName())
 	}
@@ -63,7 +62,7 @@ func checkBase(raw string) error {
 
 func checkPatterns(s *ingestv1.Source) error {
 	for _, p := range slices.Concat(s.GetInclude(), s.GetExclude()) {
-		if err := glob.Check(p); err != nil {
+		if err := origin.CheckPattern(p); err != nil {
 			return fmt.Errorf("include, exclude: %w", err)
 		}
 	}
@@ -73,7 +72,7 @@ func checkPatterns(s *ingestv1.Source) error {
 func checkBranches(s *ingestv1.Source) error {
 	all := slices.Clone(s.GetBranches())
 	for _, rule := range s.GetOverrides() {
-		if err := glob.Check(rule.GetMatch()); err != nil {
+		if err := origin.CheckPattern(rule.GetMatch()); err != nil {
 			return fmt.Errorf("overrides: %w", err)
 		}
 		if len(rule.GetBranches()) == 0 {
@@ -100,7 +99,7 @@ func checkTimes(s *ingestv1.Source) error {
 }
 
 // Allowed says which source is at a host that the policy does not allow, if any is.
-func Allowed(list []*ingestv1.Source, policy origin.Policy) error {
+func CheckAllowed(list []*ingestv1.Source, policy origin.Policy) error {
 	for _, s := range list {
 		at := s.GetUrl()
 		if s.GetKind() != Git {
@@ -114,13 +113,13 @@ func Allowed(list []*ingestv1.Source, policy origin.Policy) error {
 }
 
 // CheckAll checks every source, and that each has its own name.
-func CheckAll(list []*ingestv1.Source) error {
+func CheckSources(list []*ingestv1.Source) error {
 	if len(list) > MaxSources {
 		return fmt.Errorf("%d sources, at most %d", len(list), MaxSources)
 	}
 	seen := map[string]bool{}
 	for _, s := range list {
-		if err := Check(s); err != nil {
+		if err := CheckSource(s); err != nil {
 			return fmt.Errorf("source %q: %w", s.GetName(), err)
 		}
 		if seen[s.GetName()] {

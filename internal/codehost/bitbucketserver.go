@@ -1,4 +1,4 @@
-package forge
+package codehost
 
 import (
 	"encoding/json"
@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/trawl-search/trawl/internal/sources"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
@@ -93,7 +92,7 @@ func readBitbucketServerPush(body []byte, s *ingestv1.Source) (Push, error) {
 	if err := json.Unmarshal(body, &event); err != nil {
 		return Push{}, err
 	}
-	base, err := url.Parse(sources.BaseURL(s))
+	base, err := url.Parse(BaseURL(s))
 	if err != nil || event.Repository.Slug == "" || event.Repository.Project.Key == "" {
 		return Push{}, errors.New("it names no repo")
 	}

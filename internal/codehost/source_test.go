@@ -1,4 +1,4 @@
-package sources
+package codehost
 
 import (
 	"fmt"
@@ -32,7 +32,7 @@ sources:
 `
 
 func TestParse(t *testing.T) {
-	list, err := Parse([]byte(full))
+	list, err := ParseSources([]byte(full))
 	if err != nil || len(list) != 2 {
 		t.Fatalf("%v, %v", list, err)
 	}
@@ -51,7 +51,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("%+v: want %v", f, want)
 		}
 	}
-	if list, err := Parse(nil); err != nil || len(list) != 0 {
+	if list, err := ParseSources(nil); err != nil || len(list) != 0 {
 		t.Errorf("an empty file: %v, %v", list, err)
 	}
 }
@@ -64,11 +64,11 @@ func TestManySources(t *testing.T) {
 	for i := range MaxSources {
 		add(i)
 	}
-	if list, err := Parse([]byte(text.String())); err != nil || len(list) != MaxSources {
+	if list, err := ParseSources([]byte(text.String())); err != nil || len(list) != MaxSources {
 		t.Fatalf("%d sources, %v", len(list), err)
 	}
 	add(MaxSources)
-	if _, err := Parse([]byte(text.String())); err == nil || !strings.Contains(err.Error(), "at most 1000") {
+	if _, err := ParseSources([]byte(text.String())); err == nil || !strings.Contains(err.Error(), "at most 1000") {
 		t.Errorf("%v", err)
 	}
 }
@@ -105,7 +105,7 @@ func TestRefused(t *testing.T) {
 		head + "{name: x, kind: github, owner: o}\n---\nsources: []":                "more than one document",
 		"sorces: []": "line 1: field sorces is not known",
 	} {
-		list, err := Parse([]byte(text))
+		list, err := ParseSources([]byte(text))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s:\n%v, want %q; %v", text, err, want, list)
 		} else if strings.Contains(err.Error(), leaked) {

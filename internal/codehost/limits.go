@@ -1,4 +1,4 @@
-package forge
+package codehost
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ func refusal(resp *http.Response, now time.Time) error {
 	wait, said := limited(resp.Header, now)
 	switch code := resp.StatusCode; {
 	case code == http.StatusTooManyRequests, code == http.StatusForbidden && said:
-		return &Trouble{Reason: fmt.Sprintf("the host limits how often it is asked (HTTP %d)", code), RetryAfter: wait}
+		return &Error{Reason: fmt.Sprintf("the host limits how often it is asked (HTTP %d)", code), RetryAfter: wait}
 	case code == http.StatusUnauthorized:
 		return trouble("the host refuses the token: it is wrong, expired or revoked (HTTP 401)")
 	case code == http.StatusForbidden:
@@ -26,14 +26,14 @@ func refusal(resp *http.Response, now time.Time) error {
 	case code == http.StatusNotFound:
 		return trouble("there is no such owner, or it is not visible with this token (HTTP 404)")
 	default:
-		return &Trouble{Reason: fmt.Sprintf("the host answered HTTP %d", code), RetryAfter: wait}
+		return &Error{Reason: fmt.Sprintf("the host answered HTTP %d", code), RetryAfter: wait}
 	}
 }
 
 // nothingLeft stops before a request that the host has said it will refuse.
 func nothingLeft(answer cached, h http.Header, now time.Time) error {
 	if wait, said := limited(h, now); said && answer.next != "" {
-		return &Trouble{Reason: "the host allows no more requests for now", RetryAfter: wait}
+		return &Error{Reason: "the host allows no more requests for now", RetryAfter: wait}
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package forge
+package codehost
 
 import (
 	"context"
@@ -15,7 +15,6 @@ import (
 
 	"github.com/trawl-search/trawl/internal/config"
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
-	"github.com/trawl-search/trawl/internal/sources"
 )
 
 // pageTimeout bounds one page.
@@ -25,7 +24,7 @@ const pageTimeout = time.Minute
 // have changed. It is for one source and one goroutine.
 type Client struct {
 	policy  origin.Policy
-	secrets sources.Secrets
+	secrets Secrets
 	http    *http.Client
 	cache   map[string]cached
 }
@@ -39,7 +38,7 @@ type cached struct {
 
 // NewClient makes a client that connects to what the policy allows. The file has
 // authorities for https; empty means the system's. The caller closes it.
-func NewClient(policy origin.Policy, caFile string, secrets sources.Secrets) (*Client, error) {
+func NewClient(policy origin.Policy, caFile string, secrets Secrets) (*Client, error) {
 	c := &Client{policy: policy, secrets: secrets, cache: map[string]cached{}}
 	trusted := &tls.Config{MinVersion: tls.VersionTLS12}
 	if caFile != "" {

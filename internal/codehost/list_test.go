@@ -1,4 +1,4 @@
-package forge
+package codehost
 
 import (
 	"errors"
@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
-	"github.com/trawl-search/trawl/internal/sources"
 )
 
 // eachHost runs a test with a fake host of every kind that has n repos.
@@ -70,10 +69,10 @@ func TestFactsOfRepos(t *testing.T) {
 			t.Fatalf("%+v, %v", repos, err)
 		}
 		for _, r := range repos {
-			if want := r.Path == "acme/old" && f.kind != sources.Bitbucket; r.Archived != want {
+			if want := r.Path == "acme/old" && f.kind != Bitbucket; r.Archived != want {
 				t.Errorf("%+v: archived", r)
 			}
-			if want := r.Path == "acme/theirs" && f.kind != sources.Gerrit; r.Fork != want {
+			if want := r.Path == "acme/theirs" && f.kind != Gerrit; r.Fork != want {
 				t.Errorf("%+v: fork", r)
 			}
 			if _, err := origin.RepoName(r.CloneURL); err != nil {
@@ -101,7 +100,7 @@ func TestRenames(t *testing.T) {
 		}
 		for _, r := range after {
 			i := slices.IndexFunc(before, func(b Repo) bool { return b.ID == r.ID })
-			if f.kind != sources.Gerrit && (r.ID == "" || i < 0) {
+			if f.kind != Gerrit && (r.ID == "" || i < 0) {
 				t.Errorf("%+v is not one of %+v", r, before)
 			}
 		}
@@ -144,7 +143,7 @@ func TestTroubles(t *testing.T) {
 			eachHost(t, 1000, func(t *testing.T, f *fake) {
 				f.answer = c.answer
 				repos, err := f.client(t).List(t.Context(), f.source())
-				told, ok := errors.AsType[*Trouble](err)
+				told, ok := errors.AsType[*Error](err)
 				if !ok || !strings.Contains(told.Reason, c.want) || told.RetryAfter < c.least || len(repos) > 0 {
 					t.Errorf("%d repos, %v", len(repos), err)
 				}
@@ -167,11 +166,11 @@ func TestCountersAreKept(t *testing.T) {
 			return false
 		}
 		c := f.client(t)
-		if f.kind == sources.Gerrit {
+		if f.kind == Gerrit {
 			f.pageSize = 100 // what it was asked for is more
 		}
 		_, err := c.List(t.Context(), f.source())
-		if told, ok := errors.AsType[*Trouble](err); !ok || told.RetryAfter == 0 || len(f.seen) != 2 {
+		if told, ok := errors.AsType[*Error](err); !ok || told.RetryAfter == 0 || len(f.seen) != 2 {
 			t.Fatalf("%d requests, %v", len(f.seen), err)
 		}
 		repos, err := c.List(t.Context(), f.source())
@@ -190,7 +189,7 @@ func TestCredentialsGoNowhereElse(t *testing.T) {
 		if _, err := f.client(t).List(t.Context(), f.source()); err == nil || len(other.seen) > 0 {
 			t.Errorf("redirected: %v, the other saw %v", err, other.seen)
 		}
-		c, err := NewClient(origin.Policy{Schemes: []string{"http"}}, "", sources.Secrets{Env: func(string) (string, bool) { return secret, true }})
+		c, err := NewClient(origin.Policy{Schemes: []string{"http"}}, "", Secrets{Env: func(string) (string, bool) { return secret, true }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -199,8 +198,8 @@ func TestCredentialsGoNowhereElse(t *testing.T) {
 			t.Errorf("private: %v, it saw %v", err, f.seen)
 		}
 	})
-	f := start(t, sources.Bitbucket, 1)
-	other := start(t, sources.Bitbucket, 1)
+	f := start(t, Bitbucket, 1)
+	other := start(t, Bitbucket, 1)
 	f.encode = func(*fake, []fakeRepo, string) any { return object{"next": other.URL + other.list} }
 	if _, err := f.client(t).List(t.Context(), f.source()); err == nil || len(other.seen) > 0 {
 		t.Errorf("next page: %v, the other saw %v", err, other.seen)
@@ -214,7 +213,7 @@ func TestCredentialsGoNowhereElse(t *testing.T) {
 // TestUsers: the repos of a user are elsewhere than those of an organisation.
 func TestUsers(t *testing.T) {
 	for kind, list := range map[string]string{
-		sources.GitHub: "/users/acme/repos", sources.Gitea: "/api/v1/users/acme/repos", sources.GitLab: "/api/v4/users/acme/projects",
+		GitHub: "/users/acme/repos", Gitea: "/api/v1/users/acme/repos", GitLab: "/api/v4/users/acme/projects",
 	} {
 		f := start(t, kind, 2)
 		f.list = list
@@ -227,9 +226,9 @@ func TestUsers(t *testing.T) {
 }
 
 func TestSingleURL(t *testing.T) {
-	f := start(t, sources.GitHub, 0)
+	f := start(t, GitHub, 0)
 	s := f.source()
-	s.Kind, s.Url = sources.Git, "https://git.example.com/a/b.git"
+	s.Kind, s.Url = Git, "https://git.example.com/a/b.git"
 	repos, err := f.client(t).List(t.Context(), s)
 	if err != nil || len(repos) != 1 || repos[0].Path != "a/b" || repos[0].CloneURL != s.Url {
 		t.Errorf("%+v, %v", repos, err)

@@ -1,4 +1,4 @@
-package sources
+package codehost
 
 import (
 	"bytes"
@@ -52,7 +52,7 @@ type (
 )
 
 // Parse reads a file of sources. What it does not know it refuses, with the line.
-func Parse(text []byte) ([]*ingestv1.Source, error) {
+func ParseSources(text []byte) ([]*ingestv1.Source, error) {
 	if len(text) > MaxFileBytes {
 		return nil, fmt.Errorf("%d bytes, at most %d", len(text), MaxFileBytes)
 	}
@@ -77,7 +77,7 @@ func (f file) check(lines []int) ([]*ingestv1.Source, error) {
 	first := map[string]int{}
 	for i, e := range f.Sources {
 		s := e.source()
-		if err := Check(s); err != nil {
+		if err := CheckSource(s); err != nil {
 			return nil, fmt.Errorf("line %d: source %q: %w", lines[i], s.GetName(), err)
 		}
 		if at, twice := first[s.GetName()]; twice {

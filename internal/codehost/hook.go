@@ -1,4 +1,4 @@
-package forge
+package codehost
 
 import (
 	"crypto/hmac"
@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/trawl-search/trawl/internal/config"
-	"github.com/trawl-search/trawl/internal/sources"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
@@ -151,7 +150,7 @@ func readGerritPush(body []byte, s *ingestv1.Source) (Push, error) {
 	if err := json.Unmarshal(body, &event); err != nil {
 		return Push{}, err
 	}
-	base, err := url.Parse(sources.BaseURL(s))
+	base, err := url.Parse(BaseURL(s))
 	branch, ok := strings.CutPrefix(event.Update.Ref, "refs/heads/")
 	if !ok {
 		branch = event.Update.Ref // older versions leave refs/heads/ out
