@@ -25,7 +25,7 @@ import (
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/catalog"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
-	"github.com/trawl-search/trawl/services/indexer/internal/shards"
+	"github.com/trawl-search/trawl/services/indexer/internal/shardio"
 )
 
 const (
@@ -280,7 +280,7 @@ func (m *merging) manifests(ctx context.Context, parts []*part) ([]catalog.Flip,
 			}
 			p.next.ManifestKey, p.next.ManifestDigest = "", nil
 			manifest.Root, manifest.BuilderVersion = p.next, m.Version
-			return shards.PutManifest(putting, m.Bucket, m.claim.Fence(), manifest)
+			return shardio.PutManifest(putting, m.Bucket, m.claim.Fence(), manifest)
 		})
 	}
 	return flips, group.Wait()

@@ -29,7 +29,7 @@ import (
 	"github.com/trawl-search/trawl/internal/catalog/etcdtest"
 	"github.com/trawl-search/trawl/internal/gc"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
-	"github.com/trawl-search/trawl/services/indexer/internal/shards"
+	"github.com/trawl-search/trawl/services/indexer/internal/shardio"
 )
 
 const (
@@ -157,7 +157,7 @@ func (w *world) push(ctx context.Context, store *catalog.Store, b bucket.Bucket,
 	}
 	ref.Delta = delta
 	root.Shards = append(root.Shards, ref)
-	if err := shards.PutManifest(ctx, b, lease.Fence(), &catalogv1.Manifest{Root: root, Desired: lease.Desired()}); err != nil {
+	if err := shardio.PutManifest(ctx, b, lease.Fence(), &catalogv1.Manifest{Root: root, Desired: lease.Desired()}); err != nil {
 		return err
 	}
 	_, err = store.Publish(context.WithoutCancel(ctx), lease, lease.Root(), root)

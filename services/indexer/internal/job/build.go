@@ -16,7 +16,7 @@ import (
 	"github.com/trawl-search/trawl/internal/gitsource"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
-	"github.com/trawl-search/trawl/services/indexer/internal/shards"
+	"github.com/trawl-search/trawl/services/indexer/internal/shardio"
 )
 
 // build makes and uploads the shards and the manifest of the next generation,
@@ -43,7 +43,7 @@ func (t *task) build(ctx context.Context, dir string, branches []docstore.Branch
 	for _, ref := range root.GetShards() {
 		manifest.SkippedDocuments += ref.GetLiveSkippedDocuments()
 	}
-	return root, shards.PutManifest(ctx, t.Bucket, t.lease.Fence(), manifest)
+	return root, shardio.PutManifest(ctx, t.Bucket, t.lease.Fence(), manifest)
 }
 
 // way is how a generation is built.
@@ -56,7 +56,7 @@ type way struct {
 func (w way) String() string { return w.kind + ": " + string(w.reason) }
 
 // shards builds what changed, or everything where that is not enough.
-func (t *task) shards(ctx context.Context, dir string, branches []docstore.Branch) (shards.Result, way, error) {
+func (t *task) shards(ctx context.Context, dir string, branches []docstore.Branch) (shardio.Result, way, error) {
 	result, err := t.delta(ctx, dir, branches)
 	if full, ok := errors.AsType[*fullBuild](err); ok {
 		if full.cause != nil {
@@ -72,22 +72,22 @@ func (t *task) shards(ctx context.Context, dir string, branches []docstore.Branc
 }
 
 // full builds everything that is on the branches.
-func (t *task) full(ctx context.Context, dir string, branches []docstore.Branch) (shards.Result, error) {
+func (t *task) full(ctx context.Context, dir string, branches []docstore.Branch) (shardio.Result, error) {
 	var names []string
 	for _, b := range branches {
 		names = append(names, b.Name)
 	}
 	src, err := gitsource.OpenRepository(ctx, dir, names, t.Limits)
 	if err != nil {
-		return shards.Result{}, err
+		return shardio.Result{}, err
 	}
 	return t.buildAll(ctx, src)
 }
 
 // buildAll builds all documents of src, and closes it.
-func (t *task) buildAll(ctx context.Context, src gitsource.Source) (shards.Result, error) {
+func (t *task) buildAll(ctx context.Context, src gitsource.Source) (shardio.Result, error) {
 	total := uint64(src.Total())
-	builder := shards.Builder{
+	builder := shardio.Builder{
 		Bucket: t.Bucket, Fence: t.lease.Fence(), TempDir: t.Mirrors.TempDir(), Options: t.Build,
 		Progress: func(done uint64) {
 			if done%256 == 0 || done == total {

@@ -10,8 +10,7 @@ import (
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/gitsource"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
-	"github.com/trawl-search/trawl/services/indexer/internal/delta"
-	"github.com/trawl-search/trawl/services/indexer/internal/shards"
+	"github.com/trawl-search/trawl/services/indexer/internal/shardio"
 )
 
 // maxDeltas is how many deltas a root may have before the repo is built in full,
@@ -67,10 +66,10 @@ var (
 
 // delta builds what changed since the root. Where a full build is due instead the
 // error is a *fullBuild, and nothing was uploaded.
-func (t *task) delta(ctx context.Context, dir string, branches []docstore.Branch) (shards.Result, error) {
+func (t *task) delta(ctx context.Context, dir string, branches []docstore.Branch) (shardio.Result, error) {
 	old, err := t.base(branches)
 	if err != nil {
-		return shards.Result{}, err
+		return shardio.Result{}, err
 	}
 	live := uint64(0)
 	for _, ref := range old.GetShards() {
@@ -78,26 +77,26 @@ func (t *task) delta(ctx context.Context, dir string, branches []docstore.Branch
 	}
 	src, err := t.changes(ctx, dir, old, branches, int(live/mostChanged))
 	if err != nil {
-		return shards.Result{}, err
+		return shardio.Result{}, err
 	}
 	if t.Limits.MaxDocuments > 0 && live+uint64(src.Total()) > uint64(t.Limits.MaxDocuments) {
-		return shards.Result{}, &fullBuild{reason: muchChanged} // which says whether it is too many
+		return shardio.Result{}, &fullBuild{reason: muchChanged} // which says whether it is too many
 	}
-	change := delta.Change{Paths: src.Paths(), Branches: origins(old, branches, src.From())}
-	kept, err := delta.Apply(ctx, t.Bucket, t.desired.GetName(), old.GetShards(), change)
+	change := Change{Paths: src.Paths(), Branches: origins(old, branches, src.From())}
+	kept, err := Apply(ctx, t.Bucket, t.desired.GetName(), old.GetShards(), change)
 	switch {
 	case ctx.Err() != nil:
-		return shards.Result{}, context.Cause(ctx)
-	case errors.Is(err, delta.ErrCrowded):
-		return shards.Result{}, &fullBuild{manyHidden, err}
+		return shardio.Result{}, context.Cause(ctx)
+	case errors.Is(err, ErrCrowded):
+		return shardio.Result{}, &fullBuild{manyHidden, err}
 	case bucketFailed(err):
-		return shards.Result{}, &shards.StoreError{Err: err}
+		return shardio.Result{}, &shardio.StoreError{Err: err}
 	case err != nil:
-		return shards.Result{}, &fullBuild{baseUnreadable, err}
+		return shardio.Result{}, &fullBuild{baseUnreadable, err}
 	case len(kept) == 0 && src.Total() == 0:
-		return shards.Result{}, &fullBuild{reason: muchChanged} // a root has a shard
+		return shardio.Result{}, &fullBuild{reason: muchChanged} // a root has a shard
 	}
-	var result shards.Result
+	var result shardio.Result
 	if src.Total() > 0 {
 		if result, err = t.buildAll(ctx, src); err != nil {
 			return result, err
@@ -128,7 +127,7 @@ func (t *task) base(branches []docstore.Branch) (*catalogv1.Root, error) {
 		if ref.GetDelta() {
 			deltas++
 		}
-		counted = counted && delta.Counted(ref)
+		counted = counted && Counted(ref)
 		placed = placed && (len(ref.GetBranches()) == 0 || len(ref.GetBranches()) == len(old.GetBranches()))
 	}
 	switch {

@@ -24,7 +24,7 @@ import (
 	"github.com/trawl-search/trawl/internal/gitsource/gitsourcetest"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	"github.com/trawl-search/trawl/services/indexer/internal/compact"
-	"github.com/trawl-search/trawl/services/indexer/internal/shards"
+	"github.com/trawl-search/trawl/services/indexer/internal/shardio"
 )
 
 // TestHistories pushes random histories and holds what is published after each
@@ -82,7 +82,7 @@ func runHistory(t *testing.T, seed uint64) (deltas, compactions int) {
 			t.Fatal(err)
 		}
 		c := corpusOf(t, src)
-		fresh := shards.Builder{Bucket: e.bucket, Fence: 1, TempDir: t.TempDir(), Options: build.Options{}}
+		fresh := shardio.Builder{Bucket: e.bucket, Fence: 1, TempDir: t.TempDir(), Options: build.Options{}}
 		built, err := fresh.Build(t.Context(), docstore.Repo{Name: repoName, URL: r.Dir, Branches: src.Branches()}, src)
 		if err != nil {
 			t.Fatal(err)

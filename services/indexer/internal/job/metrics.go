@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/trawl-search/trawl/internal/catalog"
-	"github.com/trawl-search/trawl/services/indexer/internal/shards"
+	"github.com/trawl-search/trawl/services/indexer/internal/shardio"
 )
 
 // Metrics counts what jobs do.
@@ -87,7 +87,7 @@ func (m *Metrics) fresh(lease *catalog.Lease, now time.Time) {
 	m.waited.WithLabelValues(repo).Observe(max(now.Sub(since).Seconds(), 0))
 }
 
-func (m *Metrics) built(how way, r shards.Result) {
+func (m *Metrics) built(how way, r shardio.Result) {
 	m.builds.WithLabelValues(how.kind, string(how.reason)).Inc()
 	m.documents.WithLabelValues("searchable").Add(float64(r.Documents - r.Skipped))
 	m.documents.WithLabelValues("by name").Add(float64(r.Skipped))

@@ -15,7 +15,7 @@ import (
 	"github.com/trawl-search/trawl/internal/queue"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
-	"github.com/trawl-search/trawl/services/indexer/internal/shards"
+	"github.com/trawl-search/trawl/services/indexer/internal/shardio"
 )
 
 // Outcome is how a job ended. Every way has a name, and a counter.
@@ -53,8 +53,8 @@ const (
 // The lease is nil when the job got none.
 func (w *Worker) judge(ctx context.Context, d *queue.Delivery, lease *catalog.Lease, err error) (Outcome, error) {
 	fail, isSource := errors.AsType[*gitsource.Failure](err)
-	_, isStore := errors.AsType[*shards.StoreError](err)
-	_, isBuild := errors.AsType[*shards.BuildError](err)
+	_, isStore := errors.AsType[*shardio.StoreError](err)
+	_, isBuild := errors.AsType[*shardio.BuildError](err)
 	switch {
 	case errors.Is(err, catalog.ErrNotDesired):
 		return Deleted, nil

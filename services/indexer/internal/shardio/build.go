@@ -1,7 +1,7 @@
-// Package shards turns the documents of a repo into shard objects in the
+// Package shardio turns the documents of a repo into shard objects in the
 // bucket: it builds one shard after the other in a temporary file and uploads
 // each, by the name that its digest and the job's fencing token give it.
-package shards
+package shardio
 
 import (
 	"context"

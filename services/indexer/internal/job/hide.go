@@ -1,7 +1,4 @@
-// Package delta works out what becomes of the published shards of a repo when
-// some of its paths changed: they stay as they are, and the next root says which
-// of their documents are not served any more.
-package delta
+package job
 
 import (
 	"context"
