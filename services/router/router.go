@@ -24,8 +24,8 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/router/internal/answer"
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
-	"github.com/trawl-search/trawl/services/router/internal/hooks"
 	"github.com/trawl-search/trawl/services/router/internal/ingest"
+	"github.com/trawl-search/trawl/services/router/internal/webhook"
 	"github.com/trawl-search/trawl/services/router/internal/zoektjson"
 )
 
@@ -55,7 +55,7 @@ type Router struct {
 	metrics *answer.Metrics
 
 	fanoutMetrics *fanout.Metrics
-	hookMetrics   *hooks.Metrics
+	hookMetrics   *webhook.Metrics
 
 	// tokens and key are nil where nobody is asked who they are.
 	tokens *access.Directory
@@ -75,7 +75,7 @@ func New(cfg Config, deps Deps) (*Router, error) {
 	if r.fanoutMetrics, err = fanout.NewMetrics(r.tel.Metrics()); err != nil {
 		return nil, err
 	}
-	if r.hookMetrics, err = hooks.NewMetrics(r.tel.Metrics()); err != nil {
+	if r.hookMetrics, err = webhook.NewMetrics(r.tel.Metrics()); err != nil {
 		return nil, err
 	}
 	if r.server, err = server.New(cfg.Config, r.tel, server.WithGate(r.gate())); err != nil {
@@ -131,7 +131,7 @@ func (r *Router) Run(ctx context.Context) error {
 	searchv1.RegisterSearchServiceServer(r.server, answers)
 	r.serveZoekt(answers)
 	secrets := codehost.Secrets{Folder: r.cfg.Credentials}
-	r.server.HandleSigned(hooks.Pattern, hooks.New(store, r.deps.Queue, secrets, r.cfg.PushPause, r.hookMetrics, log))
+	r.server.HandleSigned(webhook.Pattern, webhook.New(store, r.deps.Queue, secrets, r.cfg.PushPause, r.hookMetrics, log))
 	ingestv1.RegisterIngestServiceServer(r.server, ingest.New(store, r.deps.Queue, r.cfg.Source, r.server.Draining(), log))
 	ingestv1.RegisterSourceServiceServer(r.server, ingest.NewSources(store, r.cfg.Source))
 

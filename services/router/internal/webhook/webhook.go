@@ -1,7 +1,7 @@
-// Package hooks takes the webhooks by which Git hosts tell of pushes. Nothing that
+// Package webhook takes the webhooks by which Git hosts tell of pushes. Nothing that
 // they say is believed but which repo was pushed to, and only if they are signed
 // with the secret of the repo's source.
-package hooks
+package webhook
 
 import (
 	"context"
