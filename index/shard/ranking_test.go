@@ -130,7 +130,7 @@ func TestPartsShowWhatTheWholeShows(t *testing.T) {
 			}
 		}
 	})
-	if cuts == 0 {
+	if cuts == 0 && !testing.Short() { // whose few draws may miss it
 		t.Error("no answer was cut")
 	}
 }

@@ -13,26 +13,37 @@ import (
 // one whatever its size, others until one has none. Res gets the files.
 func (s *search) files(hits []Hit, res *Result) error {
 	res.Files = make([]FileMatch, 0, len(hits))
+	beside := s.showBeside(hits)
+	defer beside.join(s)
 	room := s.opts.MaxBytes
 	for i := range hits {
 		if err := s.look(); err != nil {
 			return err
 		}
 		bounded := s.opts.MaxBytes > 0 && len(res.Files) > 0
-		if s.room, s.noRoom = math.MaxInt64, false; bounded {
-			s.room = max(room, 0)
-		}
-		f, err := s.file(&hits[i])
-		if err != nil {
-			return err
+		f := beside.take(i)
+		if f == nil || bounded && f.Size() > room {
+			s.limitRoom(room, bounded)
+			shown, err := s.file(&hits[i])
+			if err != nil {
+				return err
+			}
+			f = &shown
 		}
 		if room -= f.Size(); bounded && (s.noRoom || room < 0) {
 			res.Cut = true
 			return nil
 		}
-		res.Files = append(res.Files, f)
+		res.Files = append(res.Files, *f)
 	}
 	return nil
+}
+
+// limitRoom bounds the bytes of the file that is shown next.
+func (s *search) limitRoom(room int64, bounded bool) {
+	if s.room, s.noRoom = math.MaxInt64, false; bounded {
+		s.room = max(room, 0)
+	}
 }
 
 func (s *search) file(found *Hit) (f FileMatch, err error) {
