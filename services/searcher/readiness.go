@@ -10,8 +10,7 @@ import (
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/membership"
 	"github.com/trawl-search/trawl/internal/server"
-	"github.com/trawl-search/trawl/services/searcher/internal/placement"
-	"github.com/trawl-search/trawl/services/searcher/internal/store"
+	"github.com/trawl-search/trawl/services/searcher/internal/shardcache"
 )
 
 const (
@@ -30,7 +29,7 @@ type conditions struct{ etcd, registered, shards, bucket *server.Condition }
 
 // follow keeps the conditions current until ctx ends. The shards' condition
 // stays met once it was: later ones are loaded while others are served.
-func (c conditions) follow(ctx context.Context, f *placement.Follower, r *membership.Registration, b bucket.Bucket, s *store.Store, log *slog.Logger) {
+func (c conditions) follow(ctx context.Context, f *shardcache.Follower, r *membership.Registration, b bucket.Bucket, s *shardcache.Store, log *slog.Logger) {
 	c.etcd.Unmet("the roots and searchers were not read yet")
 	c.registered.Unmet("not registered in etcd yet")
 	c.shards.Unmet("which shards belong here is not known yet")
@@ -54,7 +53,7 @@ func (c conditions) follow(ctx context.Context, f *placement.Follower, r *member
 // waitForBucket tells operators of a bucket that is not there before the first
 // shard does. What is held can be searched without it, so that the condition
 // stays met once it was.
-func (c conditions) waitForBucket(ctx context.Context, b bucket.Bucket, s *store.Store) {
+func (c conditions) waitForBucket(ctx context.Context, b bucket.Bucket, s *shardcache.Store) {
 	for ctx.Err() == nil {
 		looked, cancel := context.WithTimeout(ctx, bucketTime)
 		err := bucket.Reachable(looked, b)
@@ -71,7 +70,7 @@ func (c conditions) waitForBucket(ctx context.Context, b bucket.Bucket, s *store
 	}
 }
 
-func (c conditions) waitForShards(ctx context.Context, s *store.Store) {
+func (c conditions) waitForShards(ctx context.Context, s *shardcache.Store) {
 	for {
 		counts, changed := s.Counts()
 		if counts.Settled() {

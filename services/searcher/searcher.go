@@ -27,9 +27,8 @@ import (
 	"github.com/trawl-search/trawl/internal/telemetry"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
-	"github.com/trawl-search/trawl/services/searcher/internal/placement"
 	"github.com/trawl-search/trawl/services/searcher/internal/serve"
-	"github.com/trawl-search/trawl/services/searcher/internal/store"
+	"github.com/trawl-search/trawl/services/searcher/internal/shardcache"
 )
 
 // component names the role in logs, metrics and traces.
@@ -56,7 +55,7 @@ type Searcher struct {
 	deps    Deps
 	tel     *telemetry.Telemetry
 	server  *server.Server
-	store   *store.Store
+	store   *shardcache.Store
 	metrics *serve.Metrics
 	// key is nil where whoever reaches the address is answered.
 	key *access.Key
@@ -69,7 +68,7 @@ func New(cfg Config, deps Deps) (*Searcher, error) {
 		return nil, fmt.Errorf("configure searcher: %w", err)
 	}
 	s := &Searcher{cfg: cfg, deps: deps, tel: deps.Telemetry.For(component)}
-	stored, err := store.NewMetrics(s.tel.Metrics())
+	stored, err := shardcache.NewMetrics(s.tel.Metrics())
 	if err != nil {
 		return nil, err
 	}
@@ -83,8 +82,8 @@ func New(cfg Config, deps Deps) (*Searcher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("size the shard cache: %w", err)
 	}
-	held := store.Config{Dir: cfg.CacheDir, Budget: budget, Loads: cfg.Loads, Grace: cfg.Grace, Retry: loadRetry}
-	if s.store, err = store.New(held, deps.Bucket, openShard, s.tel.Logger(), stored); err != nil {
+	held := shardcache.Config{Dir: cfg.CacheDir, Budget: budget, Loads: cfg.Loads, Grace: cfg.Grace, Retry: loadRetry}
+	if s.store, err = shardcache.New(held, deps.Bucket, openShard, s.tel.Logger(), stored); err != nil {
 		return nil, err
 	}
 	var gates []server.Option
@@ -98,7 +97,7 @@ func New(cfg Config, deps Deps) (*Searcher, error) {
 	return s, nil
 }
 
-func openShard(path string) (store.Shard, error) {
+func openShard(path string) (shardcache.Shard, error) {
 	sh, err := shard.Open(path)
 	if err != nil {
 		return nil, err // not a nil *shard.Shard in an interface
@@ -142,7 +141,7 @@ func (s *Searcher) Run(ctx context.Context) error {
 	defer view.Close()
 	members := membership.NewMembers(life, s.deps.Etcd, catalog.DefaultPrefix, log)
 	defer members.Close()
-	follower := placement.NewFollower(view, members, s.store, s.cfg.ID, s.cfg.Replication, log)
+	follower := shardcache.NewFollower(view, members, s.store, s.cfg.ID, s.cfg.Replication, log)
 	s.serve(follower)
 
 	ready := conditions{
@@ -208,7 +207,7 @@ func (s *Searcher) followKey(ctx context.Context, working *sync.WaitGroup) {
 	})
 }
 
-func (s *Searcher) serve(follower *placement.Follower) {
+func (s *Searcher) serve(follower *shardcache.Follower) {
 	cfg := serve.Config{Parallel: runtime.GOMAXPROCS(0), LoadWait: s.cfg.LoadWait, MaxAnswer: int(s.cfg.MaxResponseBytes)}
 	tracer := s.tel.Tracer("github.com/trawl-search/trawl/services/searcher")
 	searchv1.RegisterSearchServiceServer(s.server, serve.New(cfg, s.store, follower, tracer, s.metrics, s.tel.Logger()))

@@ -6,7 +6,7 @@ import (
 	"github.com/trawl-search/trawl/index/shard"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
-	"github.com/trawl-search/trawl/services/searcher/internal/store"
+	"github.com/trawl-search/trawl/services/searcher/internal/shardcache"
 )
 
 // best is what was found in the shards searched so far, for the best files of all to be
@@ -22,7 +22,7 @@ type best struct {
 // part is what was found in one shard, whose use lasts until it is released.
 type part struct {
 	number  int
-	handle  *store.Handle
+	handle  *shardcache.Handle
 	planned searchapi.Shard
 	found   *shard.Found
 }
@@ -43,7 +43,7 @@ func (b *best) floor() *shard.Key {
 }
 
 // add takes what was found in one shard, and shares its use if some of it is among the best.
-func (b *best) add(h *store.Handle, planned searchapi.Shard, found *shard.Found) {
+func (b *best) add(h *shardcache.Handle, planned searchapi.Shard, found *shard.Found) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	number := b.ranking.Add(found)

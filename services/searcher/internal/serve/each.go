@@ -15,7 +15,7 @@ import (
 	"github.com/trawl-search/trawl/internal/coverage"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
-	"github.com/trawl-search/trawl/services/searcher/internal/store"
+	"github.com/trawl-search/trawl/services/searcher/internal/shardcache"
 )
 
 const (
@@ -28,7 +28,7 @@ const (
 // visit does something with one shard, whose use ends with the visit. What it found must be
 // kept only when it gives no error. Incomplete is why the shard was not searched to its end,
 // although what was found stands.
-type visit func(ctx context.Context, h *store.Handle, planned searchapi.Shard) (incomplete, err error)
+type visit func(ctx context.Context, h *shardcache.Handle, planned searchapi.Shard) (incomplete, err error)
 
 // admit lets a call for so many shards begin; end must follow. The error is the status of a
 // call that is refused.
@@ -151,7 +151,7 @@ func (s *Service) one(ctx, loadCtx context.Context, planned searchapi.Shard, do 
 }
 
 // visit visits a shard that is in use.
-func (s *Service) visit(ctx context.Context, h *store.Handle, planned searchapi.Shard, do visit) (searchv1.UncoveredReason, error) {
+func (s *Service) visit(ctx context.Context, h *shardcache.Handle, planned searchapi.Shard, do visit) (searchv1.UncoveredReason, error) {
 	incomplete, err := s.guarded(ctx, h, planned, do)
 	switch {
 	case isDamage(err):
@@ -171,16 +171,16 @@ func acquireReason(ctx context.Context, err error) searchv1.UncoveredReason {
 	switch {
 	case ctx.Err() != nil:
 		return deadline
-	case errors.Is(err, store.ErrCorrupt):
+	case errors.Is(err, shardcache.ErrCorrupt):
 		return corrupt
-	case errors.Is(err, store.ErrNotCovered):
+	case errors.Is(err, shardcache.ErrNotCovered):
 		return notCovered
 	}
 	return otherReason
 }
 
 // guarded keeps a panic in one shard from ending the process.
-func (s *Service) guarded(ctx context.Context, h *store.Handle, planned searchapi.Shard, do visit) (incomplete, err error) {
+func (s *Service) guarded(ctx context.Context, h *shardcache.Handle, planned searchapi.Shard, do visit) (incomplete, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.log.ErrorContext(ctx, "panic in the search of a shard", "shard", planned.Digest.String(), "panic", p, "stack", string(debug.Stack()))

@@ -15,7 +15,7 @@ import (
 	"github.com/trawl-search/trawl/index/shard"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
-	"github.com/trawl-search/trawl/services/searcher/internal/store"
+	"github.com/trawl-search/trawl/services/searcher/internal/shardcache"
 )
 
 // StreamList implements searchv1.SearchServiceServer. Entries are of the planned
@@ -58,7 +58,7 @@ func (s *Service) list(ctx context.Context, req *searchv1.ListRequest, send func
 	ctx, cancel := budget(ctx)
 	defer cancel()
 	out := &outbox{send: send, failed: cancel}
-	account, err := s.all(ctx, "list shard", req.Plan, shards, func(ctx context.Context, h *store.Handle, planned searchapi.Shard) (error, error) {
+	account, err := s.all(ctx, "list shard", req.Plan, shards, func(ctx context.Context, h *shardcache.Handle, planned searchapi.Shard) (error, error) {
 		overlays, err := planned.ShardOverlays()
 		if err != nil {
 			return nil, err
@@ -130,7 +130,7 @@ func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*s
 	defer cancel()
 	var mu sync.Mutex
 	var found *shard.File
-	account, err := s.all(ctx, "get file", req.Plan, shards, func(ctx context.Context, h *store.Handle, planned searchapi.Shard) (error, error) {
+	account, err := s.all(ctx, "get file", req.Plan, shards, func(ctx context.Context, h *shardcache.Handle, planned searchapi.Shard) (error, error) {
 		overlays, err := planned.ShardOverlays()
 		if err != nil {
 			return nil, err

@@ -13,7 +13,7 @@ import (
 	"github.com/trawl-search/trawl/internal/coverage"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
-	"github.com/trawl-search/trawl/services/searcher/internal/store"
+	"github.com/trawl-search/trawl/services/searcher/internal/shardcache"
 )
 
 // question is a search request made ready.
@@ -42,7 +42,7 @@ func newQuestion(req *searchv1.SearchRequest) (*question, error) {
 }
 
 // in finds the best hits of one shard, of those that come before the floor, nil for all.
-func (q *question) in(ctx context.Context, sh store.Shard, planned searchapi.Shard, floor *shard.Key) (*shard.Found, error) {
+func (q *question) in(ctx context.Context, sh shardcache.Shard, planned searchapi.Shard, floor *shard.Key) (*shard.Found, error) {
 	overlays, err := planned.ShardOverlays()
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func (s *Service) search(ctx context.Context, q *question) (*answer, *coverage.A
 	defer b.release()
 	finding, cancel := beforeShowing(ctx)
 	defer cancel()
-	s.each(finding, call, "search shard", q.plan, q.shards, account, func(ctx context.Context, h *store.Handle, planned searchapi.Shard) (error, error) {
+	s.each(finding, call, "search shard", q.plan, q.shards, account, func(ctx context.Context, h *shardcache.Handle, planned searchapi.Shard) (error, error) {
 		found, err := q.in(ctx, h.Shard, planned, b.floor())
 		if err != nil {
 			return nil, err
@@ -112,7 +112,7 @@ func (s *Service) showPart(ctx context.Context, b *best, p *part, n int) (search
 		return deadline, err
 	}
 	defer func() { s.admission.tookAlso(slot.Release()) }()
-	return s.visit(ctx, p.handle, p.planned, func(ctx context.Context, h *store.Handle, _ searchapi.Shard) (incomplete, err error) {
+	return s.visit(ctx, p.handle, p.planned, func(ctx context.Context, h *shardcache.Handle, _ searchapi.Shard) (incomplete, err error) {
 		shown, err := h.Shard.Show(ctx, p.found, n)
 		if err != nil {
 			return nil, err

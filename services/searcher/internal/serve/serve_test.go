@@ -26,7 +26,7 @@ import (
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/searcher/internal/serve"
-	"github.com/trawl-search/trawl/services/searcher/internal/store"
+	"github.com/trawl-search/trawl/services/searcher/internal/shardcache"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -139,7 +139,7 @@ func start(t testing.TB, contents ...string) *serve.Service {
 func startWith(t testing.TB, cfg serve.Config, contents ...string) *serve.Service {
 	t.Helper()
 	b := bucket.NewMemory(1 << 20)
-	stored, err := store.NewMetrics(prometheus.NewRegistry())
+	stored, err := shardcache.NewMetrics(prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,12 +147,12 @@ func startWith(t testing.TB, cfg serve.Config, contents ...string) *serve.Servic
 	if err != nil {
 		t.Fatal(err)
 	}
-	open := func(path string) (store.Shard, error) {
+	open := func(path string) (shardcache.Shard, error) {
 		content, err := os.ReadFile(path)
 		return act(content), err
 	}
 	log := slog.New(slog.DiscardHandler)
-	s, err := store.New(store.Config{Dir: t.TempDir(), Loads: 2, Retry: time.Hour}, b, open, log, stored)
+	s, err := shardcache.New(shardcache.Config{Dir: t.TempDir(), Loads: 2, Retry: time.Hour}, b, open, log, stored)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,9 +160,9 @@ func startWith(t testing.TB, cfg serve.Config, contents ...string) *serve.Servic
 	var running sync.WaitGroup
 	running.Go(func() { s.Run(ctx) })
 	t.Cleanup(func() { cancel(); running.Wait() })
-	var refs []store.Ref
+	var refs []shardcache.Ref
 	for _, c := range contents {
-		refs = append(refs, store.Ref{Digest: digestOf(c), Key: c, Size: int64(len(c))})
+		refs = append(refs, shardcache.Ref{Digest: digestOf(c), Key: c, Size: int64(len(c))})
 		if c == "missing" {
 			continue
 		}

@@ -15,12 +15,12 @@ import (
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/searcher/internal/processor"
-	"github.com/trawl-search/trawl/services/searcher/internal/store"
+	"github.com/trawl-search/trawl/services/searcher/internal/shardcache"
 )
 
-// Shards gives the use of shards; *store.Store does.
+// Shards gives the use of shards; *shardcache.Store does.
 type Shards interface {
-	Acquire(ctx context.Context, d searchapi.Digest) (*store.Handle, error)
+	Acquire(ctx context.Context, d searchapi.Digest) (*shardcache.Handle, error)
 	Ready(d searchapi.Digest) bool
 	Known(d searchapi.Digest) bool
 }

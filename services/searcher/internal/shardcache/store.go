@@ -1,4 +1,4 @@
-// Package store keeps the shards that are placed on a searcher: on local disk,
+// Package shardcache keeps the shards that are placed on a searcher: on local disk,
 // verified when they arrive, open for as long as somebody searches them, and
 // fetched anew when one turns out to be damaged. What the disk budget has no room
 // for is served by ranged reads of the bucket (package ranged).
@@ -14,7 +14,7 @@
 //
 // A shard that is no longer wanted stays for a grace time, since queries planned
 // before may still ask for it, and is removed once nobody uses it.
-package store
+package shardcache
 
 import (
 	"context"

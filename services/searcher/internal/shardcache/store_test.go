@@ -1,4 +1,4 @@
-package store_test
+package shardcache_test
 
 import (
 	"context"
@@ -22,7 +22,7 @@ import (
 	"github.com/trawl-search/trawl/index/shard"
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/searchapi"
-	"github.com/trawl-search/trawl/services/searcher/internal/store"
+	"github.com/trawl-search/trawl/services/searcher/internal/shardcache"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -57,7 +57,7 @@ func (o *opened) Close() error {
 }
 
 // open takes every file for a shard unless it begins with "bad".
-func open(path string) (store.Shard, error) {
+func open(path string) (shardcache.Shard, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
@@ -70,27 +70,27 @@ func open(path string) (store.Shard, error) {
 
 // world is a store with its bucket, running.
 type world struct {
-	*store.Store
+	*shardcache.Store
 	t      *testing.T
 	bucket bucket.Bucket
 	dir    string
 }
 
 // refOf is the reference of an object with this content; it need not exist.
-func refOf(content string) store.Ref {
+func refOf(content string) shardcache.Ref {
 	sum := sha256.Sum256([]byte(content))
 	d := searchapi.Digest(sum)
-	return store.Ref{Digest: d, Key: "shards/" + d.String() + ".trawl", Size: int64(len(content))}
+	return shardcache.Ref{Digest: d, Key: "shards/" + d.String() + ".trawl", Size: int64(len(content))}
 }
 
-func (w *world) put(content string) store.Ref {
+func (w *world) put(content string) shardcache.Ref {
 	w.t.Helper()
 	ref := refOf(content)
 	w.putAs(ref, content)
 	return ref
 }
 
-func (w *world) putAs(ref store.Ref, content string) {
+func (w *world) putAs(ref shardcache.Ref, content string) {
 	w.t.Helper()
 	err := w.bucket.Put(w.t.Context(), ref.Key, strings.NewReader(content), bucket.PutOptions{Size: int64(len(content))})
 	if err != nil {
@@ -101,12 +101,12 @@ func (w *world) putAs(ref store.Ref, content string) {
 // run starts a store over dir; it ends with the test, or by the function returned.
 func run(t *testing.T, dir string, b bucket.Bucket) (*world, func()) {
 	t.Helper()
-	m, err := store.NewMetrics(prometheus.NewRegistry())
+	m, err := shardcache.NewMetrics(prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := store.Config{Dir: dir, Loads: 2, Grace: time.Minute, Retry: 10 * time.Millisecond}
-	s, err := store.New(cfg, b, open, slog.New(slog.DiscardHandler), m)
+	cfg := shardcache.Config{Dir: dir, Loads: 2, Grace: time.Minute, Retry: 10 * time.Millisecond}
+	s, err := shardcache.New(cfg, b, open, slog.New(slog.DiscardHandler), m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func start(t *testing.T) *world {
 }
 
 // acquire waits for a shard, as long as it takes.
-func (w *world) acquire(ref store.Ref) *store.Handle {
+func (w *world) acquire(ref shardcache.Ref) *shardcache.Handle {
 	w.t.Helper()
 	for {
 		h, err := w.Acquire(w.t.Context(), ref.Digest)
@@ -139,21 +139,21 @@ func (w *world) acquire(ref store.Ref) *store.Handle {
 	}
 }
 
-func content(h *store.Handle) string { return h.Shard.(*opened).content }
+func content(h *shardcache.Handle) string { return h.Shard.(*opened).content }
 
 func TestServesWhatIsWanted(t *testing.T) {
 	w := start(t)
 	a, b := w.put("shard a"), w.put("shard b")
-	if _, err := w.Acquire(t.Context(), a.Digest); !errors.Is(err, store.ErrNotCovered) {
+	if _, err := w.Acquire(t.Context(), a.Digest); !errors.Is(err, shardcache.ErrNotCovered) {
 		t.Fatalf("before it is wanted: %v", err)
 	}
-	w.Want(1, []store.Ref{a, b})
+	w.Want(1, []shardcache.Ref{a, b})
 	h, err := w.Acquire(t.Context(), a.Digest) // waits for the load
 	if err != nil || content(h) != "shard a" {
 		t.Fatalf("%v, %v", h, err)
 	}
 	h.Release()
-	if _, err := w.Acquire(t.Context(), refOf("other").Digest); !errors.Is(err, store.ErrNotCovered) {
+	if _, err := w.Acquire(t.Context(), refOf("other").Digest); !errors.Is(err, shardcache.ErrNotCovered) {
 		t.Errorf("a shard that is not placed here: %v", err)
 	}
 	w.acquire(b).Release()
@@ -164,19 +164,19 @@ func TestServesWhatIsWanted(t *testing.T) {
 
 func TestWaitEndsWithTheContext(t *testing.T) {
 	dir, b := t.TempDir(), bucket.NewMemory(1<<20)
-	m, err := store.NewMetrics(prometheus.NewRegistry())
+	m, err := shardcache.NewMetrics(prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := store.New(store.Config{Dir: dir, Loads: 1}, b, open, slog.New(slog.DiscardHandler), m)
+	s, err := shardcache.New(shardcache.Config{Dir: dir, Loads: 1}, b, open, slog.New(slog.DiscardHandler), m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Want(1, []store.Ref{refOf("never loaded: the store does not run")})
+	s.Want(1, []shardcache.Ref{refOf("never loaded: the store does not run")})
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	_, err = s.Acquire(ctx, refOf("never loaded: the store does not run").Digest)
-	if !errors.Is(err, store.ErrNotCovered) {
+	if !errors.Is(err, shardcache.ErrNotCovered) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -187,9 +187,9 @@ func TestObjectOfAnotherDigest(t *testing.T) {
 	for name, wrong := range map[string]string{"flipped": "shard B", "short": "shard", "long": "shard bb"} {
 		ref := refOf("shard b")
 		w.putAs(ref, wrong)
-		w.Want(1, []store.Ref{ref})
+		w.Want(1, []shardcache.Ref{ref})
 		_, err := w.Acquire(t.Context(), ref.Digest)
-		if !errors.Is(err, store.ErrCorrupt) {
+		if !errors.Is(err, shardcache.ErrCorrupt) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if c, _ := w.Counts(); c.Failed != 1 || !c.Settled() || c.Reason == "" {
@@ -202,7 +202,7 @@ func TestObjectOfAnotherDigest(t *testing.T) {
 }
 
 // reset makes a store that has forgotten everything.
-func (w *world) reset(store.Ref) {
+func (w *world) reset(shardcache.Ref) {
 	fresh, _ := run(w.t, w.t.TempDir(), w.bucket)
 	w.Store, w.dir = fresh.Store, fresh.dir
 }
@@ -212,7 +212,7 @@ func (w *world) reset(store.Ref) {
 func TestDamageFoundInUse(t *testing.T) {
 	w := start(t)
 	ref := w.put("shard a")
-	w.Want(1, []store.Ref{ref})
+	w.Want(1, []shardcache.Ref{ref})
 	first, second := w.acquire(ref), w.acquire(ref)
 	if err := os.WriteFile(w.file(ref), []byte("bad rd a"), 0o600); err != nil {
 		t.Fatal(err)
@@ -242,7 +242,7 @@ func TestDamageFoundInUse(t *testing.T) {
 	again.Release()
 }
 
-func (w *world) file(ref store.Ref) string {
+func (w *world) file(ref shardcache.Ref) string {
 	return filepath.Join(w.dir, ref.Digest.String()+".trawl")
 }
 
@@ -251,14 +251,14 @@ func (w *world) file(ref store.Ref) string {
 func TestDamageIsToldMeanwhile(t *testing.T) {
 	w := start(t)
 	ref := w.put("shard a")
-	w.Want(1, []store.Ref{ref})
+	w.Want(1, []shardcache.Ref{ref})
 	h := w.acquire(ref)
 	if err := w.bucket.Delete(t.Context(), ref.Key); err != nil {
 		t.Fatal(err)
 	}
 	h.Corrupt(&format.CorruptError{File: "f", Section: "s", Reason: "r"})
 	h.Release()
-	if _, err := w.Acquire(t.Context(), ref.Digest); !errors.Is(err, store.ErrCorrupt) && !errors.Is(err, store.ErrUnavailable) {
+	if _, err := w.Acquire(t.Context(), ref.Digest); !errors.Is(err, shardcache.ErrCorrupt) && !errors.Is(err, shardcache.ErrUnavailable) {
 		t.Errorf("got %v", err)
 	}
 	w.putAs(ref, "shard a")
@@ -271,8 +271,8 @@ func TestRestart(t *testing.T) {
 	dir, b := t.TempDir(), bucket.NewMemory(1<<20)
 	w, stop := run(t, dir, b)
 	kept, damaged, left := w.put("shard kept"), w.put("shard damaged"), w.put("shard left")
-	w.Want(1, []store.Ref{kept, damaged, left})
-	for _, r := range []store.Ref{kept, damaged, left} {
+	w.Want(1, []shardcache.Ref{kept, damaged, left})
+	for _, r := range []shardcache.Ref{kept, damaged, left} {
 		w.acquire(r).Release()
 	}
 	stop()
@@ -280,7 +280,7 @@ func TestRestart(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(dir, ".partial-123"), nil, 0o600))
 	must(t, b.Delete(t.Context(), kept.Key))
 	w, _ = run(t, dir, b)
-	w.Want(1, []store.Ref{kept, damaged})
+	w.Want(1, []shardcache.Ref{kept, damaged})
 	must(t, w.Prune())
 	w.acquire(kept).Release()
 	h := w.acquire(damaged)
@@ -311,7 +311,7 @@ func TestGrace(t *testing.T) {
 		w, stop := run(t, dir, b)
 		defer stop()
 		ref, other := w.put("shard a"), w.put("shard b")
-		w.Want(1, []store.Ref{ref, other})
+		w.Want(1, []shardcache.Ref{ref, other})
 		used, unused := w.acquire(ref), w.acquire(other)
 		unused.Release()
 		w.Want(1, nil)
@@ -319,13 +319,13 @@ func TestGrace(t *testing.T) {
 		w.acquire(other).Release()
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if _, err := w.Acquire(t.Context(), other.Digest); !errors.Is(err, store.ErrNotCovered) {
+		if _, err := w.Acquire(t.Context(), other.Digest); !errors.Is(err, shardcache.ErrNotCovered) {
 			t.Errorf("after the grace time: %v", err)
 		}
 		if !unused.Shard.(*opened).closed.Load() || used.Shard.(*opened).closed.Load() {
 			t.Error("closed the used one, or not the unused one")
 		}
-		w.Want(1, []store.Ref{ref}) // wanted again while the old one is still used
+		w.Want(1, []shardcache.Ref{ref}) // wanted again while the old one is still used
 		w.acquire(ref).Release()
 		used.Release()
 		if !used.Shard.(*opened).closed.Load() {
@@ -338,7 +338,7 @@ func TestGrace(t *testing.T) {
 // shard is never used after it is closed, and all are closed in the end.
 func TestManyUsers(t *testing.T) {
 	w, stop := run(t, t.TempDir(), bucket.NewMemory(1<<20))
-	var refs []store.Ref
+	var refs []shardcache.Ref
 	for i := range 6 {
 		refs = append(refs, w.put(fmt.Sprint("shard ", i)))
 	}

@@ -1,4 +1,4 @@
-package placement_test
+package shardcache_test
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 
 	"github.com/trawl-search/trawl/internal/catalog"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
-	"github.com/trawl-search/trawl/services/searcher/internal/placement"
+	"github.com/trawl-search/trawl/services/searcher/internal/shardcache"
 )
 
 func roots(n int) []catalog.Root {
@@ -29,7 +29,7 @@ func TestEveryShardIsPlaced(t *testing.T) {
 	for replication := 1; replication <= 5; replication++ {
 		held := make(map[string]int)
 		for _, self := range members {
-			refs, err := placement.Mine(all, members, self, replication)
+			refs, err := shardcache.Mine(all, members, self, replication)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -49,11 +49,11 @@ func TestEveryShardIsPlaced(t *testing.T) {
 // will be its own once it is.
 func TestNotRegisteredYet(t *testing.T) {
 	all := roots(100)
-	before, err := placement.Mine(all, []string{"a"}, "b", 1)
+	before, err := shardcache.Mine(all, []string{"a"}, "b", 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := placement.Mine(all, []string{"a", "b"}, "b", 1)
+	after, err := shardcache.Mine(all, []string{"a", "b"}, "b", 1)
 	if err != nil || len(before) != len(after) || len(before) == 0 || len(before) == 100 {
 		t.Errorf("%d before, %d after, %v", len(before), len(after), err)
 	}
@@ -62,7 +62,7 @@ func TestNotRegisteredYet(t *testing.T) {
 func TestBadDigestIsTold(t *testing.T) {
 	all := roots(2)
 	all[0].Record.Shards[0].Digest = []byte("short")
-	refs, err := placement.Mine(all, nil, "a", 1)
+	refs, err := shardcache.Mine(all, nil, "a", 1)
 	if err == nil || len(refs) != 1 {
 		t.Errorf("%v, %v", refs, err)
 	}
@@ -71,7 +71,7 @@ func TestBadDigestIsTold(t *testing.T) {
 func TestSharedShardOnce(t *testing.T) {
 	all := roots(1)
 	all = append(all, all[0])
-	if refs, _ := placement.Mine(all, nil, "a", 1); len(refs) != 1 {
+	if refs, _ := shardcache.Mine(all, nil, "a", 1); len(refs) != 1 {
 		t.Errorf("%v", refs)
 	}
 }

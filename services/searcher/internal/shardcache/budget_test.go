@@ -1,4 +1,4 @@
-package store_test
+package shardcache_test
 
 import (
 	"bytes"
@@ -23,12 +23,12 @@ import (
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/services/searcher/internal/disk"
-	"github.com/trawl-search/trawl/services/searcher/internal/store"
+	"github.com/trawl-search/trawl/services/searcher/internal/shardcache"
 )
 
 // budgeted is a store of real shards that runs with a budget.
 type budgeted struct {
-	*store.Store
+	*shardcache.Store
 	t      *testing.T
 	bucket bucket.Bucket
 	dir    string
@@ -37,10 +37,10 @@ type budgeted struct {
 
 func newBudgeted(t *testing.T, dir string, b bucket.Bucket, limit int64) *budgeted {
 	t.Helper()
-	m, err := store.NewMetrics(prometheus.NewRegistry())
+	m, err := shardcache.NewMetrics(prometheus.NewRegistry())
 	must(t, err)
-	cfg := store.Config{Dir: dir, Budget: limit, Loads: 2, Grace: time.Second, Retry: 10 * time.Millisecond}
-	s, err := store.New(cfg, b, openReal, slog.New(slog.DiscardHandler), m)
+	cfg := shardcache.Config{Dir: dir, Budget: limit, Loads: 2, Grace: time.Second, Retry: 10 * time.Millisecond}
+	s, err := shardcache.New(cfg, b, openReal, slog.New(slog.DiscardHandler), m)
 	must(t, err)
 	return &budgeted{Store: s, t: t, bucket: b, dir: dir, limit: limit}
 }
@@ -56,7 +56,7 @@ func runBudgeted(t *testing.T, dir string, b bucket.Bucket, limit int64) (*budge
 	return s, stop
 }
 
-func openReal(path string) (store.Shard, error) {
+func openReal(path string) (shardcache.Shard, error) {
 	sh, err := shard.Open(path)
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func openReal(path string) (store.Shard, error) {
 
 // putShard puts a shard into the bucket that holds one repo, with the word
 // marker and about so many bytes that do not compress.
-func putShard(t *testing.T, b bucket.Bucket, repo string, size int) store.Ref {
+func putShard(t *testing.T, b bucket.Bucket, repo string, size int) shardcache.Ref {
 	t.Helper()
 	var out bytes.Buffer
 	builder, err := build.NewBuilder(&out, build.Options{})
@@ -84,7 +84,7 @@ func putShard(t *testing.T, b bucket.Bucket, repo string, size int) store.Ref {
 	}
 	done, err := builder.Close()
 	must(t, err)
-	ref := store.Ref{Digest: searchapi.Digest(done.SHA256), Key: "shards/" + repo, Size: done.Size}
+	ref := shardcache.Ref{Digest: searchapi.Digest(done.SHA256), Key: "shards/" + repo, Size: done.Size}
 	must(t, b.Put(t.Context(), ref.Key, &out, bucket.PutOptions{Size: done.Size}))
 	return ref
 }
@@ -99,7 +99,7 @@ func markerQuery(t *testing.T) *shard.Query {
 }
 
 // search searches a shard that is wanted, and checks that its files are the repo's.
-func (b *budgeted) search(ctx context.Context, q *shard.Query, ref store.Ref) error {
+func (b *budgeted) search(ctx context.Context, q *shard.Query, ref shardcache.Ref) error {
 	h, err := b.Acquire(ctx, ref.Digest)
 	if err != nil {
 		return err
@@ -143,7 +143,7 @@ func (b *budgeted) settled() {
 // after a restart with a smaller budget too.
 func TestFlipsWithinTheBudget(t *testing.T) {
 	dir, b := t.TempDir(), bucket.NewMemory(1<<30)
-	var refs []store.Ref
+	var refs []shardcache.Ref
 	var sum int64
 	for i := range 16 {
 		ref := putShard(t, b, fmt.Sprintf("repo%02d", i), 20_000+i*20_000)
@@ -185,7 +185,7 @@ func TestFlipsWithinTheBudget(t *testing.T) {
 // what is wanted: all of it is loaded at the first try, and found.
 func TestLeftFilesGiveWay(t *testing.T) {
 	b := bucket.NewMemory(1 << 30)
-	var refs []store.Ref
+	var refs []shardcache.Ref
 	var sum int64
 	for i := range 16 {
 		ref := putShard(t, b, fmt.Sprintf("repo%02d", i), 20_000+i*20_000)
@@ -217,7 +217,7 @@ func TestSweepMovesNoWholeFile(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		b := bucket.NewMemory(1 << 30)
-		var refs []store.Ref
+		var refs []shardcache.Ref
 		var sum int64
 		for i := range 12 {
 			ref := putShard(t, b, fmt.Sprintf("repo%02d", i), 60_000)
@@ -256,7 +256,7 @@ func TestSweepMovesNoWholeFile(t *testing.T) {
 // of it, whichever of the fetches that are under way comes first.
 func TestRoomOfOneThatGrows(t *testing.T) {
 	b := bucket.NewMemory(1 << 30)
-	var refs []store.Ref
+	var refs []shardcache.Ref
 	for i := range 4 {
 		refs = append(refs, putShard(t, b, fmt.Sprintf("repo%02d", i), 60_000))
 	}
@@ -270,7 +270,7 @@ func TestRoomOfOneThatGrows(t *testing.T) {
 	if len(before) != 1 {
 		t.Fatalf("%d shards of 4 are whole files", len(before))
 	}
-	hot := refs[slices.IndexFunc(refs, func(r store.Ref) bool { return r != before[0] })]
+	hot := refs[slices.IndexFunc(refs, func(r shardcache.Ref) bool { return r != before[0] })]
 	for range 40 {
 		must(t, s.search(t.Context(), markerQuery(t), hot))
 	}
@@ -281,7 +281,7 @@ func TestRoomOfOneThatGrows(t *testing.T) {
 	for _, work := range slices.Backward(works) {
 		work(t.Context())
 	}
-	checkWhole(t, "asked for", []store.Ref{hot}, s.whole(refs))
+	checkWhole(t, "asked for", []shardcache.Ref{hot}, s.whole(refs))
 	s.checkDisk()
 	ended, end := context.WithCancel(t.Context())
 	end()
@@ -289,7 +289,7 @@ func TestRoomOfOneThatGrows(t *testing.T) {
 }
 
 // whole are the shards that are whole files.
-func (b *budgeted) whole(refs []store.Ref) (files []store.Ref) {
+func (b *budgeted) whole(refs []shardcache.Ref) (files []shardcache.Ref) {
 	for _, ref := range refs {
 		if _, err := os.Stat(b.dir + "/" + ref.Digest.String() + ".trawl"); err == nil {
 			files = append(files, ref)
@@ -298,7 +298,7 @@ func (b *budgeted) whole(refs []store.Ref) (files []store.Ref) {
 	return files
 }
 
-func checkWhole(t *testing.T, when string, want, got []store.Ref) {
+func checkWhole(t *testing.T, when string, want, got []shardcache.Ref) {
 	t.Helper()
 	there := make(map[string]bool)
 	for _, ref := range got {
@@ -317,7 +317,7 @@ func TestDamagedBlocks(t *testing.T) {
 	b := bucket.NewMemory(1 << 30)
 	large := putShard(t, b, "large", 2_000_000)
 	s, _ := runBudgeted(t, t.TempDir(), b, large.Size/2)
-	s.Want(1, []store.Ref{large})
+	s.Want(1, []shardcache.Ref{large})
 	s.settled()
 	h, err := s.Acquire(t.Context(), large.Digest)
 	must(t, err)
@@ -328,7 +328,7 @@ func TestDamagedBlocks(t *testing.T) {
 		if err == nil {
 			break
 		}
-		if !errors.Is(err, store.ErrCorrupt) {
+		if !errors.Is(err, shardcache.ErrCorrupt) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Millisecond)

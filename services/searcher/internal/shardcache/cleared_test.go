@@ -1,4 +1,4 @@
-package store_test
+package shardcache_test
 
 import (
 	"os"
@@ -9,7 +9,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/internal/bucket"
-	"github.com/trawl-search/trawl/services/searcher/internal/store"
+	"github.com/trawl-search/trawl/services/searcher/internal/shardcache"
 )
 
 // TestCleared: a revision is told when the grace time is over and nothing is left of
@@ -29,7 +29,7 @@ func TestCleared(t *testing.T) {
 		}
 		expect("before it is known what is wanted", 0)
 		kept, used, damaged := w.put("shard kept"), w.put("shard used"), w.put("shard damaged")
-		w.Want(10, []store.Ref{kept, used, damaged})
+		w.Want(10, []shardcache.Ref{kept, used, damaged})
 		must(t, w.Prune())
 		expect("all is wanted", 10)
 		h, bad := w.acquire(used), w.acquire(damaged)
@@ -39,8 +39,8 @@ func TestCleared(t *testing.T) {
 		if _, err := os.Stat(aside); err != nil {
 			t.Errorf("nothing is in quarantine: %v", err)
 		}
-		w.Want(20, []store.Ref{kept, damaged})
-		w.Want(30, []store.Ref{kept})
+		w.Want(20, []shardcache.Ref{kept, damaged})
+		w.Want(30, []shardcache.Ref{kept})
 		expect("within the grace time", 10)
 		time.Sleep(2 * time.Minute)
 		if _, err := os.Stat(aside); err == nil {
@@ -49,7 +49,7 @@ func TestCleared(t *testing.T) {
 		expect("it is removed, and used", 10)
 		h.Release()
 		expect("nobody uses it", 30)
-		w.Want(40, []store.Ref{kept})
+		w.Want(40, []shardcache.Ref{kept})
 		expect("nothing has changed", 40)
 		w.Want(5, nil)
 		expect("another etcd", 0)
@@ -63,7 +63,7 @@ func TestClearedAfterRestart(t *testing.T) {
 		b := bucket.NewMemory(1 << 20)
 		w, stop := run(t, dir, b)
 		left := w.put("shard left")
-		w.Want(10, []store.Ref{left})
+		w.Want(10, []shardcache.Ref{left})
 		w.acquire(left).Release()
 		stop()
 		w, stop = run(t, dir, b)

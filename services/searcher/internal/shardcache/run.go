@@ -1,4 +1,4 @@
-package store
+package shardcache
 
 import (
 	"context"

@@ -1,6 +1,4 @@
-// Package placement works out which shards belong on this searcher and tells
-// the store, whenever the roots or the searchers change.
-package placement
+package shardcache
 
 import (
 	"context"
@@ -12,17 +10,16 @@ import (
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/membership"
 	"github.com/trawl-search/trawl/internal/searchapi"
-	"github.com/trawl-search/trawl/services/searcher/internal/store"
 )
 
 // Mine are the shards of the roots that rendezvous hashing places on the
 // searcher called self, among the members and itself. Roots with a digest that
 // is none are left out, and told in the error.
-func Mine(roots []catalog.Root, members []membership.ID, self membership.ID, replication int) ([]store.Ref, error) {
+func Mine(roots []catalog.Root, members []membership.ID, self membership.ID, replication int) ([]Ref, error) {
 	if !slices.Contains(members, self) {
 		members = append(slices.Clone(members), self)
 	}
-	var refs []store.Ref
+	var refs []Ref
 	var bad error
 	seen := make(map[searchapi.Digest]bool)
 	for _, root := range roots {
@@ -37,23 +34,20 @@ func Mine(roots []catalog.Root, members []membership.ID, self membership.ID, rep
 			}
 			seen[d] = true
 			if slices.Contains(membership.Place(d, members, replication), self) {
-				refs = append(refs, store.Ref{Digest: d, Key: ref.Key, Size: int64(ref.SizeBytes)})
+				refs = append(refs, Ref{Digest: d, Key: ref.Key, Size: int64(ref.SizeBytes)})
 			}
 		}
 	}
 	return refs, bad
 }
 
-// Wants takes the set of shards to hold; *store.Store does.
-type Wants interface {
-	Want(revision int64, refs []store.Ref)
-}
-
-// Follower keeps a store's wishes current. It is safe for concurrent use.
+// Follower works out which shards belong on this searcher and keeps the store's set
+// of wanted shards current, whenever the roots or the searchers change. It is safe
+// for concurrent use.
 type Follower struct {
 	view        *catalog.View
 	members     *membership.Members
-	store       Wants
+	store       *Store
 	self        membership.ID
 	replication int
 	log         *slog.Logger
@@ -65,7 +59,7 @@ type Follower struct {
 }
 
 // NewFollower makes a follower of a view and members that the caller closes.
-func NewFollower(view *catalog.View, members *membership.Members, s Wants, self membership.ID, replication int, log *slog.Logger) *Follower {
+func NewFollower(view *catalog.View, members *membership.Members, s *Store, self membership.ID, replication int, log *slog.Logger) *Follower {
 	return &Follower{
 		view: view, members: members, store: s, self: self, replication: replication, log: log,
 		changed: make(chan struct{}),
