@@ -25,7 +25,7 @@ type besides struct {
 
 // showBeside begins to show hits on the processors that are free; nil if there is none.
 func (s *search) showBeside(hits []Hit) *besides {
-	if len(hits) < leastBeside && s.opts.pieces == 0 || s.explain != nil || s.opts.MaxMatchesPerFile == 0 {
+	if len(hits) < leastBeside && s.opts.pieces == 0 || s.opts.Explain || s.opts.MaxMatchesPerFile == 0 {
 		return nil
 	}
 	n, release := s.helpers()
