@@ -3,6 +3,7 @@ package postings
 import (
 	"cmp"
 	"errors"
+	"math"
 	"slices"
 	"sync"
 
@@ -115,6 +116,7 @@ type Candidates struct {
 	followers  []follower
 	exhaustive bool // uses every list to the end, worth it or not
 	started    bool
+	settled    bool // where the lead stands is a candidate
 	done       bool
 	blocks     uint8
 	err        error
@@ -148,7 +150,7 @@ func (c *Candidates) Release() {
 		c.followers[i].it.release()
 	}
 	c.followers = c.followers[:0]
-	c.exhaustive, c.started, c.done, c.blocks, c.err = false, false, false, 0, nil
+	c.exhaustive, c.started, c.settled, c.done, c.blocks, c.err = false, false, false, false, 0, nil
 	walks.Put(c)
 }
 
@@ -175,32 +177,43 @@ func (c *Candidates) Err() error { return c.err }
 
 // Next moves to the next candidate: a superblock, and in blocks a bit j for each of its
 // blocks in which the anchor window of a match may start. It is false at the end or
-// after an error.
+// after an error. It is not to be mixed with SeekUpTo.
 func (c *Candidates) Next() (superblock uint32, blocks uint8, ok bool) {
 	if c.done {
 		return 0, 0, false
 	}
 	c.started = true
-	return c.settle(c.lead.step())
+	return c.settle(c.lead.step(), math.MaxUint32)
 }
 
 // SeekGE moves to the first candidate whose superblock is at least that given, and
 // never back: the current one is good if it is far enough.
 func (c *Candidates) SeekGE(superblock uint32) (found uint32, blocks uint8, ok bool) {
+	return c.SeekUpTo(superblock, math.MaxUint32)
+}
+
+// SeekUpTo is SeekGE for a candidate that is wanted only up to a last superblock: false says
+// that there is none so far, and others may be behind.
+func (c *Candidates) SeekUpTo(superblock, last uint32) (found uint32, blocks uint8, ok bool) {
 	if c.done {
 		return 0, 0, false
 	}
-	if c.started && c.lead.value() >= superblock {
-		return c.lead.value(), c.blocks, true
+	there := c.started && c.lead.value() >= superblock
+	if there && c.settled {
+		return c.lead.value(), c.blocks, c.lead.value() <= last
 	}
+	there = there || c.lead.seek(superblock)
 	c.started = true
-	return c.settle(c.lead.seek(superblock))
+	return c.settle(there, last)
 }
 
-// settle moves the lead on to the first candidate that is not before where it stands;
-// at says that it stands somewhere.
-func (c *Candidates) settle(at bool) (superblock uint32, blocks uint8, ok bool) {
+// settle moves the lead on to the first candidate that is not before where it stands, or
+// beyond a last superblock; at says that it stands somewhere.
+func (c *Candidates) settle(at bool, last uint32) (superblock uint32, blocks uint8, ok bool) {
 	for at {
+		if c.settled = c.lead.value() <= last; !c.settled {
+			return 0, 0, false
+		}
 		next, more := c.meet()
 		if next == c.lead.value() {
 			if c.blocks = c.match(); c.blocks != 0 {

@@ -111,8 +111,8 @@ func (it *WordIterator) Mask() uint8 {
 	return mask
 }
 
-// blockMasks returns the masks of the postings that Block returned last.
-func (it *WordIterator) blockMasks() ([]uint8, error) {
+// Masks returns the masks of the postings that Block returned last, good until its next call.
+func (it *WordIterator) Masks() ([]uint8, error) {
 	it.tail.masks(&it.block)
 	n := len(it.superblocks)
 	if _, err := it.block.at(n-1, it.list.blocks); err != nil {

@@ -178,7 +178,7 @@ func (m *WordMerger) gather(j *wordJoiner, refs []WordRef) error {
 		}
 		j.it.Reset(l)
 		for superblocks, counts := j.it.Block(); len(superblocks) > 0; superblocks, counts = j.it.Block() {
-			masks, err := j.it.blockMasks()
+			masks, err := j.it.Masks()
 			if err != nil {
 				return err
 			}

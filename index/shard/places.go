@@ -67,7 +67,8 @@ const (
 // anywhere, as far as is known. What words tell of it is found once for all parts of a search.
 func (s *search) contentPlaces(l regex.Literal) (p places, ok bool, err error) {
 	if s.words == nil {
-		return s.ngramPlaces(s.shardText, ngram.LiteralWindows(l.Text, l.CaseSensitive))
+		cand, ok, err := s.ngramPlaces(s.shardText, ngram.LiteralWindows(l.Text, l.CaseSensitive))
+		return cand, ok, err
 	}
 	known, found := s.places[l]
 	if known != nil {
@@ -112,7 +113,7 @@ func (s *search) keepPlaces(l regex.Literal, known *wordPlaces, other places, er
 }
 
 // ngramPlaces looks a literal up by its n-grams; ok is false when it has none.
-func (s *search) ngramPlaces(x *postings.Index, windows []ngram.Window) (p places, ok bool, err error) {
+func (s *search) ngramPlaces(x *postings.Index, windows []ngram.Window) (p *postings.Candidates, ok bool, err error) {
 	if len(windows) == 0 {
 		return nil, false, nil
 	}

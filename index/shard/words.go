@@ -275,18 +275,22 @@ func mergeTallies(a, b []tally) []tally {
 func (s *search) eachPosting(l postings.WordList, masks bool, f func(superblock uint32, count uint16, blocks uint8)) error {
 	it := &s.wordIterator
 	it.Reset(l)
-	if masks {
-		for it.Next() {
-			f(it.Superblock(), it.Count(), it.Mask())
-		}
-		return it.Err()
-	}
 	for superblocks, counts := it.Block(); len(superblocks) > 0; superblocks, counts = it.Block() {
 		if err := s.tick(); err != nil {
 			return err
 		}
+		if !masks {
+			for i, superblock := range superblocks {
+				f(superblock, counts[i], 0)
+			}
+			continue
+		}
+		blocks, err := it.Masks()
+		if err != nil {
+			return err
+		}
 		for i, superblock := range superblocks {
-			f(superblock, counts[i], 0)
+			f(superblock, counts[i], blocks[i])
 		}
 	}
 	return it.Err()
@@ -387,7 +391,6 @@ func (s *search) addUpAmong(found []wordMatch) error {
 
 // addUpMasks is addUp with the masks of the blocks.
 func (s *search) addUpMasks(found []wordMatch) error {
-	it := &s.wordIterator
 	for i := range found {
 		w := &found[i]
 		list, err := s.words.List(w.word)
@@ -395,11 +398,10 @@ func (s *search) addUpMasks(found []wordMatch) error {
 			return err
 		}
 		s.counts.postings += uint64(list.DF())
-		for it.Reset(list); it.Next(); {
-			s.dense.add(it.Superblock(), it.Count(), w)
-			s.dense.blocks[it.Superblock()] |= it.Mask()
-		}
-		if err := cmp.Or(it.Err(), s.tick()); err != nil {
+		if err := s.eachPosting(list, true, func(superblock uint32, count uint16, blocks uint8) {
+			s.dense.add(superblock, count, w)
+			s.dense.blocks[superblock] |= blocks
+		}); err != nil {
 			return err
 		}
 	}
