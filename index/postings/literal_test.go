@@ -48,6 +48,29 @@ func walk(t failer, c *Candidates, random *rand.Rand) map[uint32]uint8 {
 	return found
 }
 
+// walkUpTo collects candidates by SeekUpTo, a stretch of superblocks at a time.
+func walkUpTo(t failer, c *Candidates, superblocks uint32, random *rand.Rand) map[uint32]uint8 {
+	t.Helper()
+	found := map[uint32]uint8{}
+	for from := uint32(0); from < superblocks; {
+		last := from + uint32(random.IntN(4))
+		superblock, blocks, ok := c.SeekUpTo(from, last)
+		if !ok {
+			from = last + 1
+			continue
+		}
+		if superblock < from || superblock > last || blocks == 0 {
+			t.Fatalf("candidate %d %08b from %d to %d", superblock, blocks, from, last)
+		}
+		found[superblock] = blocks
+		from = superblock + 1
+	}
+	if err := c.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
 // checkLiteral compares the candidates with the rule's and with the true matches,
 // which it counts.
 func (m *model) checkLiteral(t failer, literal string, caseSensitive bool, random *rand.Rand) int {
@@ -70,6 +93,14 @@ func (m *model) checkLiteral(t failer, literal string, caseSensitive bool, rando
 	if want := m.candidates(windows, anchor); !maps.Equal(exact, want) {
 		t.Fatalf("%q: candidates %v, the rule gives %v", literal, exact, want)
 	}
+	if full, err = m.index.literal(windows, len(windows)); err != nil {
+		t.Fatal(err)
+	}
+	full.exhaustive = true
+	if parts := walkUpTo(t, full, m.index.Superblocks(), random); !maps.Equal(parts, exact) {
+		t.Fatalf("%q: candidates %v, in parts %v", literal, exact, parts)
+	}
+	full.Release()
 	c, err := m.index.Literal(windows)
 	if err != nil {
 		t.Fatal(err)

@@ -2,6 +2,7 @@ package shard
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -25,9 +26,6 @@ type piece struct {
 	words         []wordMatch // nil until they are found
 	df            uint64      // postings of all words
 }
-
-// whole reports whether the piece is a word.
-func (p *piece) whole() bool { return !p.ends && !p.begins }
 
 // starts bounds how many bytes after the start of a match the word starts.
 func (p *piece) starts() (least, most int) {
@@ -149,8 +147,12 @@ func (s *search) piecePlaces(l regex.Literal) (*wordPlaces, error) {
 	}
 	var lead *piece
 	pieces := piecesOf(l.Text)
+	slices.SortStableFunc(pieces, func(a, b piece) int { return cmp.Compare(len(b.text), len(a.text)) })
 	for i := range pieces {
 		p := &pieces[i]
+		if lead != nil && lead.df <= fewPlaces {
+			break
+		}
 		if err := s.findPiece(p, l.CaseSensitive, l.Text, mostPieceBlocks); err != nil {
 			return nil, err
 		}
