@@ -55,22 +55,17 @@ func (s *search) compile(p *Query, q query.Q) (node, error) {
 // shard, no posting list of the content is touched, and otherwise the words are looked up in
 // what is left.
 func (s *search) and(p *Query, qs []query.Q) (node, error) {
-	parts, err := s.order(p, qs)
-	if err != nil {
-		return nil, err
-	}
+	parts := order(p, s.words != nil, qs)
 	outer := s.among
 	defer func() { s.among = outer }()
 	all := &andNode{s: s}
-	for i, part := range parts {
-		if part.kind >= byWords && (i == 0 || parts[i-1].kind < byWords) {
-			if err := s.filter(all, part.blocks); err != nil {
-				return nil, err
-			}
-			if all.filtered && len(all.filter) == 0 {
-				return constNode(false), nil
+	for i := range parts {
+		if parts[i].kind >= byWords && (i == 0 || parts[i-1].kind < byWords) {
+			if none, err := s.filterParts(p, all, parts[i:]); err != nil || none {
+				return constNode(false), err
 			}
 		}
+		part := parts[i]
 		n, err := s.node(p, part.q)
 		if err != nil || n == constNode(false) {
 			return n, err
@@ -102,9 +97,8 @@ const (
 	byContent
 )
 
-// order puts what is cheap to decide first; of what is answered from words, what is in the
-// fewest blocks of the lexicon.
-func (s *search) order(p *Query, qs []query.Q) ([]part, error) {
+// order puts what is cheap to decide first.
+func order(p *Query, words bool, qs []query.Q) []part {
 	parts := make([]part, len(qs))
 	for i, q := range qs {
 		parts[i] = part{q: q, kind: byContent, blocks: contentBlocks}
@@ -114,25 +108,48 @@ func (s *search) order(p *Query, qs []query.Q) ([]part, error) {
 			parts[i].kind = byColumns
 		case !inContents(q):
 			parts[i].kind = byPaths
-		case m != nil && s.words != nil && m.withinWords:
-			done := s.explain.forNode(q)
-			found, err := s.candidateWords(m)
-			done()
-			if err != nil {
-				return nil, err
-			}
-			parts[i].kind, parts[i].blocks = byWords, found.n
+		case m != nil && words && m.withinWords:
+			parts[i].kind = byWords
 		}
 	}
-	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.blocks, b.blocks)) })
-	return parts, nil
+	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(a.kind, b.kind) })
+	return parts
+}
+
+// filterParts finds the documents that the parts made ready so far let through: before the
+// words of the rest are looked up, where a few paths decide that, and again when it is known
+// what these take. It reports whether there are none. Of the rest, what is in the fewest
+// blocks of the lexicon comes first.
+func (s *search) filterParts(p *Query, all *andNode, rest []part) (none bool, err error) {
+	if err := s.filter(all, firstBlocks); err != nil || all.filtered && len(all.filter) == 0 {
+		return true, err
+	}
+	for i := range rest {
+		if rest[i].kind != byWords {
+			continue
+		}
+		done := s.explain.forNode(rest[i].q)
+		found, err := s.candidateWords(p.texts[rest[i].q])
+		done()
+		if err != nil {
+			return false, err
+		}
+		rest[i].blocks = found.n
+	}
+	slices.SortStableFunc(rest, func(a, b part) int { return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.blocks, b.blocks)) })
+	if len(all.rest) > 0 {
+		err = s.filter(all, rest[0].blocks)
+	}
+	return all.filtered && len(all.filter) == 0, err
 }
 
 // A block of the lexicon takes as long as looking at looksPerBlock paths. What is not answered
-// from words counts as contentBlocks. Both are guesses.
+// from words counts as contentBlocks, and finding out in how many blocks words are as
+// firstBlocks. All are guesses.
 const (
 	looksPerBlock = 64
 	contentBlocks = 64
+	firstBlocks   = 8
 )
 
 // filter finds the documents that the parts made ready so far let through, if that takes less

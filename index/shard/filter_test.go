@@ -197,3 +197,17 @@ func bitsOf(bits uint64) (numbers []uint32) {
 	}
 	return numbers
 }
+
+// TestNoPathNoWords: where a few paths decide that no document is left, no word is looked up.
+func TestNoPathNoWords(t *testing.T) {
+	s := openShard(t, buildShard(t, folders(1, 400)))
+	for text, none := range map[string]bool{`foo f:\.nothing$`: true, `c:foobar bar f:nothing lang:go`: true, `foo f:\.rs$`: false} {
+		res, err := s.Search(context.Background(), prepare(t, parse(t, text)), shard.Options{MaxFiles: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := res.Stats.ListsRead == 0; got != none || none != (len(res.Files) == 0) {
+			t.Errorf("%s: %d files, %d lists read", text, len(res.Files), res.Stats.ListsRead)
+		}
+	}
+}
