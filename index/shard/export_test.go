@@ -74,3 +74,19 @@ func WholeWordsDo(ctx context.Context, s *Shard, q *Query, opts Options) (done b
 	})
 	return done
 }
+
+// MergeRuns sorts numbers that are the given ascending runs as the tallies of words are sorted.
+func MergeRuns(sorted [][]uint32) (numbers []uint32) {
+	var tallies []tally
+	var ends []int
+	for _, run := range sorted {
+		for _, n := range run {
+			tallies = append(tallies, tally{superblock: n})
+		}
+		ends = append(ends, len(tallies))
+	}
+	for _, t := range mergeRuns(tallies, ends) {
+		numbers = append(numbers, t.superblock)
+	}
+	return numbers
+}

@@ -1,9 +1,7 @@
 package shard
 
 import (
-	"cmp"
 	"math/bits"
-	"slices"
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/ngram"
@@ -23,6 +21,7 @@ func (s *search) talliesNear(found []wordMatch, others []tally, least, most int)
 	defer s.explain.during(PhasePostings)()
 	s.stats.ListsRead += uint64(len(found))
 	var near []tally
+	ends := make([]int, 0, len(found))
 	it := &s.wordIterator
 	for i := range found {
 		list, err := s.words.List(found[i].word)
@@ -46,12 +45,9 @@ func (s *search) talliesNear(found []wordMatch, others []tally, least, most int)
 		if err := it.Err(); err != nil {
 			return nil, err
 		}
+		ends = append(ends, len(near))
 	}
-	if len(found) > 1 {
-		slices.SortFunc(near, func(a, b tally) int { return cmp.Compare(a.superblock, b.superblock) })
-		near = joinTallies(near)
-	}
-	return near, nil
+	return joinTallies(mergeRuns(near, ends)), nil
 }
 
 // keepNear keeps the tallies, and of these the blocks, with a place between least and most

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -71,6 +72,24 @@ func TestPhrases(t *testing.T) {
 		res, err := searchTree(s, &query.Substring{Pattern: phrase, CaseSensitive: sensitive, Scope: query.Content}, shard.Options{MaxFiles: 10, MaxMatchesPerFile: 10})
 		if err != nil || res.Stats.Matches != uint64(want) {
 			t.Fatalf("seed %d: %q, case sensitive %t: %+v %v, want %d matches", seed, phrase, sensitive, res.Stats, err, want)
+		}
+	}
+}
+
+func TestRunsAreMerged(t *testing.T) {
+	rng := rand.New(rand.NewPCG(4, 4))
+	for n := range 20 {
+		sorted, want := make([][]uint32, n), []uint32(nil)
+		for i := range sorted {
+			for range rng.IntN(9) {
+				sorted[i] = append(sorted[i], rng.Uint32N(50))
+			}
+			slices.Sort(sorted[i])
+			want = append(want, sorted[i]...)
+		}
+		slices.Sort(want)
+		if got := shard.MergeRuns(sorted); !slices.Equal(got, want) {
+			t.Fatalf("%v merged are %v", sorted, got)
 		}
 	}
 }

@@ -226,19 +226,43 @@ func (s *search) tallies(found []wordMatch, masks bool) ([]tally, error) {
 		return s.denseTallies(found, masks, nil)
 	}
 	s.counts.postings += total
-	tallies := make([]tally, 0, total)
+	tallies, ends := make([]tally, 0, total), make([]int, 0, len(found))
 	for i := range found {
 		if err := s.eachPosting(s.lists[i], masks, func(superblock uint32, count uint16, blocks uint8) {
 			tallies = append(tallies, tally{superblock, uint32(count) * found[i].matches, found[i].quality, blocks, false})
 		}); err != nil {
 			return nil, err
 		}
+		ends = append(ends, len(tallies))
 	}
-	if len(found) > 1 {
-		slices.SortFunc(tallies, func(a, b tally) int { return int(a.superblock) - int(b.superblock) })
-		tallies = joinTallies(tallies)
+	return joinTallies(mergeRuns(tallies, ends)), nil
+}
+
+// mergeRuns sorts tallies that are ascending runs, by the places where these end, two runs at a
+// time. It changes both.
+func mergeRuns(tallies []tally, ends []int) []tally {
+	if len(ends) < 2 {
+		return tallies
 	}
-	return tallies, nil
+	for other := make([]tally, 0, len(tallies)); len(ends) > 1; {
+		merged, start := other[:0], 0
+		for i := 0; i < len(ends); i += 2 {
+			end := ends[min(i+1, len(ends)-1)]
+			a, b := tallies[start:ends[i]], tallies[ends[i]:end]
+			for len(a) > 0 && len(b) > 0 {
+				if a[0].superblock <= b[0].superblock {
+					merged, a = append(merged, a[0]), a[1:]
+				} else {
+					merged, b = append(merged, b[0]), b[1:]
+				}
+			}
+			merged = append(append(merged, a...), b...)
+			ends[i/2], start = end, end
+		}
+		ends = ends[:(len(ends)+1)/2]
+		tallies, other = merged, tallies
+	}
+	return tallies
 }
 
 // joinTallies joins those of one superblock.
