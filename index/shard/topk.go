@@ -39,7 +39,7 @@ func (s *search) deferLow(blob uint32) {
 
 // needsSecondPass reports whether a document of low priority may be among the best.
 func (s *search) needsSecondPass() bool {
-	if !s.deferred || len(s.nameAtoms) > 0 || s.mayReach(s.ceiling(rank.NoName, true), 0) {
+	if !s.deferred || s.wholeWords == nil && len(s.nameAtoms) > 0 || s.mayReach(s.ceiling(rank.NoName, true), 0) {
 		return s.deferred
 	}
 	s.stats.CountsInexact = true
@@ -75,6 +75,13 @@ func (s *search) leaveOut() {
 	s.best.cut = s.best.cut || s.best.stuffed() || s.crew != nil && s.crew.stuffed.Load()
 }
 
+// leaveOutFrom notes that documents of this pass are not among the best, from one on.
+func (s *search) leaveOutFrom(doc uint32) {
+	s.stats.CountsInexact = true
+	s.explain.leftOut(s.pass == lowPriority, doc)
+	s.leaveOut()
+}
+
 // mayReach is admits for a document whose score is not known, but at most ceiling.
 func (s *search) mayReach(ceiling float64, doc uint32) bool {
 	if after := s.opts.After; after != nil {
@@ -94,6 +101,10 @@ func (s *search) worthwhile(blob uint32) (uint32, bool, error) {
 	if err != nil || s.mayReach(s.ceiling(rank.NoName, s.pass == lowPriority), first) {
 		return blob, true, err
 	}
+	if s.wholeWords != nil { // those with a match in their path have been looked at
+		s.leaveOutFrom(first)
+		return 0, false, nil
+	}
 	if slices.ContainsFunc(s.nameAtoms, func(a *nameAtom) bool { return !a.candidates.narrow && a.hits == nil }) {
 		return blob, true, nil // any path may match: hopeless looks at each
 	}
@@ -105,14 +116,9 @@ func (s *search) worthwhile(blob uint32) (uint32, bool, error) {
 		}
 		named = append(named, it)
 	}
-	s.onlyNamed, s.stats.CountsInexact = true, true
-	s.explain.leftOut(s.pass == lowPriority, first)
-	s.leaveOut()
-	if s.wholeWords != nil { // whose candidates are all that have a match in their path
-		s.candidates = named
-	} else {
-		s.candidates = allOf{named, s.candidates}
-	}
+	s.onlyNamed = true
+	s.leaveOutFrom(first)
+	s.candidates = allOf{named, s.candidates}
 	return s.candidates.seek(blob)
 }
 
@@ -156,6 +162,9 @@ func (r *reachableBlobs) seek(from uint32) (uint32, bool, error) {
 // another pass, or cannot be among the best by what its path says. The path is
 // read only if that can decide it.
 func (s *search) hopeless() (bool, error) {
+	if s.wholeWords != nil && s.wholeWords.order.later(s.doc.id) {
+		return true, nil
+	}
 	if s.pass == everyPriority && s.mayReach(s.ceiling(rank.NoName, true), s.doc.id) {
 		return false, nil
 	}

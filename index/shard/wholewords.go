@@ -23,6 +23,8 @@ type wholeWords struct {
 	literal *matching
 	lists   []postings.WordList // of its spellings
 	budget  uint64              // bytes of content left
+	atom    *wholeWordAtom
+	order   placeOrder
 }
 
 // partOfWord is the highest score of a document without a match in its path that has one
@@ -193,10 +195,9 @@ func (s *search) wholeWordAtom() (*wholeWordAtom, error) {
 		return nil, err
 	}
 	b := &wholeWordBlobs{s: s, opaque: opaque, lists: make([]postings.WordIterator, len(s.wholeWords.lists))}
-	for i := range b.lists {
-		b.lists[i].Reset(s.wholeWords.lists[i])
-	}
-	return &wholeWordAtom{s: s, words: s.wholeWords, blobs: b}, nil
+	s.wholeWords.atom = &wholeWordAtom{s: s, words: s.wholeWords, blobs: b}
+	s.wholeWords.atom.restart()
+	return s.wholeWords.atom, nil
 }
 
 func (a *wholeWordAtom) plan() (plan, error) {
@@ -294,6 +295,15 @@ func (a *wholeWordAtom) read(blob uint32) error {
 		}
 	}
 	return nil
+}
+
+// restart has the candidates begin with the first blob.
+func (a *wholeWordAtom) restart() {
+	b := a.blobs
+	for i := range b.lists {
+		b.lists[i].Reset(a.words.lists[i])
+	}
+	b.begun, b.done = false, false
 }
 
 // wholeWordBlobs has as candidates the blobs with some words, and those with opaque superblocks.

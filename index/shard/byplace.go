@@ -1,0 +1,80 @@
+package shard
+
+import (
+	"cmp"
+
+	"github.com/trawl-search/trawl/index/rank"
+)
+
+// Documents with a match in their path score more than others, and the more the better its
+// place there. A search among whole words looks at the documents of the best place first: when
+// there are as many as are wanted, no text of others is read.
+
+// placeOrder is the order in which documents are looked at.
+type placeOrder struct {
+	// now is the place of the documents that are looked at now.
+	now rank.Name
+	// places are those of all documents by number; nil if no path is looked at.
+	places []rank.Name
+	// docs are the documents of each place.
+	docs [rank.Base + 1]runs
+}
+
+// later reports whether a document is looked at with those of another place.
+func (o *placeOrder) later(doc uint32) bool { return o.places != nil && o.places[doc] != o.now }
+
+// fill orders the documents of a shard by how their paths match.
+func (o *placeOrder) fill(hits *nameHits, docs uint32) {
+	o.places = make([]rank.Name, docs)
+	places := hits.places
+	for _, run := range hits.docs {
+		for doc := run.From; doc < run.To; doc++ {
+			name := places[0].name
+			o.places[doc], o.docs[name] = name, o.docs[name].add(doc, doc+1)
+			places = places[1:]
+		}
+	}
+}
+
+// scanByPlace looks at the documents among whole words, from a blob on. Those with a match in
+// their path are all looked at in the first pass.
+func (s *search) scanByPlace(first uint32) error {
+	o, atom := &s.wholeWords.order, s.wholeWords.atom
+	if atom == nil { // nothing matches: the rest of the query has excluded the shard
+		return nil
+	}
+	if s.pass == everyPriority && len(s.nameAtoms) > 0 {
+		o.fill(s.nameAtoms[0].hits, s.docs.Len())
+		for o.now = rank.Base; o.now > rank.NoName; o.now-- {
+			if err := s.scanPlace(); err != nil {
+				return err
+			}
+		}
+	}
+	atom.restart()
+	_, err := s.scan(first, s.content.Blobs(), never, s.hit)
+	return err
+}
+
+// scanPlace looks at the documents of one place.
+func (s *search) scanPlace() error {
+	o := &s.wholeWords.order
+	blobs, err := s.blobsOf(o.docs[o.now])
+	if err != nil {
+		return err
+	}
+	s.wholeWords.atom.restart()
+	for _, run := range blobs {
+		for blob := run.From; blob < run.To; blob++ {
+			// The documents of a blob have its number or a higher one.
+			if !s.mayReach(s.ceiling(o.now, false), blob) {
+				s.leaveOutFrom(blob)
+				return nil
+			}
+			if err := cmp.Or(s.tick(), s.eachOf(blob, s.hit)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
