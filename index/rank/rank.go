@@ -162,12 +162,21 @@ var (
 	lowPriorityMarks = [][]byte{[]byte("_test."), []byte(".test."), []byte(".min."), []byte(".pb."), []byte("_generated."), []byte("zz_generated")}
 )
 
-// LowPriority reports whether the path is that of a test, of generated or of vendored code.
-func LowPriority(path []byte) bool {
+// LowFolder returns the length of a folder in path, with its slash, in which all files are of
+// low priority: 0 if there is none.
+func LowFolder(path []byte) int {
 	for _, d := range lowPriorityDirs {
 		if i := bytes.Index(path, d); i == 0 || i > 0 && path[i-1] == '/' {
-			return true
+			return i + len(d)
 		}
+	}
+	return 0
+}
+
+// LowPriority reports whether the path is that of a test, of generated or of vendored code.
+func LowPriority(path []byte) bool {
+	if LowFolder(path) > 0 {
+		return true
 	}
 	base := path[bytes.LastIndexByte(path, '/')+1:]
 	for _, m := range lowPriorityMarks {

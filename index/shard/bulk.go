@@ -35,7 +35,8 @@ type bulk struct {
 	// onPaths says that the filter has atoms that match in paths.
 	onPaths bool
 	// scores are the highest score of a document without a match in its path, by the quality
-	// of its matches, their number up to rank.Enough, and the number of atoms that match.
+	// of its matches, their number up to rank.Enough, and the number of atoms that match: in
+	// the first half of usual, and in the second of low priority.
 	scores []float64
 	// shared are the blobs with several documents.
 	shared eliasfano.List
@@ -43,7 +44,7 @@ type bulk struct {
 
 // planBulk returns how blobs can be passed; nil if their documents must be looked at.
 func (s *search) planBulk() (*bulk, error) {
-	if s.opts.Mode != Exhaustive || !s.counting.byWords || s.opts.After != nil {
+	if !s.counting.byWords || s.opts.After != nil {
 		return nil, nil
 	}
 	b := &bulk{}
@@ -139,19 +140,27 @@ func (b *bulk) sortNamed() {
 const bulkScores = (rank.Enough + 1) * (int(rank.Word) + 1)
 
 func (b *bulk) fillScores() {
-	b.scores = make([]float64, bulkScores*(len(b.atoms)+1))
-	for i := range b.scores {
-		b.scores[i] = rank.Document{
+	half := bulkScores * (len(b.atoms) + 1)
+	b.scores = make([]float64, 2*half)
+	for i := range half {
+		d := rank.Document{
 			Content: rank.Quality(i % (int(rank.Word) + 1)),
 			Matches: i / (int(rank.Word) + 1) % (rank.Enough + 1),
 			Matched: i / bulkScores, Atoms: max(i/bulkScores, 1), // atoms of an or that do not match are not asked
-		}.Score()
+		}
+		b.scores[i] = d.Score()
+		d.LowPriority = true
+		b.scores[half+i] = d.Score()
 	}
 }
 
 // score is the highest score of a document with these matches in its content.
-func (b *bulk) score(quality rank.Quality, matches, matched int) float64 {
-	return b.scores[matched*bulkScores+min(matches, rank.Enough)*(int(rank.Word)+1)+int(quality)]
+func (b *bulk) score(quality rank.Quality, matches, matched int, low bool) float64 {
+	i := matched*bulkScores + min(matches, rank.Enough)*(int(rank.Word)+1) + int(quality)
+	if low {
+		i += len(b.scores) / 2
+	}
+	return b.scores[i]
 }
 
 // bulkScan is scan for a search that has a bulk.
@@ -226,7 +235,14 @@ func (s *search) mustLook(t *blobTally, name *namedBlob, matches, matched, docum
 	case t.opaque || name != nil && !counted && (!name.known || documents > 1):
 		return true, nil
 	case name == nil && !b.onPaths:
-		return s.mayBeShown(t.blob, b.score(t.quality, matches, matched)), nil
+		if !s.mayBeShown(t.blob, b.score(t.quality, matches, matched, false)) {
+			return false, nil
+		}
+		if documents > 1 || s.mayBeShown(t.blob, b.score(t.quality, matches, matched, true)) {
+			return true, nil
+		}
+		low, err := s.inLowFolder(t.blob)
+		return !low, err
 	}
 	d := rank.Document{Content: t.quality, Name: rank.Base, Matched: 1, Atoms: 1, Matches: matches}
 	if !counted {
@@ -272,14 +288,8 @@ func (c *sharedBlobs) documents(blob uint32) int {
 
 // mayBeShown reports whether a document of a blob may be among the best with a score.
 func (s *search) mayBeShown(blob uint32, score float64) bool {
-	switch {
-	case s.opts.MaxFiles == 0:
-		return false
-	case !s.best.full():
-		return true
-	}
 	// The documents of a blob have its number or a higher one.
-	return s.admits(score, blob)
+	return s.opts.MaxFiles > 0 && s.admits(score, blob)
 }
 
 // next returns the first blob from one on whose content matches, with its tallies added

@@ -100,7 +100,7 @@ func TestOthersReposAreNotExplained(t *testing.T) {
 // TestStopIsExplained finds the floor at which a search stops.
 func TestStopIsExplained(t *testing.T) {
 	s := openShard(t, buildShard(t, manyFiles(200)))
-	q := prepare(t, parse(t, "common"))
+	q := prepare(t, parse(t, `"common word"`)) // of words alone, all documents would be counted
 	opts := shard.Options{Mode: shard.TopK, MaxFiles: 5, Explain: true}
 	own := search(t, s, q, opts)
 	if own.Explanation.Stopped != shard.StoppedByOwn {

@@ -18,7 +18,6 @@ type nameWalk struct {
 	// prefix is what paths begin with that match because one of them did; of the last one
 	// that was looked at.
 	prefix []byte
-	path   []byte
 }
 
 const (
@@ -99,10 +98,11 @@ func (w *nameWalk) visit(lo, hi int64) (int64, error) {
 	if err := w.look(first, last, start); err != nil || w.prefix == nil {
 		return max(hi, int64(end)), err
 	}
-	next, err := w.prefixEnd(last)
+	next, looks, err := w.s.prefixEnd(last, w.prefix)
 	if err != nil {
 		return 0, err
 	}
+	w.looks += looks * seekLooks
 	w.found.docs = w.found.docs.add(last, next)
 	if next == docs.Len() {
 		return int64(docs.NamesLen()), nil
@@ -163,24 +163,23 @@ func (w *nameWalk) decide(doc uint32, path []byte) {
 }
 
 // prefixEnd returns the first document after one whose path begins with the prefix that does
-// not, or is of another repo. It gallops.
-func (w *nameWalk) prefixEnd(doc uint32) (uint32, error) {
-	docs := w.s.docs
-	repo, err := docs.RepoOf(doc)
+// not, or is of another repo, and how many paths it looked at. It gallops.
+func (s *search) prefixEnd(doc uint32, prefix []byte) (end uint32, looks uint64, err error) {
+	repo, err := s.docs.RepoOf(doc)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	first, n, err := docs.RepoDocs(repo)
+	first, n, err := s.docs.RepoDocs(repo)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	limit := max(first+n, doc+1)
 	has := func(doc uint32) bool {
-		w.looks += seekLooks
+		looks++
 		var failed error
-		w.path, failed = docs.AppendPath(w.path[:0], doc)
+		s.edge, failed = s.docs.AppendPath(s.edge[:0], doc)
 		err = cmp.Or(err, failed)
-		return failed == nil && bytes.HasPrefix(w.path, w.prefix)
+		return failed == nil && bytes.HasPrefix(s.edge, prefix)
 	}
 	step := uint32(1)
 	for doc+step < limit && has(doc+step) {
@@ -188,6 +187,6 @@ func (w *nameWalk) prefixEnd(doc uint32) (uint32, error) {
 		step *= 2
 	}
 	rest := min(step, limit-doc)
-	end := doc + 1 + uint32(sort.Search(int(rest)-1, func(i int) bool { return !has(doc + 1 + uint32(i)) }))
-	return end, err
+	end = doc + 1 + uint32(sort.Search(int(rest)-1, func(i int) bool { return !has(doc + 1 + uint32(i)) }))
+	return end, looks, err
 }

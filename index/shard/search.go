@@ -51,10 +51,11 @@ type search struct {
 	candidates   blobs
 	onlyNamed    bool
 	pass         pass
-	losesTies    bool   // to Options.Floor, by the order of repos
-	deferredFrom uint32 // blob from which on documents were left to the second pass
-	deferred     bool   // documents were left to the second pass
-	crew         *crew  // of which this search is a part, or nil
+	losesTies    bool         // to Options.Floor, by the order of repos
+	deferredFrom uint32       // blob from which on documents were left to the second pass
+	deferred     bool         // documents were left to the second pass
+	lowFolder    docstore.Run // documents of the folder of low priority found last
+	crew         *crew        // of which this search is a part, or nil
 
 	repos      *repoView
 	record     *docstore.Repo // of the repo looked at last

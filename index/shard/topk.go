@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/rank"
 	"github.com/trawl-search/trawl/index/regex"
 )
@@ -156,6 +157,27 @@ func (r *reachableBlobs) seek(from uint32) (uint32, bool, error) {
 		r.s.leaveOut()
 	}
 	return 0, false, nil
+}
+
+// inLowFolder reports whether a blob's first document is of low priority for a folder that it
+// is in. Documents of one folder follow each other: the path of one of them is read.
+func (s *search) inLowFolder(blob uint32) (bool, error) {
+	doc, err := s.docs.FirstDoc(blob)
+	if err != nil || s.lowFolder.From <= doc && doc < s.lowFolder.To {
+		return true, err
+	}
+	s.doc.reset(doc, blob, 0)
+	path, err := s.doc.loadPath()
+	if err != nil {
+		return false, err
+	}
+	n := rank.LowFolder(path)
+	if n == 0 {
+		return false, nil
+	}
+	end, _, err := s.prefixEnd(doc, path[:n])
+	s.lowFolder = docstore.Run{From: doc, To: end}
+	return true, err
 }
 
 // hopeless reports whether the document is not to be looked at: it is for
