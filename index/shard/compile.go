@@ -301,6 +301,7 @@ func (s *search) atom(p *Query, m *matching) (node, error) {
 			return nil, err
 		}
 		if s.wholeWords != nil { // documents without the whole word are left out but for these
+			n.name.uncounted = !n.name.candidates.narrow
 			if _, err := n.name.enumerate(anyCost); err != nil {
 				return nil, err
 			}

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 
@@ -18,6 +19,8 @@ type nameAtom struct {
 	candidates nameCandidates
 	// placed says that how each path matches is wanted, and not only whether it does.
 	placed bool
+	// uncounted says that how often is not.
+	uncounted bool
 	// within, if not nil, are the documents outside of which nothing matches.
 	within runs
 	// hits are nil until the documents that match are enumerated.
@@ -32,6 +35,8 @@ type nameAtom struct {
 type nameHits struct {
 	docs   runs
 	places []namePlace // of each document, if that is wanted
+	// uncounted says that places say how well paths match, and not how often.
+	uncounted bool
 }
 
 // namePlace is how well a path matches, and how often.
@@ -106,14 +111,36 @@ func (a *nameAtom) enumerate(budget uint64) (ok bool, err error) {
 		return false, err
 	}
 	a.hits = &w.found
+	a.hits.uncounted = a.uncounted
 	known := a.s.known[a.matching]
 	known.names = a.hits
 	a.s.known[a.matching] = known
 	return true, nil
 }
 
+// placeUncounted is place without how often, of a literal that is within words: what is in the
+// base name decides, and there one match that is not inside a word.
+func (a *nameAtom) placeUncounted(path []byte) (p namePlace, ok bool) {
+	base := bytes.LastIndexByte(path, '/') + 1
+	for start, end := range regex.RangesFrom(a.matcher, path, base) {
+		if p.name = max(p.name, rank.OfName(path, start, end)); p.name > rank.BaseInside {
+			return p, true
+		}
+	}
+	if p.name == rank.NoName {
+		if _, _, ok := a.matcher.Find(path[:base], 0); !ok {
+			return p, false
+		}
+		p.name = rank.Directory
+	}
+	return p, true
+}
+
 // place says whether a path matches, and how.
 func (a *nameAtom) place(path []byte) (p namePlace, ok bool) {
+	if a.uncounted {
+		return a.placeUncounted(path)
+	}
 	for start, end := range regex.Ranges(a.matcher, path) {
 		p.name = max(p.name, rank.OfName(path, start, end))
 		p.ranges++

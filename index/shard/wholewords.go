@@ -139,6 +139,7 @@ func (s *search) amongWholeWords(q *Query) (done bool, err error) {
 	if err = s.passes(q); err == nil {
 		err = s.spendShown()
 	}
+	w := s.wholeWords
 	s.wholeWords = nil
 	switch {
 	case err == nil && !s.mayReach(partOfWord, 0):
@@ -147,6 +148,10 @@ func (s *search) amongWholeWords(q *Query) (done bool, err error) {
 		return true, nil
 	case err != nil && !errors.Is(err, errOverBudget):
 		return false, err
+	}
+	if known := s.known[w.literal]; known.names != nil && known.names.uncounted {
+		known.names = nil
+		s.known[w.literal] = known
 	}
 	s.best = best{limit: s.opts.MaxFiles, maxBytes: s.opts.MaxBytes}
 	s.stats = Stats{ListsRead: s.stats.ListsRead}
