@@ -1,9 +1,6 @@
 package query
 
-import (
-	"crypto/sha256"
-	"fmt"
-)
+import "fmt"
 
 // ResolveRepos replaces each Type of KindRepo by the RepoSet of the names that
 // list gives for its child, the innermost first. List is called once for each;
@@ -34,11 +31,4 @@ func NewRepoSet(names ...string) *RepoSet {
 		set[n] = true
 	}
 	return &RepoSet{Names: set}
-}
-
-// Fingerprint identifies a query: trees that are written differently but
-// simplify to the same have the same one. It is stable over processes, not
-// over versions of Trawl.
-func Fingerprint(q Q) [sha256.Size]byte {
-	return sha256.Sum256([]byte(Simplify(q).String()))
 }

@@ -109,23 +109,25 @@ func TestResolveRepos(t *testing.T) {
 	}
 }
 
-func TestFingerprint(t *testing.T) {
+// TestTextOfSimplified: simplified trees have the same text if and only if they mean the same.
+func TestTextOfSimplified(t *testing.T) {
+	textOf := func(q Q) string { return Simplify(q).String() }
 	same := []string{"a b", " a  (b) ", "(a b)", "a b case:auto", "a (b ) c:"}
 	for _, text := range same {
-		if Fingerprint(parse(t, text)) != Fingerprint(parse(t, same[0])) {
+		if textOf(parse(t, text)) != textOf(parse(t, same[0])) {
 			t.Errorf("%q and %q differ", text, same[0])
 		}
 	}
-	seen := map[[32]byte]string{}
+	seen := map[string]string{}
 	for _, text := range []string{"a b", "b a", "a", "A", "c:a", "f:a", "a.", "case:yes a", "-a", "a or b", `"a b"`, `"substring:\"a"`,
 		"r:a", "b:a", "lang:go", "sym:a", "type:file a", "type:repo a", "archived:yes", "archived:no", "fork:yes", "public:yes", "meta.a:b", "meta.a:c", "meta.c:b"} {
-		f := Fingerprint(parse(t, text))
+		f := textOf(parse(t, text))
 		if other, ok := seen[f]; ok {
 			t.Errorf("%q and %q are the same", text, other)
 		}
 		seen[f] = text
 	}
-	if Fingerprint(NewRepoSet("a", "b")) != Fingerprint(&RepoSet{Names: map[string]bool{"b": true, "a": true, "c": false}}) {
+	if textOf(NewRepoSet("a", "b")) != textOf(&RepoSet{Names: map[string]bool{"b": true, "a": true, "c": false}}) {
 		t.Error("sets with the same repos differ")
 	}
 }

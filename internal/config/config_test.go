@@ -346,27 +346,6 @@ dry-run: false
 	}
 }
 
-func TestReference(t *testing.T) {
-	var out bytes.Buffer
-	if err := config.Reference(&out, "role", &role{}); err != nil {
-		t.Fatal(err)
-	}
-	for _, line := range []string{
-		"| `grpc.addr` | `--grpc-addr` | `TRAWL_ROLE_GRPC_ADDR` | string | `localhost:1` | where to listen |",
-		"| `token` | `--token` | `TRAWL_ROLE_TOKEN` | secret |  | what opens the door |",
-		"| `cache-size` | `--cache-size` | `TRAWL_ROLE_CACHE_SIZE` | bytes | `64MiB` | room on the disk |",
-		"| `hosts` | `--hosts` | `TRAWL_ROLE_HOSTS` | list | `a,b` | who may be asked |",
-		`| share |`, // the bar in the doc must not end its cell
-	} {
-		if line == `| share |` {
-			line = "| `share` | `--share` | `TRAWL_ROLE_SHARE` | float | `0.5` | part of the whole \\| all |"
-		}
-		if !strings.Contains(out.String(), line+"\n") {
-			t.Errorf("the reference lacks\n%s\nin\n%s", line, out.String())
-		}
-	}
-}
-
 func TestHelp(t *testing.T) {
 	flags := pflag.NewFlagSet("role", pflag.ContinueOnError)
 	if _, err := config.Bind(flags, "role", &role{}); err != nil {

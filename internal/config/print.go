@@ -1,12 +1,10 @@
 package config
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"strings"
 
-	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -67,31 +65,3 @@ func node(f *field) (*yaml.Node, error) {
 	}
 	return n, n.Encode(value)
 }
-
-// Reference writes a Markdown table of every setting: key, flag, variable, type,
-// default and doc. The settings are given their defaults first.
-func Reference(w io.Writer, role string, settings Settings) error {
-	fields := pflag.NewFlagSet(role, pflag.ContinueOnError)
-	set, err := Bind(fields, role, settings)
-	if err != nil {
-		return err
-	}
-	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "| key | flag | variable | type | default | |\n|---|---|---|---|---|---|\n")
-	for _, f := range set.fields {
-		fmt.Fprintf(out, "| `%s` | `--%s` | `%s` | %s | %s | %s |\n",
-			f.key, f.flag, f.env, typeName(f.value.Type()), code(f.initial), cell(f.doc))
-	}
-	return out.Flush()
-}
-
-// code quotes a default; an empty one stays empty.
-func code(text string) string {
-	if text == "" {
-		return ""
-	}
-	return "`" + cell(text) + "`"
-}
-
-// cell keeps a text from ending its table cell.
-func cell(text string) string { return strings.ReplaceAll(text, "|", "\\|") }
