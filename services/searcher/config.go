@@ -90,10 +90,10 @@ func parseBudget(text string) (share int64, bytes config.Bytes, err error) {
 	return 0, bytes, err
 }
 
-var errBudget = errors.New("not a budget of disk")
+var errBudget = errors.New("not a disk budget")
 
-// diskBudget is the cache's budget in bytes, 0 where the system does not tell
-// how large its disk is. The folder is there.
+// diskBudget is the cache's budget in bytes, or 0 (no limit) if the system does not
+// report the size of its disk. The cache folder must exist.
 func (c *Config) diskBudget() (int64, error) {
 	share, bytes, err := parseBudget(c.DiskBudget)
 	if err != nil || share == 0 {

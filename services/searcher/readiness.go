@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// registrationPoll is how often the registration is looked at for readiness.
+	// registrationPoll is how often readiness checks the registration.
 	registrationPoll = 200 * time.Millisecond
-	// bucketPoll is how often the bucket is looked for, and bucketTime the longest
-	// time for one look.
+	// bucketPoll is how often readiness checks the bucket, and bucketTime bounds one
+	// check.
 	bucketPoll = time.Second
 	bucketTime = 5 * time.Second
 )
@@ -30,10 +30,10 @@ type conditions struct{ etcd, registered, shards, bucket *server.Condition }
 // follow keeps the conditions current until ctx ends. The shards' condition
 // stays met once it was: later ones are loaded while others are served.
 func (c conditions) follow(ctx context.Context, f *shardcache.Follower, r *membership.Registration, b bucket.Bucket, s *shardcache.Store, log *slog.Logger) {
-	c.etcd.Unmet("the roots and searchers were not read yet")
+	c.etcd.Unmet("the roots and searchers have not been read yet")
 	c.registered.Unmet("not registered in etcd yet")
-	c.shards.Unmet("which shards belong here is not known yet")
-	c.bucket.Unmet("not looked for yet")
+	c.shards.Unmet("it is not known yet which shards belong here")
+	c.bucket.Unmet("the bucket has not been checked yet")
 	var loading sync.WaitGroup
 	defer loading.Wait()
 	loading.Go(func() {
@@ -50,9 +50,8 @@ func (c conditions) follow(ctx context.Context, f *shardcache.Follower, r *membe
 	c.watchRegistration(ctx, r)
 }
 
-// waitForBucket tells operators of a bucket that is not there before the first
-// shard does. What is held can be searched without it, so that the condition
-// stays met once it was.
+// waitForBucket reports a missing bucket before the first shard needs it. Shards on
+// disk can be searched without the bucket, so the condition stays met once it was.
 func (c conditions) waitForBucket(ctx context.Context, b bucket.Bucket, s *shardcache.Store) {
 	for ctx.Err() == nil {
 		looked, cancel := context.WithTimeout(ctx, bucketTime)

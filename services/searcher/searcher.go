@@ -37,12 +37,12 @@ const component = "searcher"
 const (
 	// loadRetry is the first pause after a shard could not be loaded.
 	loadRetry = time.Second
-	// registryTimeout bounds what is told the registry at a shutdown: etcd may
-	// be away, and the lease ends by itself.
-	registryTimeout = 2 * time.Second
+	// leaveTimeout bounds each write to etcd at a shutdown: etcd may be away, and the
+	// lease ends by itself.
+	leaveTimeout = 2 * time.Second
 )
 
-// Deps is what a searcher works with. Who made it closes it, after Run.
+// Deps are what a searcher works with. The caller of New closes them, after Run.
 type Deps struct {
 	Etcd      *clientv3.Client
 	Bucket    bucket.Bucket
@@ -57,12 +57,12 @@ type Searcher struct {
 	server  *server.Server
 	store   *shardcache.Store
 	metrics *serve.Metrics
-	// key is nil where whoever reaches the address is answered.
+	// key is nil if the searcher answers every caller that reaches its address.
 	key *access.Key
 }
 
-// New makes a searcher and its cache folder. It neither listens nor talks to
-// anything yet.
+// New makes a searcher and its cache folder. It does not listen or open connections
+// yet.
 func New(cfg Config, deps Deps) (*Searcher, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("configure searcher: %w", err)
@@ -117,7 +117,7 @@ func (s *Searcher) HTTPAddr() net.Addr { return s.server.HTTPAddr() }
 // Local calls this searcher from within its process.
 func (s *Searcher) Local() *server.Local { return s.server.Local() }
 
-// Address is where routers are told to call this searcher. It is known after Listen.
+// Address is the address under which routers call this searcher. It is known after Listen.
 func (s *Searcher) Address() string {
 	if s.cfg.Advertise != "" {
 		return s.cfg.Advertise
@@ -125,9 +125,10 @@ func (s *Searcher) Address() string {
 	return reachable(s.GRPCAddr().String())
 }
 
-// Run serves until ctx ends, then says that it is draining, answers what still
-// comes, and leaves. It does not fail while etcd or the bucket is away:
-// readiness tells, and it goes on when they are back. A searcher runs once.
+// Run serves until ctx ends. Then it marks itself as draining, answers the calls that
+// still arrive, and removes its record. Run does not fail while etcd or the bucket is
+// away: the searcher is not ready then, and continues when they are back. A searcher
+// runs once.
 func (s *Searcher) Run(ctx context.Context) error {
 	if err := s.Listen(ctx); err != nil {
 		return err
@@ -155,7 +156,7 @@ func (s *Searcher) Run(ctx context.Context) error {
 	working.Go(func() { s.store.Run(life) })
 	working.Go(func() { follower.Run(life) })
 	working.Go(func() { ready.follow(life, follower, registration, s.deps.Bucket, s.store, log) })
-	s.tellDisk(life, &working)
+	s.reportDisk(life, &working)
 	s.followKey(life, &working)
 	stop := context.AfterFunc(ctx, func() { s.leave(life, registration) })
 	defer stop()
@@ -166,9 +167,10 @@ func (s *Searcher) Run(ctx context.Context) error {
 	return err
 }
 
-// tellDisk keeps those informed who wait until deleted repos are gone from this disk:
-// once in every grace time at most, as the roots change all the time.
-func (s *Searcher) tellDisk(ctx context.Context, working *sync.WaitGroup) {
+// reportDisk publishes the revision as of which this disk holds nothing unwanted.
+// Callers that wait for a deletion read it. It is published at most once in a grace
+// time, because the roots change all the time.
+func (s *Searcher) reportDisk(ctx context.Context, working *sync.WaitGroup) {
 	pause := min(max(s.cfg.Grace, time.Second), time.Minute)
 	disk := &catalogv1.Disk{Name: s.cfg.ID, Role: membership.SearcherDisk, Within: durationpb.New(s.cfg.Grace + pause)}
 	cleared := make(chan int64)
@@ -176,11 +178,11 @@ func (s *Searcher) tellDisk(ctx context.Context, working *sync.WaitGroup) {
 		membership.KeepDisk(ctx, s.deps.Etcd, catalog.DefaultPrefix, disk, s.cfg.LeaseTTL, cleared, s.tel.Logger())
 	})
 	working.Go(func() {
-		for told := int64(0); ctx.Err() == nil; {
-			if now := s.store.Cleared(); now != told {
+		for reported := int64(0); ctx.Err() == nil; {
+			if now := s.store.Cleared(); now != reported {
 				select {
 				case cleared <- now:
-					told = now
+					reported = now
 				case <-ctx.Done():
 				}
 			}
@@ -192,13 +194,13 @@ func (s *Searcher) tellDisk(ctx context.Context, working *sync.WaitGroup) {
 	})
 }
 
-// followKey keeps up with the key by which routers are known.
+// followKey follows the key that routers seal plans with.
 func (s *Searcher) followKey(ctx context.Context, working *sync.WaitGroup) {
 	if s.key == nil {
 		return
 	}
 	ready := s.server.Readiness().Condition("access")
-	ready.Unmet("the key of plans was not read yet")
+	ready.Unmet("the key of plans has not been read yet")
 	working.Go(func() { s.key.Run(ctx) })
 	working.Go(func() {
 		if s.key.Wait(ctx) == nil {
@@ -213,13 +215,13 @@ func (s *Searcher) serve(follower *shardcache.Follower) {
 	searchv1.RegisterSearchServiceServer(s.server, serve.New(cfg, s.store, follower, tracer, s.metrics, s.tel.Logger()))
 }
 
-// record is what the registry tells of this searcher.
+// record is what routers read about this searcher.
 func (s *Searcher) record() *catalogv1.Searcher {
 	return &catalogv1.Searcher{Id: s.cfg.ID, Address: s.Address(), StartedAt: timestamppb.Now()}
 }
 
-// reachable is the address that others can call when this process listens on
-// the one given: on all interfaces means under the host's name.
+// reachable is the address that other hosts can call when this process listens on the
+// given one. If it listens on all interfaces, that is the host's name.
 func reachable(listening string) string {
 	addr, err := netip.ParseAddrPort(listening)
 	if err != nil || !addr.Addr().IsUnspecified() {
@@ -232,20 +234,20 @@ func reachable(listening string) string {
 	return net.JoinHostPort(host, strconv.Itoa(int(addr.Port())))
 }
 
-// leave tells routers, while calls are still taken, to prefer others.
+// leave marks this searcher as draining, so that routers prefer others while it still answers.
 func (s *Searcher) leave(life context.Context, r *membership.Registration) {
-	ctx, cancel := context.WithTimeout(life, registryTimeout)
+	ctx, cancel := context.WithTimeout(life, leaveTimeout)
 	defer cancel()
 	if err := r.SetDraining(ctx, true); err != nil {
-		s.tel.Logger().WarnContext(ctx, "tell the registry of the drain", "error", err)
+		s.tel.Logger().WarnContext(ctx, "mark this searcher as draining", "error", err)
 	}
 }
 
-// goodbye takes the record away when no more calls are taken.
+// goodbye removes the record after the last call.
 func (s *Searcher) goodbye(r *membership.Registration) {
-	ctx, cancel := context.WithTimeout(context.Background(), registryTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()
 	if err := r.Close(ctx); err != nil {
-		s.tel.Logger().WarnContext(ctx, "leave the registry", "error", err)
+		s.tel.Logger().WarnContext(ctx, "remove the record of this searcher", "error", err)
 	}
 }

@@ -21,7 +21,7 @@ type Budget struct {
 	used  atomic.Int64
 }
 
-// NewBudget makes a budget of so many bytes; 0 is one without a limit.
+// NewBudget makes a budget of limit bytes; 0 means no limit.
 func NewBudget(limit int64) *Budget { return &Budget{limit: limit} }
 
 // Limit is the most that can be taken, in bytes, 0 for no limit.

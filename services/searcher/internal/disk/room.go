@@ -41,8 +41,7 @@ func Punch(path string, off, n int64) error {
 	return nil
 }
 
-// Holes tells whether files in a folder can have holes punched; the error says
-// why not.
+// Holes checks that holes can be punched into files of a folder; the error says why not.
 func Holes(dir string) error {
 	f, err := os.CreateTemp(dir, ".partial-*")
 	if err != nil {

@@ -32,7 +32,8 @@ func (s *Slots) Take(ctx context.Context) (context.Context, *Slot, error) {
 	return s.slot(ctx, s.take(ctx, nil))
 }
 
-// TakeFirst is Take for what ends work that was begun: it comes before all who wait in Take.
+// TakeFirst is Take for work that completes an earlier search: it goes before all that
+// wait in Take.
 func (s *Slots) TakeFirst(ctx context.Context) (context.Context, *Slot, error) {
 	return s.slot(ctx, s.take(ctx, s.first))
 }

@@ -94,7 +94,7 @@ func (c *Cache) Reserve(n int64) bool {
 	return c.reserve(n)
 }
 
-// Freed tells who waits for room that there may be some.
+// Freed wakes the goroutines that wait for room.
 func (c *Cache) Freed() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

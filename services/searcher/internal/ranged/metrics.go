@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics tell what is read by ranges and what of it is kept.
+// Metrics count the bytes that are read by ranges, and those of them that are kept.
 type Metrics struct {
 	blocks                  prometheus.Gauge
 	hits, misses, evictions prometheus.Counter

@@ -228,7 +228,7 @@ func (v *view) unpin(b *block) {
 	}
 }
 
-// waitForRoom waits until there may be room, which freed tells. When all views
+// waitForRoom waits until Freed reports that there may be room. When all views
 // wait and nothing is on its way, the one of the youngest search gives way: the
 // oldest never does, so that each is the oldest one day and ends.
 func (v *view) waitForRoom(ctx context.Context, freed <-chan struct{}) error {

@@ -10,25 +10,23 @@ import (
 )
 
 const (
-	// admissionWeight is how much one shard counts in the mean time of a shard.
+	// admissionWeight is the weight of one shard in the moving mean of their times.
 	admissionWeight = 1.0 / 64
-	// admissionShare is the part of a call's time within which its turn must
-	// come. A call waits for what was admitted before it and for what comes
-	// while it runs, which in a steady overload is as much again.
+	// admissionShare is the part of a call's time that it may wait for the calls before
+	// it. It also waits for calls that arrive later: in a steady overload, as long again.
 	admissionShare = 0.5
 )
 
-// admission refuses calls whose time would end before their turn came, so that
-// under overload work is done for answers that still arrive. Calls take turns
-// at the processors, shard by shard: one with few shards passes one with many,
-// and waits for no more of another's shards than it has itself. It is safe for
-// concurrent use.
+// admission refuses a call that would wait past its deadline. So under overload, work
+// goes into answers that still arrive in time. Calls share the processors shard by
+// shard: a call with few shards passes one with many, and waits for no more shards of
+// another call than it has itself. It is safe for concurrent use.
 type admission struct {
 	parallel float64
 
 	mu    sync.Mutex
 	calls map[*admitted]struct{}
-	// mean seconds that a shard takes a processor.
+	// mean is the moving mean of the seconds that a shard takes a processor.
 	mean float64
 }
 
@@ -36,13 +34,13 @@ type admission struct {
 type admitted struct {
 	to  *admission
 	ctx context.Context //nolint:containedctx // it ends with the call
-	// shards that are not done.
+	// shards counts those that are not done.
 	shards int
 }
 
-// ahead is how long the call holds up one for so many shards: a shard of its own
-// for each of those, but not beyond its deadline. A call whose time is over, or
-// whose caller has gone, only takes until its searches notice.
+// ahead is how long the call delays another one of that many shards: by one shard for
+// each of those, but not beyond its own deadline. A call that has ended delays nothing:
+// its searches stop soon.
 func (c *admitted) ahead(shards int) time.Duration {
 	if c.ctx.Err() != nil {
 		return 0
@@ -58,8 +56,8 @@ func newAdmission(parallel int) *admission {
 	return &admission{parallel: float64(parallel), calls: make(map[*admitted]struct{})}
 }
 
-// admit lets a call for so many shards begin, whose time is that of ctx; end must
-// follow. The error is a status that says when to try again.
+// admit admits a call for that many shards, whose deadline is that of ctx. The caller
+// must call end. The error is a status that says when to try again.
 func (a *admission) admit(ctx context.Context, shards int) (*admitted, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -81,21 +79,21 @@ func (a *admission) admit(ctx context.Context, shards int) (*admitted, error) {
 	return c, nil
 }
 
-// done says that one of the call's shards waits no more.
+// done reports that one of the call's shards is done.
 func (c *admitted) done() {
 	c.to.mu.Lock()
 	defer c.to.mu.Unlock()
 	c.shards--
 }
 
-// tookAlso says that a shard had a processor for so long again, for the same call.
+// tookAlso adds the time that a shard, whose search took has counted, had a processor again.
 func (a *admission) tookAlso(took time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.mean += admissionWeight * took.Seconds()
 }
 
-// took says that a shard had a processor for so long.
+// took records how long a shard had a processor.
 func (a *admission) took(took time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

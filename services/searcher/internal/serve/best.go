@@ -9,17 +9,17 @@ import (
 	"github.com/trawl-search/trawl/services/searcher/internal/shardcache"
 )
 
-// best is what was found in the shards searched so far, for the best files of all to be
-// shown. It is safe for concurrent use.
+// best merges what was found in the shards searched so far, so that only the best files
+// of all shards are shown. It is safe for concurrent use.
 type best struct {
 	mu      sync.Mutex
 	ranking *shard.Ranking
 	parts   []part
-	// explanation is nil unless one is asked for. It is of the shards that are no part.
+	// explanation is nil unless the request wants one. It covers the shards without a part.
 	explanation *searchv1.Explanation
 }
 
-// part is what was found in one shard, whose use lasts until it is released.
+// part is what was found in one shard. It holds the shard open until release.
 type part struct {
 	number  int
 	handle  *shardcache.Handle
@@ -35,14 +35,15 @@ func newBest(o *searchv1.SearchOptions) *best {
 	return b
 }
 
-// floor is the place after which files are of no use any more, nil when there is none yet.
+// floor is the worst of the best files so far: files after it cannot be shown. It is nil
+// while there are fewer than are wanted.
 func (b *best) floor() *shard.Key {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.ranking.Floor()
 }
 
-// add takes what was found in one shard, and shares its use if some of it is among the best.
+// add adds what was found in one shard, and keeps the shard open if any of it is among the best.
 func (b *best) add(h *shardcache.Handle, planned searchapi.Shard, found *shard.Found) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -54,7 +55,7 @@ func (b *best) add(h *shardcache.Handle, planned searchapi.Shard, found *shard.F
 	}
 }
 
-// explain adds how a shard was answered, if that is known.
+// explain adds the explanation of one shard, if there is one.
 func (b *best) explain(planned searchapi.Shard, found *shard.Found) {
 	if b.explanation != nil && found.Explanation != nil {
 		searchapi.AddExplanation(b.explanation, searchapi.Explanation(found.Explanation, planned))
@@ -97,7 +98,7 @@ func (b *best) answer() *answer {
 	return &answer{b.ranking.Result(), b.explanation}
 }
 
-// release ends the use of the shards.
+// release closes the shards of all parts.
 func (b *best) release() {
 	for i := range b.parts {
 		b.parts[i].handle.Release()

@@ -11,7 +11,6 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 
-	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/internal/coverage"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
@@ -25,13 +24,13 @@ const (
 	otherReason = searchv1.UncoveredReason_UNCOVERED_REASON_ERROR
 )
 
-// visit does something with one shard, whose use ends with the visit. What it found must be
-// kept only when it gives no error. Incomplete is why the shard was not searched to its end,
-// although what was found stands.
+// visit works on one shard, which it may use only until it returns. It must keep results
+// only if it returns no error. Incomplete says why the search stopped early; the results
+// found before that are valid.
 type visit func(ctx context.Context, h *shardcache.Handle, planned searchapi.Shard) (incomplete, err error)
 
-// admit lets a call for so many shards begin; end must follow. The error is the status of a
-// call that is refused.
+// admit admits a call for that many shards and counts a refused one. The caller must call
+// end. The error is the status of a refused call.
 func (s *Service) admit(ctx context.Context, shards int) (*admitted, error) {
 	call, err := s.admission.admit(ctx, shards)
 	if err != nil {
@@ -40,8 +39,8 @@ func (s *Service) admit(ctx context.Context, shards int) (*admitted, error) {
 	return call, err
 }
 
-// all visits the shards of a call that ends then, and accounts for all of them. Its error is
-// the status of a call that is refused: nothing was visited.
+// all admits a call, visits its shards, and accounts for all of them. Its error is the
+// status of a refused call, which visited nothing.
 func (s *Service) all(ctx context.Context, span string, p *searchv1.Plan, shards []searchapi.Shard, do visit, then func()) (*coverage.Account, error) {
 	call, err := s.admit(ctx, len(shards))
 	if err != nil {
@@ -54,14 +53,14 @@ func (s *Service) all(ctx context.Context, span string, p *searchv1.Plan, shards
 	return account, nil
 }
 
-// each visits the shards, several at a time, and accounts for all of them. After
-// each visit, when its processor is free for others, it calls then, unless that is
-// nil. It returns when all visits have ended, which is soon after ctx does.
+// each visits the shards, several at a time, and accounts for all of them. After each
+// visit, when its processor is free again, it calls then, unless that is nil. It returns
+// when all visits have ended, which is soon after ctx ends.
 func (s *Service) each(ctx context.Context, call *admitted, span string, p *searchv1.Plan, shards []searchapi.Shard, account *coverage.Account, do visit, then func()) {
 	loadCtx, cancel := context.WithTimeout(ctx, s.cfg.LoadWait)
 	defer cancel()
 	if slices.ContainsFunc(shards, func(sh searchapi.Shard) bool { return !s.shards.Known(sh.Digest) }) {
-		// The router may know newer roots. If waiting does not help, the shard is not known.
+		// The router may have read newer roots. If waiting does not help, the shard is not covered.
 		_ = s.placement.WaitApplied(loadCtx, p.GetRevision())
 	}
 	order := s.readyFirst(shards)
@@ -100,7 +99,7 @@ func (s *Service) spread(n int, do func(i int)) {
 	workers.Wait()
 }
 
-// readyFirst keeps shards that are being loaded from holding up the others.
+// readyFirst puts the shards that are open before those that are still being loaded.
 func (s *Service) readyFirst(shards []searchapi.Shard) []searchapi.Shard {
 	var now, later []searchapi.Shard
 	for _, sh := range shards {
@@ -121,7 +120,7 @@ func mark(a *coverage.Account, d searchapi.Digest, reason searchv1.UncoveredReas
 	a.Uncovered(d, reason, err.Error())
 }
 
-// traced does something with a shard in a span of its own, which says how it ended.
+// traced calls do in a span of its own, which records the outcome.
 func (s *Service) traced(ctx context.Context, name string, planned searchapi.Shard, do func(context.Context) (searchv1.UncoveredReason, error)) (reason searchv1.UncoveredReason, err error) {
 	ctx, span := s.tracer.Start(ctx, name)
 	defer span.End()
@@ -135,7 +134,8 @@ func (s *Service) traced(ctx context.Context, name string, planned searchapi.Sha
 	return reason, err
 }
 
-// one visits a shard and says why it was not searched, if it was not.
+// one opens a shard, waits for a processor, and visits the shard. With an error it returns
+// the reason why the shard is not covered.
 func (s *Service) one(ctx, loadCtx context.Context, planned searchapi.Shard, do visit) (reason searchv1.UncoveredReason, err error) {
 	h, err := s.shards.Acquire(loadCtx, planned.Digest)
 	if err != nil {
@@ -150,11 +150,11 @@ func (s *Service) one(ctx, loadCtx context.Context, planned searchapi.Shard, do 
 	return s.visit(ctx, h, planned, do)
 }
 
-// visit visits a shard that is in use.
+// visit visits an open shard, and reports it as corrupt if its data is damaged.
 func (s *Service) visit(ctx context.Context, h *shardcache.Handle, planned searchapi.Shard, do visit) (searchv1.UncoveredReason, error) {
 	incomplete, err := s.guarded(ctx, h, planned, do)
 	switch {
-	case isDamage(err):
+	case shardcache.IsDamage(err):
 		h.Corrupt(err)
 		return corrupt, err
 	case err != nil && ctx.Err() != nil:
@@ -190,5 +190,3 @@ func (s *Service) guarded(ctx context.Context, h *shardcache.Handle, planned sea
 	}()
 	return do(ctx, h, planned)
 }
-
-func isDamage(err error) bool { return errors.Is(err, format.ErrCorrupt) }

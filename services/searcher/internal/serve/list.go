@@ -18,9 +18,9 @@ import (
 	"github.com/trawl-search/trawl/services/searcher/internal/shardcache"
 )
 
-// StreamList implements searchv1.SearchServiceServer. Entries are of the planned
-// shards only, one for each repo and shard, and go out when a shard was searched. When
-// the plan resolves fewer type:repo than the query has, it lists the repos of the next one.
+// StreamList implements searchv1.SearchServiceServer. It sends one entry for each repo of
+// each planned shard, as soon as that shard is searched. If the plan resolves fewer
+// type:repo than the query has, it lists the repos of the first unresolved one.
 func (s *Service) StreamList(req *searchv1.StreamListRequest, stream grpc.ServerStreamingServer[searchv1.StreamListResponse]) error {
 	defer s.metrics.begin("stream_list")()
 	coverage, err := s.list(stream.Context(), req.List, func(entries []*searchv1.RepoEntry) error {
@@ -37,8 +37,8 @@ func (s *Service) StreamList(req *searchv1.StreamListRequest, stream grpc.Server
 	return stream.Send(&searchv1.StreamListResponse{Coverage: coverage})
 }
 
-// list gives the entries of each shard to send, one call at a time and while no
-// processor is held. An error of send ends it.
+// list passes the entries of each shard to send, one call at a time and without holding a
+// processor. An error of send ends it.
 func (s *Service) list(ctx context.Context, req *searchv1.ListRequest, send func([]*searchv1.RepoEntry) error) (*searchv1.Coverage, error) {
 	shards, err := planned(req.Plan)
 	if err != nil {
@@ -78,10 +78,10 @@ func (s *Service) list(ctx context.Context, req *searchv1.ListRequest, send func
 	return account.Coverage(), out.err
 }
 
-// outbox holds entries until nobody is kept waiting by sending them.
+// outbox collects entries while a processor is held, and sends them after that.
 type outbox struct {
 	send func([]*searchv1.RepoEntry) error
-	// failed ends the call.
+	// failed cancels the call.
 	failed func()
 
 	mu      sync.Mutex
@@ -99,7 +99,7 @@ func (o *outbox) put(repos []shard.RepoStats) {
 	}
 }
 
-// flush sends what waits.
+// flush sends the collected entries.
 func (o *outbox) flush() {
 	o.sending.Lock()
 	defer o.sending.Unlock()
@@ -115,10 +115,10 @@ func (o *outbox) flush() {
 	}
 }
 
-// GetFile implements searchv1.SearchServiceServer. NOT_FOUND means that none of
-// the planned shards holds the file; when one could not be read the answer is
-// UNAVAILABLE, for another searcher may know. A file that is too large for an answer
-// is FAILED_PRECONDITION.
+// GetFile implements searchv1.SearchServiceServer. NOT_FOUND means that no planned shard
+// holds the file. If a shard could not be read the status is UNAVAILABLE: another
+// searcher may have the file. A file that is too large for an answer is
+// FAILED_PRECONDITION.
 func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error) {
 	defer s.metrics.begin("get_file")()
 	shards, err := planned(req.Plan)
@@ -159,8 +159,8 @@ func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*s
 	return nil, searchapi.FieldError(codes.NotFound, "path", fmt.Sprintf("no file %q in %s on branch %q", req.Path, req.Repo, req.Branch))
 }
 
-// part is the part of a document to read: no more than an answer can have, even if all of
-// it was asked for.
+// part is the part of a document to read. It is no longer than an answer can be, even if
+// the request is for the whole document.
 func (s *Service) part(req *searchv1.GetFileRequest) shard.Part {
 	p := shard.Part{Offset: req.Offset, MaxBytes: req.MaxBytes}
 	if most := uint64(max(s.cfg.MaxAnswer, 0)); most > 0 && (p.MaxBytes == 0 || p.MaxBytes > most) {
@@ -169,8 +169,8 @@ func (s *Service) part(req *searchv1.GetFileRequest) shard.Part {
 	return p
 }
 
-// file answers with the part of a document that was read, as far as there is room for
-// it. Routers that ask for no part take the answer for all of the document.
+// file answers with the part of a document that was read, as far as it fits. A request
+// without a part is for the whole document, so an answer that does not fit is an error.
 func (s *Service) file(f *shard.File, req *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error) {
 	resp := &searchv1.GetFileResponse{
 		Language: f.Language, Commit: f.Commit, Blob: f.Blob, Branches: f.Branches,

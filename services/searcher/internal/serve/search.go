@@ -16,7 +16,7 @@ import (
 	"github.com/trawl-search/trawl/services/searcher/internal/shardcache"
 )
 
-// question is a search request made ready.
+// question is a search request, parsed and compiled.
 type question struct {
 	plan    *searchv1.Plan
 	shards  []searchapi.Shard
@@ -41,7 +41,7 @@ func newQuestion(req *searchv1.SearchRequest) (*question, error) {
 	return q, err
 }
 
-// in finds the best hits of one shard, of those that come before the floor, nil for all.
+// in finds the best hits of one shard that come before the floor; nil means no floor.
 func (q *question) in(ctx context.Context, sh shardcache.Shard, planned searchapi.Shard, floor *shard.Key) (*shard.Found, error) {
 	overlays, err := planned.ShardOverlays()
 	if err != nil {
@@ -52,7 +52,7 @@ func (q *question) in(ctx context.Context, sh shardcache.Shard, planned searchap
 	return sh.Find(ctx, q.query, opts)
 }
 
-// search finds the best files of all shards of the question, and then shows them.
+// search finds the best files of all planned shards, and then shows them.
 func (s *Service) search(ctx context.Context, q *question) (*answer, *coverage.Account, error) {
 	call, err := s.admit(ctx, len(q.shards))
 	if err != nil {
@@ -77,8 +77,8 @@ func (s *Service) search(ctx context.Context, q *question) (*answer, *coverage.A
 	return b.answer(), account, nil
 }
 
-// show shows the best files, of several shards at a time, and accounts for those shards
-// whose files cannot be shown, or not all in time.
+// show decodes the best files, several shards at a time. It accounts for shards whose
+// files cannot be shown, or not all of them in time.
 func (s *Service) show(ctx context.Context, b *best, account *coverage.Account) {
 	var mu sync.Mutex
 	s.spread(len(b.parts), func(i int) {
@@ -94,7 +94,7 @@ func (s *Service) show(ctx context.Context, b *best, account *coverage.Account) 
 		case err == nil:
 			return
 		case reason == deadline:
-			b.shown(p, &shard.Result{}) // what was shown stands, and what was found counts
+			b.shown(p, &shard.Result{}) // files shown before stay, and all that were found count
 		default:
 			b.drop(p)
 		}
@@ -104,8 +104,8 @@ func (s *Service) show(ctx context.Context, b *best, account *coverage.Account) 
 	})
 }
 
-// showPart shows the first hits of a part. It goes before searches that are still to begin:
-// what was found would be lost if its time ended while it waits.
+// showPart shows the first n hits of a part. It takes a processor before searches that have
+// not started: the results would be lost if the deadline passed while it waits.
 func (s *Service) showPart(ctx context.Context, b *best, p *part, n int) (searchv1.UncoveredReason, error) {
 	ctx, slot, err := s.slots.TakeFirst(ctx)
 	if err != nil {
@@ -142,8 +142,8 @@ func (s *Service) StreamSearch(req *searchv1.StreamSearchRequest, stream grpc.Se
 	if found.Cut {
 		last.Cut = searchv1.CutReason_CUT_REASON_MAX_BYTES
 	}
-	// Messages are made one after the other: all at once would take many times the
-	// memory of what was found.
+	// Messages are made one at a time. All at once would take many times the memory of
+	// the results.
 	for piece := range searchapi.Pieces(searchapi.Files(found.Files)) {
 		if last.Files != nil {
 			if err := stream.Send(&searchv1.StreamSearchResponse{Files: last.Files}); err != nil {

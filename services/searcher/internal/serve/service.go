@@ -18,21 +18,21 @@ import (
 	"github.com/trawl-search/trawl/services/searcher/internal/shardcache"
 )
 
-// Shards gives the use of shards; *shardcache.Store does.
+// Shards opens shards; *shardcache.Store implements it.
 type Shards interface {
 	Acquire(ctx context.Context, d searchapi.Digest) (*shardcache.Handle, error)
 	Ready(d searchapi.Digest) bool
 	Known(d searchapi.Digest) bool
 }
 
-// Placement knows how recent the roots are that this searcher acts on.
+// Placement waits for roots; *shardcache.Follower implements it.
 type Placement interface {
 	WaitApplied(ctx context.Context, revision int64) error
 }
 
-// Config is what a Service works by.
+// Config configures a Service.
 type Config struct {
-	// Parallel is how many shards are searched at once, over all queries; those
+	// Parallel bounds the shards that are searched at once, over all queries. Searches
 	// that wait for the bucket do not count.
 	Parallel int
 	// LoadWait is how long a query waits for shards that are being loaded.
@@ -47,7 +47,7 @@ type Service struct {
 	cfg       Config
 	shards    Shards
 	placement Placement
-	// slots are the processors; a search that reads from the bucket has none.
+	// slots are the processors. A search holds none while it reads from the bucket.
 	slots     *processor.Slots
 	admission *admission
 	tracer    trace.Tracer
@@ -63,8 +63,8 @@ func New(cfg Config, shards Shards, placement Placement, tracer trace.Tracer, me
 	}
 }
 
-// planned reads the shards of a plan. A request without one was not made by a
-// router, and this searcher cannot know what its caller may see.
+// planned reads the shards of a plan. A request without a plan does not come from a
+// router, and the searcher cannot know which repos its caller may see.
 func planned(p *searchv1.Plan) ([]searchapi.Shard, error) {
 	if p == nil {
 		return nil, searchapi.FieldError(codes.FailedPrecondition, "plan", "searchers answer routers only; send this request to a router")
@@ -79,8 +79,8 @@ func planned(p *searchv1.Plan) ([]searchapi.Shard, error) {
 	return shards, nil
 }
 
-// parse reads the query and puts in what the plan says of its type:repo; next
-// is the child of the first one that the plan says nothing of.
+// parse parses the query and replaces its type:repo by the names in the plan. If the plan
+// has too few of them, next is the child of the first unresolved one.
 func parse(text string, version uint32, p *searchv1.Plan) (q, next query.Q, err error) {
 	parsed, err := searchapi.Parse(text, version)
 	if err != nil {
@@ -93,7 +93,7 @@ func parse(text string, version uint32, p *searchv1.Plan) (q, next query.Q, err 
 	return q, next, nil
 }
 
-// prepare compiles what parse read, once for all shards.
+// prepare compiles a query, once for all shards.
 func prepare(q query.Q) (*shard.Query, error) {
 	ready, err := shard.Prepare(q)
 	if err != nil {
@@ -102,29 +102,31 @@ func prepare(q query.Q) (*shard.Query, error) {
 	return ready, nil
 }
 
-// The part of a call's time that is kept for answering: a twentieth, within
-// these bounds, and never more than half.
+// The reserve is the part of a call's time that is kept for sending the answer: a
+// twentieth, within these bounds, and never more than half.
 const (
 	leastReserve = 2 * time.Millisecond
 	mostReserve  = 100 * time.Millisecond
-	// withoutDeadline is the time of a call whose caller set none. Routers do.
+	// withoutDeadline is the time of a call without a deadline. Routers always set one.
 	withoutDeadline = time.Minute
 )
 
-// The part of a search's time that is kept for showing what was found: a tenth, within these
-// bounds, and never more than half.
+// The part of a search's time that is kept for showing files: a tenth, within these bounds,
+// and never more than half.
 const (
 	leastShowing = 2 * time.Millisecond
 	mostShowing  = 200 * time.Millisecond
 )
 
-// beforeShowing is the time of a search, which has a deadline, in which files are found.
+// beforeShowing shortens the deadline of a search, which must have one, to the time for
+// finding files.
 func beforeShowing(ctx context.Context) (context.Context, context.CancelFunc) {
 	deadline, _ := ctx.Deadline()
 	left := time.Until(deadline)
 	return context.WithDeadline(ctx, deadline.Add(-min(max(left/10, leastShowing), mostShowing, left/2)))
 }
 
+// budget shortens the deadline of a call by the reserve.
 func budget(ctx context.Context) (context.Context, context.CancelFunc) {
 	now := time.Now()
 	left := withoutDeadline

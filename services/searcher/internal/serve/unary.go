@@ -13,11 +13,11 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// The calls of this file are for routers of versions that did not stream, while a
+// The calls of this file answer routers of older versions, which do not stream, while a
 // cluster is upgraded.
 
-// Search implements searchv1.SearchServiceServer. Those routers take the answer for all
-// files that max_files has room for: where max_bytes has not, files without matches follow.
+// Search implements searchv1.SearchServiceServer. Older routers expect every file that
+// max_files allows. Files that do not fit into max_bytes follow without their matches.
 func (s *Service) Search(ctx context.Context, req *searchv1.SearchRequest) (*searchv1.SearchResponse, error) {
 	start := time.Now()
 	defer s.metrics.begin("search")()
@@ -40,7 +40,7 @@ func (s *Service) Search(ctx context.Context, req *searchv1.SearchRequest) (*sea
 		for _, u := range account.Coverage().Uncovered {
 			again.Uncovered(searchapi.Digest(u.Digest), u.Reason, u.Message)
 		}
-		// What is cut comes after all of these files.
+		// The files that were cut come after all of these.
 		account, files = again, append(files, after(more.Files, files)...)
 	}
 	resp := &searchv1.SearchResponse{
@@ -51,8 +51,7 @@ func (s *Service) Search(ctx context.Context, req *searchv1.SearchRequest) (*sea
 	return resp, nil
 }
 
-// withoutMatches asks for the same files, without what matches in them and without a
-// limit of bytes.
+// withoutMatches is the same question without matches and without a limit of bytes.
 func (q *question) withoutMatches() *question {
 	bare := *q
 	bare.options = proto.Clone(q.options).(*searchv1.SearchOptions)
@@ -60,7 +59,7 @@ func (q *question) withoutMatches() *question {
 	return &bare
 }
 
-// after are the files that come after others in the total order.
+// after returns the files that come after all others in the total order.
 func after(files, others []shard.FileMatch) []shard.FileMatch {
 	if len(others) == 0 {
 		return files

@@ -6,10 +6,9 @@ import (
 	"github.com/trawl-search/trawl/internal/searchapi"
 )
 
-// Cleared is the newest revision of the roots of which it is known that nothing is on
-// this disk that was not wanted then: no file, whole, in parts or in quarantine, nor
-// one that is removed but still read. 0: not known. It goes back only where the
-// revisions do.
+// Cleared is the newest revision of the roots as of which this disk holds nothing
+// unwanted: no file, whole, in parts or in quarantine, and no removed file that is still
+// read. 0 means that it is not known. It decreases only if the revisions do.
 func (s *Store) Cleared() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -25,9 +24,9 @@ func (s *Store) Cleared() int64 {
 	return s.cleared
 }
 
-// drop notes what is not wanted any more, with the revision of the last Want that had
-// it: between that and this one revisions may be that no Want was of. 0 is of what an
-// earlier process left. Callers hold mu.
+// drop records the shards that are no longer wanted, with the revision of the last Want
+// that named them: some revisions between that and this one may never have been wanted.
+// Files of an earlier process have revision 0. Callers hold mu.
 func (s *Store) drop(revision int64, wanted map[searchapi.Digest]bool) {
 	last := s.wanted
 	if revision < last { // another etcd
@@ -61,7 +60,7 @@ func (s *Store) drop(revision int64, wanted map[searchapi.Digest]bool) {
 	}
 }
 
-// holds says whether anything of a shard may be on the disk; callers hold mu.
+// holds reports whether any part of a shard may be on the disk; callers hold mu.
 func (s *Store) holds(d searchapi.Digest) bool {
 	if s.entries[d] != nil {
 		return true
@@ -80,8 +79,8 @@ func (s *Store) holds(d searchapi.Digest) bool {
 	return false
 }
 
-// prune removes what is left or put aside of shards that are neither wanted nor
-// held; callers hold mu.
+// prune removes old and quarantined files of shards that are neither wanted nor held;
+// callers hold mu.
 func (s *Store) prune() error {
 	var errs []error
 	for d := range s.left {

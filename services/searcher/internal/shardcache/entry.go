@@ -12,7 +12,7 @@ import (
 type state uint8
 
 const (
-	waiting state = iota // for its turn, or for the next try
+	waiting state = iota // to be loaded, or to be tried again
 	loading
 	ready
 )
@@ -23,32 +23,32 @@ type entry struct {
 	state state
 	// current is set while the shard is ready.
 	current *opened
-	// unwanted is when the shard ceased to be wanted, zero while it is.
+	// unwanted is the time since which the shard is not wanted, zero while it is.
 	unwanted time.Time
-	// failure is why the last load failed, or the damage that was found; nil
-	// once it is loaded.
+	// failure is the error of the last load, or the damage that was found; nil once the
+	// shard is loaded.
 	failure error
 	tries   int
 	retryAt time.Time
-	// asked counts the times it was asked for, lately; growing is set while a
-	// whole copy is fetched of a shard that is served by ranges.
+	// asked counts recent requests for the shard. growing is set while a whole copy is
+	// fetched of a shard that is served by ranges.
 	asked   int
 	growing bool
 }
 
-// opened is an open shard with those who use it. The entry counts as one of
-// them while the shard is its current one; the last to leave closes it.
+// opened is an open shard and the number of its users. The entry is one of them while
+// the shard is its current one. The last user closes it.
 type opened struct {
 	shard Shard
 	users int
-	// whole says that it is a file, which takes so many bytes of the budget until
-	// it is closed; if it was put aside under that name, even longer.
+	// whole is set if the shard is a file. The file takes taken bytes of the budget until
+	// it is closed, and longer if it is in quarantine, under the name aside.
 	whole bool
 	taken int64
 	aside string
 }
 
-// Handle is the use of a shard. It must be released.
+// Handle keeps a shard open. It must be released.
 type Handle struct {
 	Shard  Shard
 	store  *Store
@@ -56,9 +56,9 @@ type Handle struct {
 	digest searchapi.Digest
 }
 
-// Acquire gives the use of a shard that is loaded, waiting for one that is
-// wanted and not tried yet until ctx ends. Errors are ErrNotCovered, ErrCorrupt
-// or ErrUnavailable, saying why.
+// Acquire returns a handle of a loaded shard. It waits, until ctx ends, for a shard that
+// is wanted and was not tried yet. Errors wrap ErrNotCovered, ErrCorrupt or
+// ErrUnavailable.
 func (s *Store) Acquire(ctx context.Context, d searchapi.Digest) (*Handle, error) {
 	for {
 		h, changed, err := s.tryAcquire(d)
@@ -73,7 +73,7 @@ func (s *Store) Acquire(ctx context.Context, d searchapi.Digest) (*Handle, error
 	}
 }
 
-// tryAcquire gives neither handle nor error while the shard is being loaded.
+// tryAcquire returns neither a handle nor an error while the shard is being loaded.
 func (s *Store) tryAcquire(d searchapi.Digest) (*Handle, <-chan struct{}, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,7 +95,7 @@ func (s *Store) tryAcquire(d searchapi.Digest) (*Handle, <-chan struct{}, error)
 	return nil, s.changed, nil
 }
 
-// Ready says whether Acquire would give the shard at once.
+// Ready reports whether Acquire would return the shard at once.
 func (s *Store) Ready(d searchapi.Digest) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,14 +103,14 @@ func (s *Store) Ready(d searchapi.Digest) bool {
 	return e != nil && e.state == ready
 }
 
-// Known says whether the shard is wanted or still held.
+// Known reports whether the shard is wanted or still held.
 func (s *Store) Known(d searchapi.Digest) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.entries[d] != nil
 }
 
-// Share gives another use of the shard, which must be released too.
+// Share returns another handle of the shard, which must be released too.
 func (h *Handle) Share() *Handle {
 	h.store.mu.Lock()
 	defer h.store.mu.Unlock()
@@ -119,7 +119,7 @@ func (h *Handle) Share() *Handle {
 	return &shared
 }
 
-// Release ends the use of the shard. It must be called once.
+// Release ends the use of the shard. It must be called once for each handle.
 func (h *Handle) Release() {
 	h.store.mu.Lock()
 	last := h.opened.leave()
@@ -136,7 +136,7 @@ func (h *Handle) Release() {
 	}
 }
 
-// leave says whether the caller was the last user. The store's mutex is held.
+// leave removes a user and reports whether it was the last. Callers hold the store's mutex.
 func (o *opened) leave() bool {
 	o.users--
 	return o.users == 0
@@ -148,17 +148,16 @@ func (s *Store) close(o *opened, d searchapi.Digest) {
 	}
 }
 
-// Corrupt reports damage found while the shard was used: its file, if it is a
-// whole copy, is moved
-// aside and fetched anew, and until then Acquire says ErrCorrupt. Others who
-// use the shard go on with what they have.
+// Corrupt reports damage found while the shard was used. A whole copy is moved to
+// quarantine. The shard is fetched again, and until then Acquire returns ErrCorrupt.
+// Other users of the shard continue with the copy that they have.
 func (h *Handle) Corrupt(damage error) {
 	s := h.store
 	s.mu.Lock()
 	e := s.entries[h.digest]
 	if e == nil || e.current != h.opened {
 		s.mu.Unlock()
-		return // somebody was faster
+		return // it was reported already
 	}
 	e.state, e.current = waiting, nil
 	e.failure, e.tries, e.retryAt = fmt.Errorf("%w: %w", ErrCorrupt, damage), 0, time.Time{}

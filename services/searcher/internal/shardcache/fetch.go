@@ -43,8 +43,8 @@ func (s *Store) fetchAndOpen(ctx context.Context, ref Ref) (*opened, error) {
 	return o, err
 }
 
-// fetchWhole gives a whole copy: the one that is left from before, or one in the
-// room that was taken for it, or, if that is 0, in room that it takes itself.
+// fetchWhole returns a whole copy: the file of an earlier process, or a new one. A new one
+// uses the given room in the budget; if that is 0, fetchWhole takes the room itself.
 func (s *Store) fetchWhole(ctx context.Context, ref Ref, room int64) (*opened, error) {
 	if left, there := s.takeLeft(ref); there {
 		s.giveWhole(room)
@@ -63,9 +63,8 @@ func (s *Store) fetchWhole(ctx context.Context, ref Ref, room int64) (*opened, e
 	return s.openWhole(ref, room)
 }
 
-// openWhole opens the file in the cache, which takes so many bytes. It is taken
-// by its size: its digest was verified when it came, and each of its blocks is
-// when it is read.
+// openWhole opens the file in the cache, which takes taken bytes of the budget. It does
+// not verify the digest: fetch did, and each block is verified when it is read.
 func (s *Store) openWhole(ref Ref, taken int64) (*opened, error) {
 	sh, err := s.open(s.path(ref.Digest))
 	if err == nil {
@@ -73,7 +72,7 @@ func (s *Store) openWhole(ref Ref, taken int64) (*opened, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !isDamage(err) {
+	if !IsDamage(err) {
 		s.left[ref.Digest] = taken
 		return nil, err
 	}
@@ -82,7 +81,7 @@ func (s *Store) openWhole(ref Ref, taken int64) (*opened, error) {
 	return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
 }
 
-// openRanged gives the shard by ranges, once its table of contents was read.
+// openRanged opens the shard for ranged reads, after reading its table of contents.
 func (s *Store) openRanged(ctx context.Context, ref Ref) (*opened, error) {
 	sh, err := s.ranges.Open(s.object(ref))
 	if err != nil {
@@ -90,7 +89,7 @@ func (s *Store) openRanged(ctx context.Context, ref Ref) (*opened, error) {
 	}
 	if err := sh.Check(ctx); err != nil {
 		err = errors.Join(err, sh.Close())
-		if isDamage(err) {
+		if IsDamage(err) {
 			s.metrics.corrupt.Inc()
 			return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
 		}
@@ -103,8 +102,8 @@ func (s *Store) object(ref Ref) ranged.Object {
 	return ranged.Object{Name: ref.Digest.String() + suffix, Key: ref.Key, Size: ref.Size}
 }
 
-// fetch brings the object to the cache: under another name first, so that what
-// has the shard's name is complete and has the shard's digest.
+// fetch downloads the object to the cache, under a temporary name first: a file with the
+// shard's name is complete and has the shard's digest.
 func (s *Store) fetch(ctx context.Context, ref Ref) (err error) {
 	body, _, err := s.bucket.Get(ctx, ref.Key)
 	if err != nil {
@@ -113,7 +112,7 @@ func (s *Store) fetch(ctx context.Context, ref Ref) (err error) {
 	defer body.Close()
 	tmp, err := os.CreateTemp(s.cfg.Dir, partial+"*")
 	if err != nil {
-		return fmt.Errorf("make room for shard: %w", err)
+		return fmt.Errorf("create file for shard: %w", err)
 	}
 	defer func() {
 		if err != nil {
@@ -121,7 +120,7 @@ func (s *Store) fetch(ctx context.Context, ref Ref) (err error) {
 		}
 	}()
 	if err := disk.Allocate(tmp, ref.Size); err != nil {
-		return errors.Join(fmt.Errorf("make room for shard: %w", err), tmp.Close())
+		return errors.Join(fmt.Errorf("create file for shard: %w", err), tmp.Close())
 	}
 	if err := errors.Join(copyVerified(tmp, body, ref), tmp.Sync(), tmp.Close()); err != nil {
 		return err
@@ -138,8 +137,8 @@ func copyVerified(to io.Writer, body io.Reader, ref Ref) error {
 	if err != nil {
 		return fmt.Errorf("fetch shard: %w", err)
 	}
-	// One byte more than announced is enough to see that it is too long; there is
-	// no room to write it.
+	// One byte more than announced shows that the object is too long. There is no room to
+	// write it.
 	more, err := io.Copy(io.Discard, io.LimitReader(body, 1))
 	if err != nil {
 		return fmt.Errorf("fetch shard: %w", err)
@@ -157,11 +156,11 @@ func verify(ref Ref, n int64, h hash.Hash) error {
 	return nil
 }
 
-// quarantine moves the shard's file aside and returns its name there. If that
-// fails it removes the file: it must not be opened again.
+// quarantine moves the shard's file to the quarantine folder and returns its name there.
+// If that fails it removes the file, which must not be opened again.
 func (s *Store) quarantine(d searchapi.Digest, damage error) (name string) {
 	dir := filepath.Join(s.cfg.Dir, quarantineDir)
-	s.log.Error("shard is damaged; its file is put aside and fetched anew", "shard", d.String(), "folder", dir, "error", damage)
+	s.log.Error("shard is damaged; its file goes to quarantine and is fetched again", "shard", d.String(), "folder", dir, "error", damage)
 	kept, err := os.ReadDir(dir)
 	if err == nil && len(kept) < maxQuarantined {
 		name = d.String() + suffix
@@ -171,7 +170,7 @@ func (s *Store) quarantine(d searchapi.Digest, damage error) (name string) {
 		name, err = "", ignoreMissing(os.Remove(s.path(d)))
 	}
 	if err != nil {
-		s.log.Error("put damaged shard aside", "shard", d.String(), "error", err)
+		s.log.Error("move damaged shard to quarantine", "shard", d.String(), "error", err)
 	}
 	return name
 }
@@ -206,8 +205,8 @@ func (s *Store) sweep() error {
 	return nil
 }
 
-// sweepFile keeps a file of an earlier process if it may be kept and has room in
-// the budget, and removes it otherwise.
+// sweepFile keeps a file of an earlier process if keep is not nil and the budget has room
+// for it, and removes it otherwise.
 func (s *Store) sweepFile(name string, keep func(taken int64)) error {
 	path := filepath.Join(s.cfg.Dir, name)
 	info, err := os.Stat(path)
@@ -236,10 +235,9 @@ func digestOf(name string) (searchapi.Digest, bool) {
 	return d, err == nil
 }
 
-// Prune removes the files of shards that are neither wanted nor held, those in
-// quarantine too: what an earlier process left. It is meant for after the first Want,
-// and goes on: what is put aside goes when its shard does, and what cannot be removed
-// is tried again.
+// Prune removes the files that an earlier process left of shards that are neither wanted
+// nor held, also those in quarantine. Call it after the first Want. From then on Run
+// removes quarantined files together with their shards, and retries failed removals.
 func (s *Store) Prune() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 )
 
 // Mine are the shards of the roots that rendezvous hashing places on the
-// searcher called self, among the members and itself. Roots with a digest that
-// is none are left out, and told in the error.
+// searcher named self, among the members and itself. Shards with an invalid digest are
+// left out and reported in the error.
 func Mine(roots []catalog.Root, members []membership.ID, self membership.ID, replication int) ([]Ref, error) {
 	if !slices.Contains(members, self) {
 		members = append(slices.Clone(members), self)
@@ -53,7 +53,7 @@ type Follower struct {
 	log         *slog.Logger
 
 	mu sync.Mutex
-	// applied is the revision of the roots that the store was told, 0 before the first.
+	// applied is the revision of the roots that the store acts on, 0 before the first.
 	applied int64
 	changed chan struct{}
 }
@@ -81,7 +81,7 @@ func (f *Follower) Run(ctx context.Context) {
 			f.log.ErrorContext(ctx, "a shard cannot be placed", "error", err)
 		}
 		f.store.Want(roots.Revision, refs)
-		f.tell(roots.Revision)
+		f.setApplied(roots.Revision)
 		select {
 		case <-roots.Changed():
 		case <-members.Changed():
@@ -91,7 +91,7 @@ func (f *Follower) Run(ctx context.Context) {
 	}
 }
 
-func (f *Follower) tell(revision int64) {
+func (f *Follower) setApplied(revision int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.applied = revision
@@ -99,7 +99,7 @@ func (f *Follower) tell(revision int64) {
 	f.changed = make(chan struct{})
 }
 
-// WaitApplied waits until the store was told of roots of the revision or newer,
+// WaitApplied waits until the store acts on roots of the given revision or a newer one,
 // at most until ctx ends.
 func (f *Follower) WaitApplied(ctx context.Context, revision int64) error {
 	for {

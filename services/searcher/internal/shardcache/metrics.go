@@ -12,7 +12,7 @@ import (
 	"github.com/trawl-search/trawl/services/searcher/internal/ranged"
 )
 
-// Metrics tell how shards come and go.
+// Metrics count how shards are loaded, served and removed.
 type Metrics struct {
 	ready   prometheus.Gauge
 	corrupt prometheus.Counter

@@ -13,9 +13,8 @@ import (
 // longestRetry bounds the pause between tries to load a shard.
 const longestRetry = time.Minute
 
-// Run fetches what is wanted and removes what is not, until ctx ends. Then it
-// closes every shard that nobody uses; the others close with their last user.
-// A store runs once.
+// Run fetches wanted shards and removes unwanted ones, until ctx ends. Then it closes
+// every unused shard; the last user of any other closes that one. A store runs once.
 func (s *Store) Run(ctx context.Context) {
 	var loads sync.WaitGroup
 	slots := make(chan struct{}, s.cfg.Loads)
@@ -50,8 +49,8 @@ func (s *Store) wake() {
 	}
 }
 
-// next is what to do now, of an entry that is marked so, or how long to wait. It
-// also removes what nobody wants or uses any more.
+// next returns the next load, whose entry it marks, or how long to wait for one. It also
+// removes shards that are neither wanted nor used.
 func (s *Store) next(now time.Time, free bool) (work func(context.Context), pause time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,11 +92,11 @@ func (s *Store) next(now time.Time, free bool) (work func(context.Context), paus
 	return nil, min(pause, growPause)
 }
 
-// remove forgets the entry and its file. Those who use the shard keep their
-// mapping of it. Callers hold mu.
+// remove removes the entry and its file. Users of the shard keep their mapping of it.
+// Callers hold mu.
 func (s *Store) remove(d searchapi.Digest, e *entry) {
 	delete(s.entries, d)
-	s.wake() // what of it is in quarantine goes, too
+	s.wake() // to remove its file in quarantine, too
 	s.resize()
 	s.unlink(d, e.current)
 	if e.current != nil {
@@ -106,8 +105,8 @@ func (s *Store) remove(d searchapi.Digest, e *entry) {
 	s.metrics.ready.Set(float64(s.readyCount()))
 }
 
-// retire ends what an open shard is for its entry: it is closed when nobody uses it.
-// Callers hold mu.
+// retire detaches an open shard from its entry and closes it once it is unused. Callers
+// hold mu.
 func (s *Store) retire(o *opened, d searchapi.Digest) {
 	if !o.leave() {
 		s.lingering[o] = d
@@ -117,7 +116,7 @@ func (s *Store) retire(o *opened, d searchapi.Digest) {
 	s.giveBack(o)
 }
 
-// load fetches and opens the entry's shard and says how that went.
+// load fetches and opens the entry's shard and records the outcome.
 func (s *Store) load(ctx context.Context, e *entry) {
 	start := time.Now()
 	opened, err := s.fetchAndOpen(ctx, e.ref)
@@ -139,14 +138,14 @@ func (s *Store) load(ctx context.Context, e *entry) {
 	s.failed(ctx, e, err)
 }
 
-// failed says that a load did, and when the next one is due. It needs mu.
+// failed records a failed load and when to try again. Callers hold mu.
 func (s *Store) failed(ctx context.Context, e *entry, err error) {
 	e.tries++
 	e.retryAt = time.Now().Add(min(s.cfg.Retry<<min(e.tries-1, 16), longestRetry))
 	s.log.WarnContext(ctx, "load shard", "shard", e.ref.Digest.String(), "key", e.ref.Key, "try", e.tries, "error", err)
 }
 
-// readyCount needs mu.
+// readyCount counts the open shards. Callers hold mu.
 func (s *Store) readyCount() (n int) {
 	for _, e := range s.entries {
 		if e.state == ready {
@@ -167,8 +166,8 @@ func (s *Store) closeAll() {
 	}
 }
 
-// isDamage says whether the error is about the content of a shard and not
-// about reading it.
-func isDamage(err error) bool {
+// IsDamage reports whether the error is about the content of a shard, and not about
+// reading it.
+func IsDamage(err error) bool {
 	return errors.Is(err, format.ErrCorrupt) || errors.Is(err, ErrCorrupt)
 }

@@ -58,15 +58,15 @@ type Ref struct {
 	Size   int64
 }
 
-// Config says how a Store works.
+// Config configures a Store.
 type Config struct {
 	// Dir is the cache folder. One store at a time.
 	Dir string
-	// Budget is the most that the store may have on disk, in bytes; 0 is no bound.
+	// Budget bounds what the store has on disk, in bytes; 0 means no limit.
 	Budget int64
-	// Loads is how many shards are fetched at once.
+	// Loads bounds the shards that are fetched at once.
 	Loads int
-	// Grace is how long a shard stays that is no longer wanted.
+	// Grace is how long the store keeps a shard that is no longer wanted.
 	Grace time.Duration
 	// Retry is the first pause after a failed load; it doubles up to a minute.
 	Retry time.Duration
@@ -92,17 +92,17 @@ type Store struct {
 	wholeLimit int64
 	left       map[searchapi.Digest]int64
 	aside      map[string]int64
-	// wanted is the revision of the newest Want, and dropping has what is not wanted
-	// and may be on disk, with the revision of the last Want that had it. Cleared is
-	// the most that was said of them.
+	// wanted is the revision of the newest Want. dropping has the shards that are not
+	// wanted and may be on disk, with the revision of the last Want that named them.
+	// cleared is the highest revision that Cleared has returned.
 	wanted   int64
 	dropping map[searchapi.Digest]int64
 	cleared  int64
-	// lingering are open shards that are nobody's current one, but are used.
+	// lingering are open shards that no entry refers to, but that are still in use.
 	lingering map[*opened]searchapi.Digest
-	// pruned says that files of an earlier process that are not wanted go.
+	// pruned is set once Prune was called: unwanted files of an earlier process are removed.
 	pruned bool
-	// asked is how often shards were asked for since the counts were halved.
+	// asked counts the requests for shards since the counts were last halved.
 	asked int
 	// changed is closed, and replaced, whenever an entry changes.
 	changed chan struct{}
@@ -110,9 +110,9 @@ type Store struct {
 	poke chan struct{}
 }
 
-// New makes a store over a cache folder, which it creates when missing. What an
-// earlier process left there half-written is removed, what it left complete is
-// used when it is wanted. Nothing is fetched before Run.
+// New makes a store over a cache folder, which it creates if it is missing. It removes
+// files that an earlier process left half-written, and uses complete ones when their
+// shards are wanted. Nothing is fetched before Run.
 func New(cfg Config, b bucket.Bucket, open func(path string) (Shard, error), log *slog.Logger, m *Metrics) (*Store, error) {
 	for _, dir := range []string{cfg.Dir, filepath.Join(cfg.Dir, quarantineDir)} {
 		if err := os.MkdirAll(dir, 0o750); err != nil {
@@ -162,7 +162,7 @@ func (s *Store) Want(revision int64, refs []Ref) {
 	s.notify()
 }
 
-// notify tells waiters and Run that something changed. Callers hold mu.
+// notify wakes Run and all goroutines that wait for a change. Callers hold mu.
 func (s *Store) notify() {
 	close(s.changed)
 	s.changed = make(chan struct{})
@@ -181,7 +181,7 @@ type Counts struct {
 	Reason string
 }
 
-// Settled says whether every shard was loaded, or tried in vain, at least once.
+// Settled reports whether every shard was loaded, or failed to load, at least once.
 func (c Counts) Settled() bool { return c.Pending == 0 }
 
 // Counts counts the wanted shards.
