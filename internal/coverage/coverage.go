@@ -11,9 +11,8 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// standing is what became of a shard. A higher one stands when a shard has
-// several, as happens when a query takes more than one round: what was missed
-// in any of them is missing from the answer.
+// standing is the outcome of a shard. If a query takes several rounds, a shard may have
+// several outcomes. The highest counts: what one round missed is missing from the answer.
 type standing uint8
 
 const (
@@ -31,23 +30,23 @@ type accounted struct {
 	message string
 }
 
-// NoTurn is the message of a shard that nobody was asked for in time.
+// NoTurn is the message of a shard that no searcher was asked for in time.
 const NoTurn = "its turn did not come before the deadline"
 
-// Account is the account of coverage of one query: requested = searched +
-// pruned + failed + not reached, whatever is told to it and in whatever order.
+// Account accounts for the shards of one query. Requested = searched + pruned + failed +
+// not reached holds after every call, in any order of calls.
 // It must not be used concurrently.
 type Account struct {
 	requested int
 	shards    []accounted
-	// index has the place of each shard, once there are many.
+	// index maps digests to places in shards, once there are many shards.
 	index map[searchapi.Digest]int
 }
 
-// fewShards is how many are looked for one after the other.
+// fewShards is the number up to which shards are searched linearly.
 const fewShards = 16
 
-// New opens the account of a query that should search the shards given.
+// New opens the account of a query that should search the given shards.
 // A digest given twice counts once.
 func New(shards []searchapi.Shard) *Account {
 	a := Open(0)
@@ -56,14 +55,14 @@ func New(shards []searchapi.Shard) *Account {
 	return a
 }
 
-// Open opens the account of a query about that many shards. Those that it
-// never wants are pruned.
+// Open opens the account of a query over that many shards. Shards that Want never names
+// are pruned.
 func Open(requested int) *Account {
 	return &Account{requested: requested}
 }
 
-// Want begins a round that should search the shards given. One that an earlier
-// round searched or pruned must be searched again.
+// Want starts a round that should search the given shards. A shard that an earlier round
+// searched or pruned must be searched again.
 func (a *Account) Want(shards []searchapi.Shard) {
 	a.shards = slices.Grow(a.shards, len(shards))
 	for _, s := range shards {
@@ -87,7 +86,7 @@ func (a *Account) place(d searchapi.Digest) (i int, known bool) {
 	return i, i >= 0
 }
 
-// add puts a shard into the account, one of about so many.
+// add adds a shard to the account; about is a hint of how many there will be.
 func (a *Account) add(s searchapi.Shard, about int) {
 	if len(a.shards) == fewShards {
 		a.index = make(map[searchapi.Digest]int, about)
@@ -101,18 +100,18 @@ func (a *Account) add(s searchapi.Shard, about int) {
 	a.shards = append(a.shards, accounted{shard: s})
 }
 
-// Searched says that the shard was searched to its end.
+// Searched records that the shard was searched to its end.
 func (a *Account) Searched(d searchapi.Digest) {
 	a.mark(d, searched, searchv1.UncoveredReason_UNCOVERED_REASON_UNSPECIFIED, "")
 }
 
-// Pruned says that the shard need not be searched, although the round wanted it.
+// Pruned records that the shard need not be searched, although the round wanted it.
 func (a *Account) Pruned(d searchapi.Digest) {
 	a.mark(d, pruned, searchv1.UncoveredReason_UNCOVERED_REASON_UNSPECIFIED, "")
 }
 
-// Uncovered says that the shard was not, or not wholly, searched: it was not
-// reached when the deadline is the reason, and failed for any other.
+// Uncovered records that the shard was not searched, or not to its end. It counts as not
+// reached if the reason is the deadline, and as failed otherwise.
 func (a *Account) Uncovered(d searchapi.Digest, reason searchv1.UncoveredReason, message string) {
 	state := failed
 	if reason == searchv1.UncoveredReason_UNCOVERED_REASON_DEADLINE {
@@ -121,7 +120,7 @@ func (a *Account) Uncovered(d searchapi.Digest, reason searchv1.UncoveredReason,
 	a.mark(d, state, reason, message)
 }
 
-// mark ignores shards that the account does not hold: nobody asked for them.
+// mark ignores shards that are not in the account, since the query does not want them.
 func (a *Account) mark(d searchapi.Digest, state standing, reason searchv1.UncoveredReason, message string) {
 	i, ok := a.place(d)
 	if !ok || state <= a.shards[i].state {
@@ -131,8 +130,7 @@ func (a *Account) mark(d searchapi.Digest, state standing, reason searchv1.Uncov
 	s.state, s.reason, s.message = state, reason, message
 }
 
-// Coverage is the account so far. A shard that nothing was said about was not
-// reached.
+// Coverage is the account so far. A shard without an outcome was not reached.
 func (a *Account) Coverage() *searchv1.Coverage {
 	c := &searchv1.Coverage{Requested: uint64(a.requested), Pruned: uint64(a.requested - len(a.shards))}
 	for i := range a.shards {
@@ -164,32 +162,32 @@ func (s *accounted) addTo(c *searchv1.Coverage) {
 	})
 }
 
-// Check says whether a searcher's account is one of exactly the shards
-// sent to it. An answer whose account is not must not be used: a shard that it
-// is silent about would be taken for searched.
+// Check returns an error unless a searcher's coverage accounts for exactly the shards that
+// were sent to it. An answer that fails the check must not be used: a shard that it does
+// not mention would pass for searched.
 func Check(c *searchv1.Coverage, sent []searchapi.Shard) error {
 	switch {
 	case c.GetRequested() > uint64(len(sent)):
-		return fmt.Errorf("its coverage is of %d shards, %d were sent", c.GetRequested(), len(sent))
+		return fmt.Errorf("the coverage is of %d shards, but %d were sent", c.GetRequested(), len(sent))
 	case c.GetSearched()+c.GetPruned()+c.GetFailed()+c.GetNotReached() != c.GetRequested():
-		return fmt.Errorf("its coverage does not add up: %d requested, %d searched, %d pruned, %d failed, %d not reached",
+		return fmt.Errorf("the coverage does not add up: %d requested, %d searched, %d pruned, %d failed, %d not reached",
 			c.Requested, c.Searched, c.Pruned, c.Failed, c.NotReached)
 	case c.GetRequested() == uint64(len(sent)) && c.GetFailed()+c.GetNotReached() == 0 && len(c.GetUncovered()) == 0:
-		return nil // as nearly always, without a look at each
+		return nil // the usual case, without checking each shard
 	}
 	asked := make(map[searchapi.Digest]bool, len(sent))
 	for _, s := range sent {
 		asked[s.Digest] = true
 	}
 	if c.GetRequested() != uint64(len(asked)) {
-		return fmt.Errorf("its coverage is of %d shards, %d were sent", c.GetRequested(), len(asked))
+		return fmt.Errorf("the coverage is of %d shards, but %d were sent", c.GetRequested(), len(asked))
 	}
 	return checkUncovered(c, asked)
 }
 
 func checkUncovered(c *searchv1.Coverage, asked map[searchapi.Digest]bool) error {
 	if uint64(len(c.Uncovered)) != c.Failed+c.NotReached {
-		return fmt.Errorf("its coverage names %d of %d uncovered shards", len(c.Uncovered), c.Failed+c.NotReached)
+		return fmt.Errorf("the coverage names %d of %d uncovered shards", len(c.Uncovered), c.Failed+c.NotReached)
 	}
 	for _, u := range c.Uncovered {
 		d, err := searchapi.ParseDigest(u.Digest)
@@ -197,7 +195,7 @@ func checkUncovered(c *searchv1.Coverage, asked map[searchapi.Digest]bool) error
 			return err
 		}
 		if !asked[d] {
-			return fmt.Errorf("its coverage names shard %s, which was not sent or is named twice", d)
+			return fmt.Errorf("the coverage names shard %s, which was not sent or is named twice", d)
 		}
 		delete(asked, d)
 	}

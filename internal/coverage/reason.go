@@ -6,13 +6,12 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// ReasonName is the word by which metrics and traces tell why a shard was not
-// searched.
+// ReasonName is the label of a reason in metrics and traces.
 func ReasonName(r searchv1.UncoveredReason) string {
 	return strings.ToLower(strings.TrimPrefix(r.String(), "UNCOVERED_REASON_"))
 }
 
-// ReasonNames are the words of all reasons there are.
+// ReasonNames are the labels of all reasons.
 func ReasonNames() (names []string) {
 	for n := range searchv1.UncoveredReason_name {
 		if r := searchv1.UncoveredReason(n); r != searchv1.UncoveredReason_UNCOVERED_REASON_UNSPECIFIED {

@@ -20,18 +20,19 @@ const (
 	IndexerDisk  = "indexer"
 )
 
-// diskRetry bounds the wait before a lost record of a disk is made again.
+// diskRetry bounds the wait before a lost record of a disk is written again.
 const diskRetry = time.Second
 
-// KeepDisk keeps a record of this process's disk in etcd until ctx ends. Cleared
-// gives the revisions as of which nothing is there that was not served, or not
-// desired; before the first one it is not known. The record outlives a process that
-// died by ttl, in whole seconds, at least 1. A record that is lost is made again.
+// KeepDisk keeps a record of this process's disk in etcd until ctx ends. Each revision
+// received from cleared says that, as of that revision, the disk holds nothing that was not
+// served (of a searcher) or not desired (of an indexer); it is unknown before the first
+// one. The record of a dead process expires after ttl, in whole seconds, at least 1. A lost
+// record is written again.
 func KeepDisk(ctx context.Context, client *clientv3.Client, prefix string, disk *catalogv1.Disk, ttl time.Duration, cleared <-chan int64, log *slog.Logger) {
 	disk = proto.CloneOf(disk)
 	for ctx.Err() == nil {
 		if err := keepDisk(ctx, client, prefix, disk, ttl, cleared); err != nil && ctx.Err() == nil {
-			log.WarnContext(ctx, "cannot tell what is on this disk, trying again", "error", err)
+			log.WarnContext(ctx, "record of this disk is lost, trying again", "error", err)
 		}
 		wait := time.NewTimer(diskRetry/2 + rand.N(diskRetry/2))
 		select {
@@ -70,7 +71,7 @@ func keepDisk(ctx context.Context, client *clientv3.Client, prefix string, disk 
 	}
 }
 
-// nextCleared waits for the next revision; alive is false when the lease is lost.
+// nextCleared waits for the next revision; alive is false once the lease is lost.
 func nextCleared(beats <-chan *clientv3.LeaseKeepAliveResponse, cleared <-chan int64) (revision int64, alive bool) {
 	for {
 		select {
@@ -84,34 +85,35 @@ func nextCleared(beats <-chan *clientv3.LeaseKeepAliveResponse, cleared <-chan i
 	}
 }
 
-// ListDisks reads what the live searchers and indexers have told of their disks, as
-// of a revision; 0 means now. A searcher that tells nothing is among them, with
-// nothing known of it; an indexer that tells nothing is not.
+// ListDisks reads the records of the disks of live searchers and indexers as of a
+// revision; 0 means now. A searcher without a record is listed with revision 0, which
+// means unknown; an indexer without a record is not listed.
 func ListDisks(ctx context.Context, client *clientv3.Client, prefix string, revision int64) (disks []*catalogv1.Disk, err error) {
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	err = list(ctx, client, prefix+searcherKind, revision, func() *catalogv1.Searcher { return &catalogv1.Searcher{} }, func(s *catalogv1.Searcher) {
-		told[s.GetId()] = false
+		reported[s.GetId()] = false
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list searchers: %w", err)
 	}
 	err = list(ctx, client, prefix+diskKind, revision, func() *catalogv1.Disk { return &catalogv1.Disk{} }, func(d *catalogv1.Disk) {
 		if disks = append(disks, d); d.GetRole() == SearcherDisk {
-			told[d.GetName()] = true
+			reported[d.GetName()] = true
 		}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list disks: %w", err)
 	}
-	for id, tells := range told {
-		if !tells {
+	for id, known := range reported {
+		if !known {
 			disks = append(disks, &catalogv1.Disk{Name: id, Role: SearcherDisk})
 		}
 	}
 	return disks, nil
 }
 
-// list decodes all records of a kind: one for each live process, so that they need no pages.
+// list decodes all records below prefix. There is one for each live process, so one page
+// is enough.
 func list[T proto.Message](ctx context.Context, client *clientv3.Client, prefix string, revision int64, empty func() T, each func(T)) error {
 	resp, err := client.Get(ctx, prefix, clientv3.WithPrefix(), clientv3.WithRev(revision))
 	if err != nil {
@@ -127,8 +129,8 @@ func list[T proto.Message](ctx context.Context, client *clientv3.Client, prefix 
 	return nil
 }
 
-// Cleared is the newest revision for which all disks of a role have told that nothing
-// is there that was not served, or not desired; at most the one given.
+// Cleared is the newest revision as of which no disk of a role holds anything unwanted: the
+// lowest revision of their records, at most the given one.
 func Cleared(disks []*catalogv1.Disk, role string, most int64) int64 {
 	for _, disk := range disks {
 		if disk.GetRole() == role {

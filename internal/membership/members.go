@@ -17,13 +17,13 @@ import (
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
-// Members keeps the live searchers in memory, following etcd until it is closed.
-// While etcd is away it keeps what it has. It is safe for concurrent use.
+// Members follows the records of live searchers in etcd until it is closed. While etcd
+// is away it keeps the last known ones. It is safe for concurrent use.
 type Members struct {
 	logger *slog.Logger
 	cancel context.CancelFunc
 	ended  sync.WaitGroup
-	byKey  map[string]*catalogv1.Searcher // the following goroutine's alone
+	byKey  map[string]*catalogv1.Searcher // used by the following goroutine only
 
 	mu       sync.Mutex
 	snapshot *MemberSnapshot
@@ -54,8 +54,8 @@ func (s *MemberSnapshot) Placeable() []ID {
 	return ids
 }
 
-// NewMembers starts following. It does not wait for etcd: see WaitListed. It ends
-// with Close, or with the context. The prefix stands before every key.
+// NewMembers starts following, without waiting for etcd: see WaitListed. It ends with
+// Close, or with the context. The prefix stands before every key.
 func NewMembers(ctx context.Context, client *clientv3.Client, prefix string, logger *slog.Logger) *Members {
 	ctx, cancel := context.WithCancel(ctx)
 	m := &Members{logger: logger, cancel: cancel, snapshot: &MemberSnapshot{changed: make(chan struct{})}}
@@ -116,11 +116,11 @@ func (m *Members) apply(u follow.Update) {
 	close(old.changed)
 }
 
-// put takes a record in. One that cannot be decoded is said and left out.
+// put adds a record. One that cannot be decoded is logged and left out.
 func (m *Members) put(kv *mvccpb.KeyValue) {
 	record := &catalogv1.Searcher{}
 	if err := proto.Unmarshal(kv.Value, record); err != nil || record.Id == "" {
-		m.logger.Error("searcher record left out", "key", string(kv.Key), "error", err)
+		m.logger.Error("cannot decode the record of a searcher, leaving it out", "key", string(kv.Key), "error", err)
 		delete(m.byKey, string(kv.Key))
 		return
 	}

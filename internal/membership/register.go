@@ -22,8 +22,8 @@ const (
 	attemptTimeout = 5 * time.Second
 )
 
-// errReplaced means that another process has the searcher's name, which started
-// later: a pod that is shut down slowly, beside the one that replaces it.
+// errReplaced means that a process that started later has the same name: this pod
+// shuts down slowly while its replacement runs already.
 var errReplaced = errors.New("another process, which started later, has this searcher's name")
 
 // Registration keeps a searcher registered until it is closed. When its lease is
@@ -64,16 +64,16 @@ func Register(ctx context.Context, client *clientv3.Client, prefix string, searc
 	return r
 }
 
-// Registered says whether the record is in etcd under a lease that is kept alive.
+// Registered reports whether the record is in etcd under a lease that is kept alive.
 func (r *Registration) Registered() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.stored != nil
 }
 
-// SetDraining changes the record and waits until etcd has it, or until it is known
-// that the name is another process's, and that there is nothing to change. When the
-// context ends first the change stays wanted, and is made when etcd can be reached.
+// SetDraining changes the record and waits until etcd has it, or until another process
+// has the name and there is nothing to change. If the context ends first, the change
+// is made once etcd can be reached.
 func (r *Registration) SetDraining(ctx context.Context, draining bool) error {
 	r.want(draining)
 	for {
@@ -91,8 +91,8 @@ func (r *Registration) SetDraining(ctx context.Context, draining bool) error {
 	}
 }
 
-// Close takes the record away and waits, at most until the context ends or etcd
-// did not answer in time; then the record goes with its lease.
+// Close removes the record and waits until that is done, at most until the context ends.
+// If etcd does not answer in time, the record expires with its lease.
 func (r *Registration) Close(ctx context.Context) error {
 	r.cancel()
 	select {
@@ -111,7 +111,7 @@ func (r *Registration) want(draining bool) {
 	r.record.Draining = draining
 	select {
 	case r.wake <- struct{}{}:
-	default: // it is to be woken already, and reads the record after that
+	default: // a wake-up is pending, and the record is read after it
 	}
 }
 
@@ -127,8 +127,8 @@ func (r *Registration) state() (stored *catalogv1.Searcher, changed <-chan struc
 	return r.stored, r.changed, r.lost
 }
 
-// setStored says what etcd has now, or why it has nothing, and wakes everyone who
-// waits for that.
+// setStored records what etcd has now, or why it has nothing, and wakes all that wait
+// for a change.
 func (r *Registration) setStored(stored *catalogv1.Searcher, lost error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -137,7 +137,7 @@ func (r *Registration) setStored(stored *catalogv1.Searcher, lost error) {
 	r.changed = make(chan struct{})
 }
 
-// keep registers, again after each loss, until the context ends.
+// keep registers until the context ends, again after each loss.
 func (r *Registration) keep(ctx context.Context) {
 	for backoff := minBackoff; ctx.Err() == nil; backoff = min(2*backoff, maxBackoff) {
 		registered, err := r.hold(ctx)
@@ -210,7 +210,7 @@ func (r *Registration) put(ctx context.Context, lease clientv3.LeaseID, record *
 	return nil
 }
 
-// tryPut is false if the record changed between the look at it and the write.
+// tryPut returns false if the record changed between the read and the write.
 func (r *Registration) tryPut(ctx context.Context, lease clientv3.LeaseID, record *catalogv1.Searcher, value string) (bool, error) {
 	there, err := r.client.Get(ctx, r.key)
 	if err != nil {
@@ -231,14 +231,14 @@ func (r *Registration) tryPut(ctx context.Context, lease clientv3.LeaseID, recor
 	return resp.Succeeded, nil
 }
 
-// later says whether a record is of a process that started later.
+// later reports whether a record is of a process that started later.
 func later(value []byte, than *catalogv1.Searcher) bool {
 	var other catalogv1.Searcher
 	return proto.Unmarshal(value, &other) == nil && other.StartedAt.AsTime().After(than.StartedAt.AsTime())
 }
 
-// leave revokes a lease, so that nobody waits for the record to expire. A record
-// that was written under a newer lease stays.
+// leave revokes a lease, so that routers need not wait until the record expires. A record
+// under a newer lease stays.
 func (r *Registration) leave(ctx context.Context, lease clientv3.LeaseID) {
 	if err := revoke(ctx, r.client, lease); err != nil {
 		r.logger.Debug("lease not revoked, it expires", "error", err)

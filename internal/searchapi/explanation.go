@@ -57,7 +57,7 @@ func count(is bool) uint64 {
 	return 0
 }
 
-// beginning is as much of a node's text as is told.
+// beginning is the part of a node's text that an explanation has.
 func beginning(text string) string {
 	if len(text) <= explainedText {
 		return text

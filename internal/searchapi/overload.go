@@ -16,8 +16,8 @@ func Overloaded(what string, retryAfter time.Duration) error {
 	return withDetails(status.New(codes.ResourceExhausted, what), &errdetails.RetryInfo{RetryDelay: durationpb.New(retryAfter)})
 }
 
-// IsOverloaded tells that error from others with its code, which gRPC also gives
-// to messages that are too large.
+// IsOverloaded reports whether an error was made by Overloaded. The code alone does not
+// say so: gRPC also uses it for messages that are too large.
 func IsOverloaded(err error) bool {
 	if status.Code(err) != codes.ResourceExhausted {
 		return false

@@ -45,8 +45,8 @@ func OverlayOf(root *catalogv1.Root, ref *catalogv1.ShardRef) (o Overlay, some b
 
 // Errors of a plan that is not as Planned makes it.
 var (
-	errOverlay  = errors.New("the plan tells of a repo that is not planned")
-	errBranches = errors.New("the plan does not tell of each branch where its documents are")
+	errOverlay  = errors.New("the plan has an overlay of a repo that is not planned")
+	errBranches = errors.New("the plan needs one place for each branch of an overlay")
 )
 
 // Prepare makes what is the same in the plans of all queries. The shard and the message

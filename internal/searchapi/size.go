@@ -48,7 +48,7 @@ func EntryMemory(e *searchv1.RepoEntry) int64 {
 }
 
 // Fitting is how many of the messages, from the first, a field that repeats them
-// has room for in so many bytes.
+// has room for in room bytes.
 func Fitting[T proto.Message](messages []T, room int) int {
 	for i, m := range messages {
 		if room -= inField(proto.Size(m)); room < 0 {
