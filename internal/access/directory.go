@@ -160,7 +160,7 @@ func (d *Directory) apply(u follow.Update) {
 		}
 		record := &catalogv1.Token{}
 		if err := proto.Unmarshal(kv.Value, record); err != nil {
-			delete(next, id) // what cannot be read lets nobody in
+			delete(next, id) // a record that cannot be read lets no caller in
 			d.log.Error("token cannot be read", "id", id, "error", err)
 			continue
 		}

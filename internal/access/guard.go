@@ -20,7 +20,7 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// Authenticator finds out who calls. The context is that of the call: what the
+// Authenticator identifies the caller. The context is that of the call: what the
 // connection proves, such as a certificate, is in it. It is safe for concurrent
 // use.
 type Authenticator interface {
@@ -40,7 +40,7 @@ func NewGuard(who Authenticator, log *slog.Logger) *Guard { return &Guard{who, l
 // authorization is the metadata and the header in which a caller shows its token.
 const authorization = "authorization"
 
-// scopeOf is what a method needs. One that nobody thought of here is for
+// scopeOf is the scope that a method needs. Methods that are not listed here are for
 // administrators.
 func scopeOf(method string) Scope {
 	switch service, _, _ := strings.Cut(strings.TrimPrefix(method, "/"), "/"); service {
@@ -114,8 +114,8 @@ type known struct {
 // Context implements grpc.ServerStream.
 func (s known) Context() context.Context { return s.ctx }
 
-// SendMsg implements grpc.ServerStream: nothing is told any more to a caller who
-// is refused by now.
+// SendMsg implements grpc.ServerStream. It sends nothing more to a caller that has been
+// refused since the stream started.
 func (s known) SendMsg(m any) error {
 	if err := s.refused(); err != nil {
 		return err
@@ -152,7 +152,7 @@ func (g *Guard) HTTP(next http.Handler) http.Handler {
 	})
 }
 
-// refuse tells an error in the form that the interfaces below /api/ have.
+// refuse answers with an error in the form of the interfaces below /api/.
 func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	code := http.StatusServiceUnavailable
 	switch status.Code(err) {
@@ -174,7 +174,7 @@ const howTo = "send a token as authorization: Bearer TOKEN; the command line tak
 	"and an operator makes one by `trawl tokens create`"
 
 // enter returns the context of a caller that is known and may do what it wants.
-// Its error is a status, and tells nothing of what was shown.
+// Its error is a status that does not reveal the token.
 func (g *Guard) enter(ctx context.Context, shown []string, scope Scope) (context.Context, error) {
 	if g.who == nil {
 		return With(ctx, Anyone), nil

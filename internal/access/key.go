@@ -85,7 +85,7 @@ func (k *Key) apply(u follow.Update) bool {
 	return k.secret != nil
 }
 
-// makeKey makes the key unless somebody has.
+// makeKey makes the key unless another process has made it.
 func (s *Store) makeKey(ctx context.Context) error {
 	secret := make([]byte, keyBytes)
 	_, _ = rand.Read(secret) // it never fails, see mint

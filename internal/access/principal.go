@@ -30,7 +30,7 @@ type Principal interface {
 	Sight() string
 }
 
-// Anyone is the principal where nobody is asked who they are. It may do
+// Anyone is the principal of all callers where access control is off. It may do
 // everything.
 var Anyone Principal = anyone{}
 

@@ -18,7 +18,7 @@ import (
 const (
 	tokenPrefix = "trawl_"
 	idBytes     = 8
-	// secretBytes is enough that nobody ever guesses one.
+	// secretBytes is enough that a secret cannot be guessed.
 	secretBytes = 32
 	// maxTokenText bounds what is looked at as a token.
 	maxTokenText = 256
@@ -136,7 +136,7 @@ func newToken(record *catalogv1.Token) *token {
 	return t
 }
 
-// prove holds a secret against the token, in a time that tells nothing of it.
+// prove compares a secret with that of the token, in constant time.
 func (t *token) prove(digest [sha256.Size]byte, now time.Time) error {
 	if subtle.ConstantTimeCompare(digest[:], t.record.SecretSha256) != 1 {
 		return ErrUnknown

@@ -76,7 +76,7 @@ type audit struct {
 	well     Count
 }
 
-// garbage finds what nobody needs, and notes the sizes of the rest.
+// garbage finds unreachable objects, and records the sizes of the rest.
 func (a *audit) garbage(ctx context.Context) error {
 	condemned := map[string]bool{}
 	for batch, err := range a.Store.ListCondemned(ctx) {

@@ -1,4 +1,4 @@
-// Package gc deletes the objects of the bucket that nobody can reach any more:
+// Package gc deletes the objects of the bucket that are no longer reachable:
 // the shards and manifests of replaced generations, of deleted repos and of
 // attempts that did not publish.
 //
@@ -37,7 +37,7 @@ type Collector struct {
 	Store  *catalog.Store
 	Bucket bucket.Bucket
 	Config
-	// Bounds are told to people who wait for a deletion; empty ones change nothing.
+	// Bounds are reported to callers that wait for a deletion; empty ones change nothing.
 	Bounds Bounds
 	// DryRun changes nothing: Report says what a pass would do.
 	DryRun bool

@@ -111,7 +111,7 @@ func (q *Queue) deliver(ctx context.Context, msg jetstream.Msg, handle Handler) 
 		err = Permanent(err)
 	case d.NumDelivered > q.cfg.MaxDeliver:
 		// The limit is met without an outcome: each time the worker was lost.
-		err = Permanent(fmt.Errorf("delivered %d times, and no worker lived to tell the outcome", d.NumDelivered-1))
+		err = Permanent(fmt.Errorf("delivered %d times, and no worker reported an outcome", d.NumDelivered-1))
 	default:
 		err = q.run(ctx, msg, d, handle)
 	}
@@ -152,7 +152,7 @@ func (q *Queue) run(ctx context.Context, msg jetstream.Msg, d *Delivery, handle 
 	return handle(ctx, d)
 }
 
-// beat tells the server every third of AckWait that the job is worked on: two
+// beat reports to the server every third of AckWait that the job is in progress: two
 // signs may be lost before it is given to another worker.
 func (q *Queue) beat(msg jetstream.Msg, d *Delivery, stop <-chan struct{}) {
 	ticker := time.NewTicker(q.cfg.AckWait / 3)

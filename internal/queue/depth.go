@@ -43,7 +43,7 @@ func (q *Queue) Depth(ctx context.Context) (d Depth, err error) {
 // does while the first one fails.
 var errSilent = errors.New("no server answers")
 
-// connected tells why there is no connection, if there is none.
+// connected returns an error that says why there is no connection, or nil.
 func (q *Queue) connected() error {
 	nc := q.js.Conn()
 	if nc.IsConnected() {

@@ -46,7 +46,7 @@ type Job struct {
 	Repo string `json:"repo"`
 	// Epoch is the request that asked for it.
 	Epoch uint64 `json:"epoch"`
-	// Attempt tells jobs of one request apart: the same three are taken once
+	// Attempt distinguishes the jobs of one request: the same three are taken once
 	// within Config.Duplicates.
 	Attempt uint64 `json:"attempt,omitempty"`
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nuid"
 )
 
-// settle tells the server what became of a job.
+// settle reports the outcome of a job to the server.
 func (q *Queue) settle(ctx context.Context, msg jetstream.Msg, d *Delivery, outcome error) error {
 	stopping := ctx.Err() != nil
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
