@@ -22,9 +22,9 @@ import (
 	"github.com/trawl-search/trawl/internal/telemetry"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
-	"github.com/trawl-search/trawl/services/router/internal/answer"
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
 	"github.com/trawl-search/trawl/services/router/internal/ingest"
+	"github.com/trawl-search/trawl/services/router/internal/search"
 	"github.com/trawl-search/trawl/services/router/internal/webhook"
 	"github.com/trawl-search/trawl/services/router/internal/zoektjson"
 )
@@ -52,7 +52,7 @@ type Router struct {
 	deps    Deps
 	tel     *telemetry.Telemetry
 	server  *server.Server
-	metrics *answer.Metrics
+	metrics *search.Metrics
 
 	fanoutMetrics *fanout.Metrics
 	hookMetrics   *webhook.Metrics
@@ -69,7 +69,7 @@ func New(cfg Config, deps Deps) (*Router, error) {
 	}
 	r := &Router{cfg: cfg, deps: deps, tel: deps.Telemetry.For(component)}
 	var err error
-	if r.metrics, err = answer.NewMetrics(r.tel.Metrics()); err != nil {
+	if r.metrics, err = search.NewMetrics(r.tel.Metrics()); err != nil {
 		return nil, err
 	}
 	if r.fanoutMetrics, err = fanout.NewMetrics(r.tel.Metrics()); err != nil {
@@ -127,7 +127,7 @@ func (r *Router) Run(ctx context.Context) error {
 	searchers := newSearchers(conns, peers, r.cfg.Replication)
 
 	tracer := r.tel.Tracer("github.com/trawl-search/trawl/services/router")
-	answers := answer.New(r.answerConfig(peers), answer.NewRoots(view), searchers, tracer, r.metrics, log)
+	answers := search.New(r.answerConfig(peers), search.NewRoots(view), searchers, tracer, r.metrics, log)
 	searchv1.RegisterSearchServiceServer(r.server, answers)
 	r.serveZoekt(answers)
 	secrets := codehost.Secrets{Folder: r.cfg.Credentials}
@@ -168,7 +168,7 @@ func (r *Router) followAccess(ctx context.Context, following *sync.WaitGroup) {
 }
 
 // serveZoekt answers programs made for zoekt, over HTTP.
-func (r *Router) serveZoekt(answers *answer.Service) {
+func (r *Router) serveZoekt(answers *search.Service) {
 	open := func(keep func(repo string) bool) zoektjson.Answers { return answers.Session(keep) }
 	limits := zoektjson.Limits{WallTime: r.cfg.MaxTimeout, Files: r.cfg.MaxFiles, Bytes: uint64(r.cfg.MaxBytes)}
 	api := zoektjson.New(open, limits, r.tel.Logger())
@@ -195,10 +195,10 @@ func (r *Router) dial(address string) (server.Conn, error) {
 	return server.Dial(address, r.cfg.Searcher, r.tel, options...)
 }
 
-func (r *Router) answerConfig(peers *fanout.Peers) answer.Config {
-	return answer.Config{
-		Budget: answer.Budget{Default: r.cfg.DefaultTimeout, Most: r.cfg.MaxTimeout},
-		Limits: answer.Limits{MaxFiles: r.cfg.MaxFiles, MaxBytes: r.cfg.answerBytes(), QueryBytes: int64(r.cfg.QueryBytes)},
+func (r *Router) answerConfig(peers *fanout.Peers) search.Config {
+	return search.Config{
+		Budget: search.Budget{Default: r.cfg.DefaultTimeout, Most: r.cfg.MaxTimeout},
+		Limits: search.Limits{MaxFiles: r.cfg.MaxFiles, MaxBytes: r.cfg.answerBytes(), QueryBytes: int64(r.cfg.QueryBytes)},
 		Policy: fanout.Policy{CoverWait: r.cfg.CoverWait, Pause: coverPause, Replicas: r.cfg.Replication},
 		Peers:  peers, MaxQueries: r.cfg.MaxQueries,
 	}

@@ -1,0 +1,332 @@
+package search_test
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace/noop"
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/internal/coverage"
+	"github.com/trawl-search/trawl/internal/searchapi"
+	"github.com/trawl-search/trawl/internal/server"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+	"github.com/trawl-search/trawl/services/router/internal/fanout"
+	"github.com/trawl-search/trawl/services/router/internal/search"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// searcher is a searcher of a test, over real gRPC: it finds every file of the
+// shards it holds, whatever the query, unless told otherwise.
+type searcher struct {
+	searchv1.UnimplementedSearchServiceServer
+	id   string
+	addr string
+
+	mu    sync.Mutex
+	files map[searchapi.Digest][]*searchv1.FileMatch
+	repos map[searchapi.Digest][]*searchv1.RepoEntry
+	lacks map[searchapi.Digest]searchv1.UncoveredReason
+	fails error
+	hangs bool
+	// dies names the query at which the searcher's process ends.
+	dies string
+	end  func()
+	// breaks says, after each piece of an answer, whether the process ends there.
+	breaks func() bool
+	listed []*searchv1.ListRequest
+	asked  []*searchv1.SearchRequest
+	gets   int
+}
+
+func (s *searcher) trouble(ctx context.Context) error {
+	s.mu.Lock()
+	fails, hangs := s.fails, s.hangs
+	s.mu.Unlock()
+	if hangs {
+		<-ctx.Done()
+		return status.FromContextError(ctx.Err()).Err()
+	}
+	return fails
+}
+
+// each calls do for every planned shard that is held, or searched in part until
+// the time is over, and accounts for all.
+func (s *searcher) each(p *searchv1.Plan, do func(searchapi.Digest, []string)) *searchv1.Coverage {
+	var shards []searchapi.Shard
+	for _, planned := range p.Shards {
+		shards = append(shards, searchapi.Shard{Digest: searchapi.Digest(planned.Digest), Repos: planned.Repos})
+	}
+	account := coverage.New(shards)
+	for _, planned := range shards {
+		if reason := s.lacks[planned.Digest]; reason != 0 {
+			account.Uncovered(planned.Digest, reason, "lacks it")
+			if reason != reasonDeadline {
+				continue
+			}
+		} else {
+			account.Searched(planned.Digest)
+		}
+		do(planned.Digest, planned.Repos)
+	}
+	return account.Coverage()
+}
+
+func (s *searcher) StreamSearch(streamed *searchv1.StreamSearchRequest, stream grpc.ServerStreamingServer[searchv1.StreamSearchResponse]) error {
+	ctx, req := stream.Context(), streamed.Search
+	if err := s.trouble(ctx); err != nil {
+		return err
+	}
+	if req.Query != "" && req.Query == s.dies {
+		s.end()
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	last := s.answer(req)
+	for piece := range searchapi.Pieces(slices.Values(last.Files)) {
+		if err := stream.Send(&searchv1.StreamSearchResponse{Files: piece}); err != nil {
+			return err
+		}
+		if s.breaks != nil && s.breaks() {
+			s.end()
+			<-ctx.Done()
+			return ctx.Err()
+		}
+	}
+	last.Files = nil
+	return stream.Send(last)
+}
+
+func (s *searcher) answer(req *searchv1.SearchRequest) *searchv1.StreamSearchResponse {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked = append(s.asked, req)
+	resp := &searchv1.StreamSearchResponse{Statistics: &searchv1.Statistics{CountsExact: true}}
+	if req.Options.Explain {
+		resp.Explanation = &searchv1.Explanation{Nodes: []*searchv1.ExplainedNode{{Query: req.Query, Checked: 1}}}
+	}
+	resp.Coverage = s.each(req.Plan, func(d searchapi.Digest, repos []string) {
+		if resp.Explanation != nil {
+			resp.Explanation.Shards++
+		}
+		for _, f := range s.files[d] {
+			if slices.Contains(repos, f.Repo) {
+				resp.Statistics.FilesMatched++
+				if after := searchapi.KeyFromProto(req.Plan.After); after == nil || shard.Compare(searchapi.Key(f), *after) > 0 {
+					resp.Files = append(resp.Files, f)
+				}
+			}
+		}
+	})
+	slices.SortFunc(resp.Files, inOrder)
+	resp.Files = resp.Files[:min(len(resp.Files), int(req.Options.MaxFiles))]
+	if n := max(searchapi.Fitting(resp.Files, int(req.Options.MaxBytes)), 1); n < len(resp.Files) {
+		resp.Files, resp.Cut = resp.Files[:n], searchv1.CutReason_CUT_REASON_MAX_BYTES
+	}
+	return resp
+}
+
+func (s *searcher) StreamList(streamed *searchv1.StreamListRequest, stream grpc.ServerStreamingServer[searchv1.StreamListResponse]) error {
+	if err := s.trouble(stream.Context()); err != nil {
+		return err
+	}
+	req := streamed.List
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listed = append(s.listed, req)
+	var entries []*searchv1.RepoEntry
+	coverage := s.each(req.Plan, func(d searchapi.Digest, repos []string) {
+		for _, e := range s.repos[d] {
+			// Entries with a URL match the empty query only.
+			if slices.Contains(repos, e.Name) && (e.Url == "" || req.Query == "") {
+				entries = append(entries, &searchv1.RepoEntry{
+					Name: e.Name, Documents: e.Documents, Languages: e.Languages, Shards: 1,
+					SkippedFiles: e.SkippedFiles[:min(len(e.SkippedFiles), int(req.MaxSkippedFiles))],
+				})
+			}
+		}
+	})
+	for piece := range searchapi.EntryPieces(slices.Values(entries)) {
+		if err := stream.Send(&searchv1.StreamListResponse{Repos: piece}); err != nil {
+			return err
+		}
+	}
+	return stream.Send(&searchv1.StreamListResponse{Coverage: coverage})
+}
+
+func (s *searcher) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error) {
+	if err := s.trouble(ctx); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.gets++
+	var found *searchv1.GetFileResponse
+	c := s.each(req.Plan, func(d searchapi.Digest, repos []string) {
+		for _, f := range s.files[d] {
+			if f.Repo == req.Repo && string(f.Path) == string(req.Path) && slices.Contains(repos, f.Repo) {
+				content := []byte("content of " + string(f.Path))
+				for _, c := range f.Chunks {
+					content = append(content, c.Content...)
+				}
+				found = &searchv1.GetFileResponse{SizeBytes: uint64(len(content))}
+				content = content[min(req.Offset, uint64(len(content))):]
+				found.Content = content[:min(req.MaxBytes, uint64(len(content)))]
+			}
+		}
+	})
+	switch {
+	case found != nil:
+		return found, nil
+	case !c.Complete:
+		return nil, status.Error(codes.Unavailable, "not all shards could be read")
+	}
+	return nil, status.Error(codes.NotFound, "no such file")
+}
+
+func inOrder(a, b *searchv1.FileMatch) int {
+	return shard.Compare(searchapi.Key(a), searchapi.Key(b))
+}
+
+// cluster is a router's service over searchers of a test.
+type cluster struct {
+	shares fanout.Shares
+	*search.Service
+	searchers []*searcher
+	conns     *fanout.Conns
+	layout    *search.Layout
+	// places says which searchers hold a shard, best first; nil: all of them, in order.
+	places map[searchapi.Digest][]int
+	// directory says so instead, unless it is nil.
+	directory *fanout.Directory
+	cfg       search.Config
+}
+
+func (c *cluster) At(context.Context, *searchv1.Consistency, int64) (*search.Layout, error) {
+	return c.layout, nil
+}
+
+func (c *cluster) Candidates(d searchapi.Digest) (targets []fanout.Target) {
+	if c.directory != nil {
+		return c.directory.Candidates(d)
+	}
+	places, ok := c.places[d]
+	if !ok {
+		for i := range c.searchers {
+			places = append(places, i)
+		}
+	}
+	for _, i := range places {
+		targets = append(targets, fanout.Target{ID: c.searchers[i].id, Address: c.searchers[i].addr})
+	}
+	return targets
+}
+
+func (c *cluster) Client(address string) (searchv1.SearchServiceClient, error) {
+	return c.conns.Client(address)
+}
+
+// start serves n searchers and makes a service that asks them.
+func start(tb testing.TB, n int, change func(*cluster)) *cluster {
+	tb.Helper()
+	c := &cluster{shares: fanout.Shares{Hedges: 0.1, Retries: 0.2}, cfg: search.Config{
+		Budget: search.Budget{Default: 10 * time.Second, Most: 20 * time.Second},
+		Limits: search.Limits{MaxFiles: 1000, MaxBytes: 1 << 20}, MaxQueries: 1000,
+	}}
+	c.conns = fanout.NewConns(func(addr string) (server.Conn, error) {
+		return grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	})
+	tb.Cleanup(func() { c.conns.Close() })
+	for i := range n {
+		s := &searcher{
+			id: string(rune('a' + i)), files: make(map[searchapi.Digest][]*searchv1.FileMatch),
+			repos: make(map[searchapi.Digest][]*searchv1.RepoEntry), lacks: make(map[searchapi.Digest]searchv1.UncoveredReason),
+		}
+		s.serve(tb)
+		c.searchers = append(c.searchers, s)
+	}
+	if change != nil {
+		change(c)
+	}
+	if c.layout == nil {
+		c.layoutOf(tb)
+	}
+	reached, err := fanout.NewMetrics(prometheus.NewRegistry())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	c.cfg.Peers = fanout.NewPeers(c.shares, c.conns.Ping, reached, slog.New(slog.DiscardHandler))
+	metrics, err := search.NewMetrics(prometheus.NewRegistry())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	c.Service = search.New(c.cfg, c, c, noop.NewTracerProvider().Tracer(""), metrics, slog.New(slog.DiscardHandler))
+	return c
+}
+
+func (s *searcher) serve(tb testing.TB) {
+	tb.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	srv := grpc.NewServer(grpc.WaitForHandlers(true), grpc.MaxRecvMsgSize(16<<20)) // as searchers do
+	searchv1.RegisterSearchServiceServer(srv, s)
+	var serving sync.WaitGroup
+	serving.Go(func() { srv.Serve(ln) })
+	var ending sync.WaitGroup
+	s.end = func() { ending.Go(srv.Stop) }
+	tb.Cleanup(func() { srv.Stop(); serving.Wait(); ending.Wait() })
+	s.addr = ln.Addr().String()
+}
+
+// layoutOf makes roots of what the searchers hold.
+func (c *cluster) layoutOf(tb testing.TB) {
+	tb.Helper()
+	roots := make(map[string]*catalogv1.Root)
+	seen := make(map[string]bool)
+	note := func(repo string, d searchapi.Digest) {
+		if roots[repo] == nil {
+			roots[repo] = &catalogv1.Root{Repo: repo, Generation: 3, Branches: []*catalogv1.Branch{{Name: "main", Commit: "c0"}}}
+		}
+		if key := repo + "\x00" + d.String(); !seen[key] {
+			seen[key] = true
+			roots[repo].Shards = append(roots[repo].Shards, &catalogv1.ShardRef{Digest: d[:], SizeBytes: 10})
+		}
+	}
+	for _, s := range c.searchers {
+		for d, files := range s.files {
+			for _, f := range files {
+				note(f.Repo, d)
+			}
+		}
+		for d, entries := range s.repos {
+			for _, e := range entries {
+				note(e.Name, d)
+			}
+		}
+	}
+	var list []*catalogv1.Root
+	for _, r := range roots {
+		list = append(list, r)
+	}
+	slices.SortFunc(list, func(a, b *catalogv1.Root) int { return strings.Compare(a.Repo, b.Repo) })
+	var err error
+	if c.layout, err = search.NewLayout(42, list); err != nil {
+		tb.Fatal(err)
+	}
+}

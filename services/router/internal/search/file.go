@@ -1,0 +1,155 @@
+package search
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/coverage"
+	"github.com/trawl-search/trawl/internal/searchapi"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+	"github.com/trawl-search/trawl/services/router/internal/fanout"
+)
+
+// GetFile implements searchv1.SearchServiceServer. It asks all shards of the
+// repo at once: roots do not tell which of them holds a path.
+func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (resp *searchv1.GetFileResponse, err error) {
+	start := s.metrics.begin()
+	defer func() { s.metrics.observe("get_file", start, nil, err) }()
+	if err := refusePlan(req.Plan); err != nil {
+		return nil, err
+	}
+	whole, asking, cancel := s.cfg.Budget.split(ctx)
+	defer cancel()
+	turn, err := s.admit(whole, "get_file", start, interactive)
+	if err != nil {
+		return nil, err
+	}
+	defer turn.end()
+	layout, err := s.layouts.At(asking, req.Consistency, 0)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := layout.Root(req.Repo); !ok {
+		return nil, searchapi.FieldError(codes.NotFound, "repo", fmt.Sprintf("no repo %q is published", req.Repo))
+	}
+	if resp, err = s.findFile(asking, turn, req, layout); err != nil {
+		return nil, err
+	}
+	if len(resp.Branches) > 0 {
+		resp.Commit = layout.Commit(req.Repo, resp.Branches[0], resp.Commit)
+	}
+	resp.RevisionToken = catalog.EncodeToken(layout.Revision)
+	content := resp.Content
+	resp.Content = nil
+	room := max(s.cfg.Limits.bytes(req.MaxBytes)-proto.Size(resp)-searchapi.ContentField, 0)
+	resp.Content = content[:min(room, len(content))]
+	return resp, nil
+}
+
+// besideContent is what a searcher's response mostly has beside the content, at most.
+const besideContent = 4 << 10
+
+// contentRoom is how much content a searcher is asked for, for a response of so many bytes.
+func contentRoom(response int) int { return response - min(response/2, besideContent) }
+
+func (s *Service) findFile(ctx context.Context, turn *turn, req *searchv1.GetFileRequest, layout *Layout) (*searchv1.GetFileResponse, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	shards := layout.ShardsOf(req.Repo)
+	found := make(chan *searchv1.GetFileResponse, len(shards))
+	missed := make([]error, len(shards))
+	var asked sync.WaitGroup
+	for i, shard := range shards {
+		asked.Go(func() {
+			resp, err := s.fileIn(ctx, turn, req, layout.Revision, shard)
+			if err != nil {
+				missed[i] = err
+				return
+			}
+			found <- resp
+			cancel() // a path is in one shard of its repo
+		})
+	}
+	asked.Wait()
+	select {
+	case resp := <-found:
+		return resp, nil
+	default:
+		return nil, missing(req, missed)
+	}
+}
+
+// missing says that the file is not there only if every shard said so.
+func missing(req *searchv1.GetFileRequest, missed []error) error {
+	for _, err := range missed {
+		if status.Code(err) != codes.NotFound {
+			return err
+		}
+	}
+	return searchapi.FieldError(codes.NotFound, "path", fmt.Sprintf("no file %q in %s on branch %q", req.Path, req.Repo, req.Branch))
+}
+
+// fileIn asks the searchers of one shard until one can tell.
+func (s *Service) fileIn(ctx context.Context, turn *turn, req *searchv1.GetFileRequest, revision int64, shard searchapi.Shard) (found *searchv1.GetFileResponse, err error) {
+	asked := &searchv1.GetFileRequest{
+		Repo: req.Repo, Path: req.Path, Branch: req.Branch,
+		Offset: req.Offset, MaxBytes: uint64(contentRoom(s.cfg.Limits.bytes(req.MaxBytes))),
+		Plan: &searchv1.Plan{
+			Revision: revision,
+			Shards:   []*searchv1.PlannedShard{shard.Planned()},
+		},
+	}
+	var tooLarge atomic.Pointer[error] // a searcher has the file and may not send it
+	call := func(ctx context.Context, c searchv1.SearchServiceClient, _ []searchapi.Shard, h *hearing) (fanout.Reply[*searchv1.GetFileResponse], error) {
+		resp, err := c.GetFile(ctx, asked, h.options()...)
+		if status.Code(err) == codes.FailedPrecondition {
+			tooLarge.Store(&err)
+		}
+		coverage, err := fileCoverage(shard, err, h)
+		return fanout.Reply[*searchv1.GetFileResponse]{Value: resp, Coverage: coverage}, err
+	}
+	shards := []searchapi.Shard{shard}
+	account := coverage.New(shards)
+	query := fingerprintOf("file", req.Repo+"\x00"+string(req.Path), 0)
+	fanout.Scatter(ctx, s.fanout, shards, account, calling(s, turn, query, call), func(resp *searchv1.GetFileResponse) { found = resp })
+	if err := tooLarge.Load(); err != nil && found == nil {
+		return nil, *err
+	}
+	coverage := account.Coverage()
+	if err := turn.judge(coverage); err != nil {
+		return nil, err
+	}
+	switch {
+	case coverage.NotReached > 0:
+		return nil, status.Error(codes.DeadlineExceeded, coverage.Uncovered[0].Message)
+	case coverage.Failed > 0:
+		return nil, status.Error(codes.Unavailable, coverage.Uncovered[0].Message)
+	case found == nil:
+		return nil, status.Error(codes.NotFound, "no such file in this shard")
+	}
+	return found, nil
+}
+
+// fileCoverage puts the end of a searcher's GetFile in terms of coverage: the
+// shard was searched, or could not be read there. What is left is an error of
+// the call.
+func fileCoverage(shard searchapi.Shard, err error, h *hearing) (*searchv1.Coverage, error) {
+	account := coverage.New([]searchapi.Shard{shard})
+	code := status.Code(err)
+	switch {
+	case code == codes.OK || code == codes.NotFound:
+		account.Searched(shard.Digest)
+	case code == codes.Unavailable && h.answered():
+		account.Uncovered(shard.Digest, searchv1.UncoveredReason_UNCOVERED_REASON_NOT_COVERED, status.Convert(err).Message())
+	default:
+		return nil, err
+	}
+	return account.Coverage(), nil
+}

@@ -1,0 +1,185 @@
+package search
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/trawl-search/trawl/internal/searchapi"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+)
+
+// Layout maps the repos of one snapshot of the roots to their shards. It is
+// immutable and safe for concurrent use.
+type Layout struct {
+	// Revision of the roots.
+	Revision int64
+	// Partial says that some shard also holds repos that are left out: what it
+	// takes to search it tells of them.
+	Partial bool
+	shards  []Shard
+	// all is how queries name the shards, in the same order.
+	all    []searchapi.Shard
+	roots  map[string]*catalogv1.Root
+	byRepo map[string][]int
+}
+
+// Shard is one shard object and who is in it.
+type Shard struct {
+	Digest searchapi.Digest
+	// Ref is how one of the roots names it: what all of them say of the object.
+	Ref *catalogv1.ShardRef
+	// Roots of the repos in it, ascending by name.
+	Roots []*catalogv1.Root
+	// refs are how each of the roots names it.
+	refs []*catalogv1.ShardRef
+	// overlays are what has become of the repos since it was built, by name.
+	overlays map[string]searchapi.Overlay
+	// partial says that it also holds repos that are left out.
+	partial bool
+}
+
+// NewLayout groups the shards of roots. A root that names a shard by something
+// that is no digest is an error: it must not silently be left out.
+func NewLayout(revision int64, roots []*catalogv1.Root) (*Layout, error) {
+	l := &Layout{
+		Revision: revision,
+		roots:    make(map[string]*catalogv1.Root, len(roots)),
+		byRepo:   make(map[string][]int, len(roots)),
+	}
+	places := make(map[searchapi.Digest]int)
+	byName := func(a, b *catalogv1.Root) int { return strings.Compare(a.Repo, b.Repo) }
+	for _, root := range slices.SortedFunc(slices.Values(roots), byName) {
+		l.roots[root.Repo] = root
+		for _, ref := range root.Shards {
+			if err := l.add(places, root, ref); err != nil {
+				return nil, err
+			}
+		}
+	}
+	l.name()
+	return l, nil
+}
+
+// name makes what queries name the shards by, once for all of them.
+func (l *Layout) name() {
+	l.all = make([]searchapi.Shard, len(l.shards))
+	for i := range l.shards {
+		s := &l.shards[i]
+		names := make([]string, len(s.Roots))
+		for j, root := range s.Roots {
+			names[j] = root.Repo
+		}
+		l.all[i] = searchapi.Shard{Digest: s.Digest, Repos: names, Overlays: s.overlays}
+		l.all[i].Prepare()
+	}
+}
+
+func (l *Layout) add(places map[searchapi.Digest]int, root *catalogv1.Root, ref *catalogv1.ShardRef) error {
+	d, err := searchapi.ParseDigest(ref.Digest)
+	if err != nil {
+		return fmt.Errorf("root of %s: %w", root.Repo, err)
+	}
+	i, known := places[d]
+	if !known {
+		i = len(l.shards)
+		places[d] = i
+		l.shards = append(l.shards, Shard{Digest: d, Ref: ref})
+	}
+	if !slices.Contains(l.byRepo[root.Repo], i) {
+		l.shards[i].Roots = append(l.shards[i].Roots, root)
+		l.shards[i].refs = append(l.shards[i].refs, ref)
+		l.shards[i].lay(root, ref)
+		l.byRepo[root.Repo] = append(l.byRepo[root.Repo], i)
+	}
+	return nil
+}
+
+// lay notes what has become of a repo.
+func (s *Shard) lay(root *catalogv1.Root, ref *catalogv1.ShardRef) {
+	overlay, some := searchapi.OverlayOf(root, ref)
+	if !some {
+		return
+	}
+	if s.overlays == nil {
+		s.overlays = make(map[string]searchapi.Overlay)
+	}
+	s.overlays[root.Repo] = overlay
+}
+
+// Root is the root of a repo, if it is published.
+func (l *Layout) Root(repo string) (*catalogv1.Root, bool) {
+	root, ok := l.roots[repo]
+	return root, ok
+}
+
+// ShardsOf are the shards that hold a repo, each with that repo alone.
+func (l *Layout) ShardsOf(repo string) []searchapi.Shard {
+	var shards []searchapi.Shard
+	for _, i := range l.byRepo[repo] {
+		s := searchapi.Shard{Digest: l.shards[i].Digest, Repos: []string{repo}}
+		if overlay, some := l.shards[i].overlays[repo]; some {
+			s.Overlays = map[string]searchapi.Overlay{repo: overlay}
+		}
+		shards = append(shards, s)
+	}
+	return shards
+}
+
+// Commit is the commit that the repo's branch is served at, fallback where its
+// root does not tell. Shards know those that they were built from, and a root
+// may have moved on without them.
+func (l *Layout) Commit(repo, branch, fallback string) string {
+	for _, b := range l.roots[repo].GetBranches() {
+		if b.Name == branch {
+			return b.Commit
+		}
+	}
+	return fallback
+}
+
+// All are all shards with all their repos. They are the layout's own: nothing of
+// them may be changed.
+func (l *Layout) All() []searchapi.Shard { return slices.Clip(l.all) }
+
+// IndexBytes are the bytes of the shards that hold a repo; of a shard that it
+// shares, its share by number of repos, since roots do not tell their sizes in it.
+func (l *Layout) IndexBytes(repo string) uint64 {
+	var sum uint64
+	for _, i := range l.byRepo[repo] {
+		sum += l.shards[i].Ref.SizeBytes / uint64(len(l.shards[i].Roots))
+	}
+	return sum
+}
+
+// Only is the layout of the repos that keep holds for: nothing else is in its
+// shards. Of a shard that other repos share with them it knows neither size nor
+// languages, since those would tell of the others.
+func (l *Layout) Only(keep func(repo string) bool) (*Layout, error) {
+	var kept []*catalogv1.Root
+	for _, name := range slices.Sorted(maps.Keys(l.roots)) {
+		if keep(name) {
+			kept = append(kept, l.roots[name])
+		}
+	}
+	only, err := NewLayout(l.Revision, kept)
+	if err != nil {
+		return nil, err
+	}
+	before := make(map[searchapi.Digest]*Shard, len(l.shards))
+	for i := range l.shards {
+		before[l.shards[i].Digest] = &l.shards[i]
+	}
+	for i := range only.shards {
+		s := &only.shards[i]
+		if s.partial = before[s.Digest].partial || len(s.Roots) < len(before[s.Digest].Roots); s.partial {
+			s.Ref = &catalogv1.ShardRef{Digest: s.Ref.Digest}
+			for j := range s.refs {
+				s.refs[j] = s.Ref
+			}
+			only.Partial = true
+		}
+	}
+	return only, nil
+}

@@ -1,0 +1,121 @@
+package search
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/trawl-search/trawl/internal/coverage"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// Metrics count how searches end. Every way a shard can end has its counter.
+type Metrics struct {
+	latency *prometheus.HistogramVec
+	// spent is the share of their time that queries took.
+	spent  *prometheus.HistogramVec
+	shards *prometheus.CounterVec
+	calls  prometheus.Counter
+	// inflight counts the calls that are being answered.
+	inflight prometheus.Gauge
+	// quarantined counts queries that were refused because they kill searchers.
+	quarantined prometheus.Counter
+	// limit is how many queries are admitted at once; sheds counts refused ones by class.
+	limit prometheus.Gauge
+	sheds *prometheus.CounterVec
+}
+
+// NewMetrics registers the metrics.
+func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
+	m := &Metrics{
+		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "trawl_router_query_seconds", Help: "Time of searches by method and outcome: complete, incomplete or the error's code.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 2.5, 12),
+		}, []string{"method", "outcome"}),
+		spent: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "trawl_router_query_deadline_ratio",
+			Help: "Time of searches by method, as a share of their deadline; of those that were let in and had 50 ms or more.",
+			// The bound that is promised of 99 in 100 is 1.02.
+			Buckets: []float64{.1, .25, .5, .75, .9, .95, 1, 1.02, 1.05, 1.1, 1.25, 1.5, 2, 5},
+		}, []string{"method"}),
+		shards: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "trawl_router_shards_total", Help: "Shards of queries by what became of them: searched, pruned or the reason they are not covered.",
+		}, []string{"outcome"}),
+		calls: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "trawl_router_searcher_calls_total", Help: "Calls sent to searchers, repeated ones included.",
+		}),
+		inflight: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "trawl_router_queries_inflight", Help: "Searches that are being answered.",
+		}),
+		quarantined: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "trawl_router_quarantined_total", Help: "Queries that were not run because searchers died of them before.",
+		}),
+		limit: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "trawl_router_query_limit", Help: "Queries that are let in at once; it follows what searchers can do.",
+		}),
+		sheds: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "trawl_router_shed_total", Help: "Queries that were refused because too many are being answered, by class.",
+		}, []string{"class"}),
+	}
+	if err := errors.Join(r.Register(m.latency), r.Register(m.spent), r.Register(m.shards), r.Register(m.calls), r.Register(m.inflight),
+		r.Register(m.quarantined), r.Register(m.limit), r.Register(m.sheds)); err != nil {
+		return nil, fmt.Errorf("register the metrics of searches: %w", err)
+	}
+	m.present()
+	return m, nil
+}
+
+// present makes the series of all label values that are known, so that they are
+// there before they first happen.
+func (m *Metrics) present() {
+	for _, method := range []string{"search", "stream_search", "list", "stream_list", "get_file"} {
+		m.spent.WithLabelValues(method)
+		for _, outcome := range usualOutcomes {
+			m.latency.WithLabelValues(method, outcome)
+		}
+	}
+	for _, outcome := range append(coverage.ReasonNames(), "searched", "pruned") {
+		m.shards.WithLabelValues(outcome)
+	}
+	for _, class := range []queryClass{interactive, batch} {
+		m.sheds.WithLabelValues(class.String())
+	}
+}
+
+// usualOutcomes are how searches end; other codes come as they happen.
+var usualOutcomes = []string{
+	"complete", "incomplete", codes.InvalidArgument.String(), codes.DeadlineExceeded.String(), codes.Canceled.String(),
+	codes.ResourceExhausted.String(), codes.Unavailable.String(), codes.Internal.String(), codes.Unknown.String(), codes.DataLoss.String(),
+}
+
+// begin counts a call that is being answered; observe, its end.
+func (m *Metrics) begin() time.Time {
+	m.inflight.Inc()
+	return time.Now()
+}
+
+func (m *Metrics) observe(method string, start time.Time, c *searchv1.Coverage, err error) {
+	m.inflight.Dec()
+	outcome := "complete"
+	switch {
+	case err != nil:
+		outcome = status.Code(err).String()
+	case c != nil && !c.Complete:
+		outcome = "incomplete"
+	}
+	m.latency.WithLabelValues(method, outcome).Observe(time.Since(start).Seconds())
+}
+
+func (m *Metrics) count(c *searchv1.Coverage) {
+	m.shards.WithLabelValues("searched").Add(float64(c.Searched))
+	m.shards.WithLabelValues("pruned").Add(float64(c.Pruned))
+	for _, u := range c.Uncovered {
+		m.shards.WithLabelValues(coverage.ReasonName(u.Reason)).Inc()
+	}
+}
+
+func (m *Metrics) shed(c queryClass) { m.sheds.WithLabelValues(c.String()).Inc() }

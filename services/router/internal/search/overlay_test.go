@@ -1,0 +1,88 @@
+package search_test
+
+import (
+	"bytes"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/internal/searchapi"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+	"github.com/trawl-search/trawl/services/router/internal/search"
+)
+
+// TestBranchesGoWithTheShard: what a root calls the branches of its shard goes along with
+// it, and nothing of another repo's does.
+func TestBranchesGoWithTheShard(t *testing.T) {
+	d := searchapi.Digest{1}
+	root := func(name string, places []uint32, branches ...string) *catalogv1.Root {
+		r := &catalogv1.Root{Repo: name, Shards: []*catalogv1.ShardRef{{Digest: d[:], Branches: places}}}
+		for _, b := range branches {
+			r.Branches = append(r.Branches, &catalogv1.Branch{Name: b})
+		}
+		return r
+	}
+	layout, err := search.NewLayout(5, []*catalogv1.Root{root("a", nil, "main"), root("b", []uint32{2, 1}, "trunk", "next")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []*searchv1.ServedBranches{{Repo: 1, Names: []string{"trunk", "next"}, Places: []uint32{2, 1}}}
+	if got := layout.All()[0].Planned().Branches; len(got) != 1 || !proto.Equal(got[0], want[0]) {
+		t.Errorf("all: %v", got)
+	}
+	if got := layout.ShardsOf("b")[0].Planned().Branches; len(got) != 1 || got[0].Repo != 0 || got[0].Names[1] != "next" {
+		t.Errorf("one repo: %v", got)
+	}
+	if got := layout.ShardsOf("a")[0].Planned().Branches; len(got) > 0 {
+		t.Errorf("the other: %v", got)
+	}
+}
+
+// TestHiddenGoesWithTheShard: however a shard is planned, what a repo of the plan
+// hides in it goes along, and nothing of other repos does.
+func TestHiddenGoesWithTheShard(t *testing.T) {
+	ref := func(hidden string) []*catalogv1.ShardRef {
+		d := searchapi.Digest{1}
+		return []*catalogv1.ShardRef{{Digest: d[:], Hidden: []byte(hidden)}}
+	}
+	layout, err := search.NewLayout(5, []*catalogv1.Root{
+		{Repo: "a", Shards: ref("A")}, {Repo: "b", Shards: ref("")}, {Repo: "c", Shards: ref("C"), Branches: []*catalogv1.Branch{{Name: "main", Commit: "new"}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(what string, shards []searchapi.Shard, want map[string]string) {
+		t.Helper()
+		p := shards[0].Planned()
+		if len(shards) != 1 || len(p.Hidden) != len(want) {
+			t.Fatalf("%s: %v", what, p)
+		}
+		for _, h := range p.Hidden {
+			if name := p.Repos[h.Repo]; !bytes.Equal(h.Documents, []byte(want[name])) {
+				t.Errorf("%s: %q of %s", what, h.Documents, name)
+			}
+		}
+	}
+	wanted, err := layout.Select(&query.Const{Value: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	both := map[string]string{"a": "A", "c": "C"}
+	check("a query", wanted, both)
+	check("all", layout.All(), both)
+	check("one repo", layout.ShardsOf("c"), map[string]string{"c": "C"})
+	check("one that hides nothing", layout.ShardsOf("b"), nil)
+	only, err := layout.Only(func(repo string) bool { return repo != "a" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	check("a part of the repos", only.All(), map[string]string{"c": "C"})
+	if got := layout.Commit("c", "main", "old"); got != "new" {
+		t.Errorf("commit %s", got)
+	}
+	if got := layout.Commit("a", "main", "old"); got != "old" {
+		t.Errorf("commit %s where the root does not tell", got)
+	}
+}

@@ -1,0 +1,272 @@
+package search_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace/noop"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/trawl-search/trawl/internal/coverage"
+	"github.com/trawl-search/trawl/internal/searchapi"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+	"github.com/trawl-search/trawl/services/router/internal/fanout"
+	"github.com/trawl-search/trawl/services/router/internal/search"
+)
+
+// The cluster of these tests: its searchers hold some shards first each and
+// those of the one before them second, and search one in the mean time.
+const (
+	simSearchers  = 3
+	simProcessors = 2
+	simShards     = 4
+	simTime       = 10 * time.Millisecond
+	simDeadline   = 500 * time.Millisecond
+	// simPeak is how many queries of all shards it can answer a second.
+	simPeak = float64(simProcessors) / simShards * float64(time.Second/simTime)
+)
+
+// simSearcher takes simulated time for what it finds, and refuses what would
+// wait for half of its time, as searchers do.
+type simSearcher struct {
+	searchv1.SearchServiceClient
+	processors chan struct{}
+
+	mu    sync.Mutex
+	ahead int
+}
+
+func (s *simSearcher) StreamSearch(ctx context.Context, streamed *searchv1.StreamSearchRequest, _ ...grpc.CallOption) (grpc.ServerStreamingClient[searchv1.StreamSearchResponse], error) {
+	req := streamed.Search
+	deadline, _ := ctx.Deadline()
+	s.mu.Lock()
+	wait := time.Duration(s.ahead) * simTime / simProcessors
+	if wait > time.Until(deadline)/2 {
+		s.mu.Unlock()
+		return nil, searchapi.Overloaded("too much to do", wait)
+	}
+	s.ahead += len(req.Plan.Shards)
+	s.mu.Unlock()
+	var shards []searchapi.Shard
+	for _, p := range req.Plan.Shards {
+		shards = append(shards, searchapi.Shard{Digest: searchapi.Digest(p.Digest), Repos: p.Repos})
+	}
+	account := coverage.New(shards)
+	var searching sync.WaitGroup
+	for _, shard := range shards {
+		searching.Go(func() {
+			done := s.work(ctx)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.ahead--
+			if done {
+				account.Searched(shard.Digest)
+			}
+		})
+	}
+	searching.Wait()
+	return &oneMessage{message: &searchv1.StreamSearchResponse{Coverage: account.Coverage()}}, ctx.Err()
+}
+
+// oneMessage is a stream of one message.
+type oneMessage struct {
+	grpc.ClientStream
+	message *searchv1.StreamSearchResponse
+}
+
+func (m *oneMessage) Recv() (*searchv1.StreamSearchResponse, error) {
+	next := m.message
+	if m.message = nil; next == nil {
+		return nil, io.EOF
+	}
+	return next, nil
+}
+
+func (s *simSearcher) work(ctx context.Context) (done bool) {
+	select {
+	case s.processors <- struct{}{}:
+		defer func() { <-s.processors }()
+	case <-ctx.Done():
+		return false
+	}
+	select {
+	case <-time.After(time.Duration(rand.ExpFloat64() * float64(simTime))):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// simulation is the searchers that a service is made with.
+type simulation struct {
+	searchers []*simSearcher
+	layout    *search.Layout
+}
+
+func (s *simulation) At(context.Context, *searchv1.Consistency, int64) (*search.Layout, error) {
+	return s.layout, nil
+}
+
+func (s *simulation) Candidates(d searchapi.Digest) (targets []fanout.Target) {
+	for i := range 2 {
+		id := fmt.Sprint((int(d[0]) + i) % simSearchers)
+		targets = append(targets, fanout.Target{ID: id, Address: id})
+	}
+	return targets
+}
+
+func (s *simulation) Client(address string) (searchv1.SearchServiceClient, error) {
+	return s.searchers[address[0]-'0'], nil
+}
+
+func simulate(t testing.TB, maxQueries int) *search.Service {
+	t.Helper()
+	s := &simulation{}
+	var roots []*catalogv1.Root
+	for range simSearchers {
+		s.searchers = append(s.searchers, &simSearcher{processors: make(chan struct{}, simProcessors)})
+	}
+	for i := range simSearchers * simShards {
+		digest := d(i)
+		roots = append(roots, &catalogv1.Root{
+			Repo: fmt.Sprintf("repo%02d", i), Generation: 1, Shards: []*catalogv1.ShardRef{{Digest: digest[:], SizeBytes: 1}},
+		})
+	}
+	var err error
+	if s.layout, err = search.NewLayout(1, roots); err != nil {
+		t.Fatal(err)
+	}
+	registry, log := prometheus.NewRegistry(), slog.New(slog.DiscardHandler)
+	reached, err := fanout.NewMetrics(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	metrics, err := search.NewMetrics(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ping := func(context.Context, fanout.Target) error { return nil }
+	cfg := search.Config{
+		Budget: search.Budget{Default: time.Second, Most: time.Second}, MaxQueries: maxQueries,
+		Peers: fanout.NewPeers(fanout.Shares{Hedges: 0.1, Retries: 0.2}, ping, reached, log),
+	}
+	return search.New(cfg, s, s, noop.NewTracerProvider().Tracer(""), metrics, log)
+}
+
+// ended counts how queries ended.
+type ended struct{ good, shed, late, incomplete int }
+
+// offer sends queries at random moments, at a multiple of the rate that can be
+// answered.
+func offer(t testing.TB, s *search.Service, load float64, during time.Duration) (e ended) {
+	t.Helper()
+	var mu sync.Mutex
+	var queries sync.WaitGroup
+	between := float64(time.Second) / simPeak / load
+	for start := time.Now(); time.Since(start) < during; time.Sleep(time.Duration(rand.ExpFloat64() * between)) {
+		queries.Go(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), simDeadline)
+			defer cancel()
+			resp, err := s.Search(ctx, &searchv1.SearchRequest{Query: "q"})
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case searchapi.IsOverloaded(err):
+				e.shed++
+			case err != nil:
+				t.Error(err)
+			case ctx.Err() != nil:
+				e.late++
+			case !resp.Coverage.Complete:
+				e.incomplete++
+			default:
+				e.good++
+			}
+		})
+	}
+	queries.Wait()
+	return e
+}
+
+// TestGoodputUnderOverload: ten times the queries that can be answered leave
+// nearly as many answered in full and in time as the best load does, although
+// each needs every searcher, and what is let in ends so. Without the limit each
+// searcher refuses calls of its own choice, and next to no query gets all it needs.
+func TestGoodputUnderOverload(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := simulate(t, 1000)
+		const during = 30 * time.Second
+		peak := 0
+		for _, load := range []float64{0.5, 0.9, 1, 2, 5, 10} {
+			e := offer(t, s, load, during)
+			t.Logf("%4.1fx: %4.1f good a second, %+v", load, float64(e.good)/during.Seconds(), e)
+			peak = max(peak, e.good)
+			if e.late > 0 {
+				t.Errorf("at %vx %d queries were answered after their deadline", load, e.late)
+			}
+			if admitted := e.good + e.incomplete; float64(e.incomplete) > 0.1*float64(admitted) {
+				t.Errorf("at %vx %d of %d admitted queries were not answered in full", load, e.incomplete, admitted)
+			}
+			if load >= 1 && float64(e.good) < 0.85*float64(peak) {
+				t.Errorf("at %vx %d good answers, at the peak %d", load, e.good, peak)
+			}
+		}
+	})
+}
+
+// TestClasses: a caller says how much its query matters, a stream of everything
+// matters least, and who is refused is told when to come again.
+func TestClasses(t *testing.T) {
+	for name, c := range map[string]struct {
+		class string
+		ask   func(context.Context, *search.Service) error
+		code  codes.Code // beside two queries, where four fit
+	}{
+		"search":             {"", searchOnce, codes.OK},
+		"search of a batch":  {"batch", searchOnce, codes.ResourceExhausted},
+		"stream":             {"", streamAll, codes.ResourceExhausted},
+		"interactive stream": {"interactive", streamAll, codes.OK},
+		"no class":           {"urgent", searchOnce, codes.InvalidArgument},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := simulate(t, 4)
+				var others sync.WaitGroup
+				for range 2 {
+					others.Go(func() { _ = searchOnce(t.Context(), s) })
+				}
+				synctest.Wait()
+				ctx := t.Context()
+				if c.class != "" {
+					ctx = metadata.NewIncomingContext(ctx, metadata.Pairs("trawl-class", c.class))
+				}
+				err := c.ask(ctx, s)
+				if status.Code(err) != c.code || c.code == codes.ResourceExhausted && !searchapi.IsOverloaded(err) {
+					t.Errorf("got %v, want %v", err, c.code)
+				}
+				others.Wait()
+			})
+		})
+	}
+}
+
+func searchOnce(ctx context.Context, s *search.Service) error {
+	_, err := s.Search(ctx, &searchv1.SearchRequest{Query: "q"})
+	return err
+}
+
+func streamAll(ctx context.Context, s *search.Service) error {
+	return s.StreamSearch(&searchv1.StreamSearchRequest{Search: &searchv1.SearchRequest{Query: "q"}}, &stream{ctx: ctx})
+}

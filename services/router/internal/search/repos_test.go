@@ -1,0 +1,189 @@
+package search_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/trawl-search/trawl/internal/searchapi"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+	"github.com/trawl-search/trawl/services/router/internal/search"
+)
+
+// TestTypeRepo: each type:repo is asked for in its turn, the first before the
+// next, and searchers are told the outcome, only of repos in their shards.
+func TestTypeRepo(t *testing.T) {
+	c := start(t, 1, func(c *cluster) {
+		s := c.searchers[0]
+		s.files[d(1)] = []*searchv1.FileMatch{file("r", "a", 1)}
+		s.files[d(2)] = []*searchv1.FileMatch{file("s", "a", 1)}
+		s.repos[d(1)] = []*searchv1.RepoEntry{{Name: "r"}}
+	})
+	resp, err := c.Search(t.Context(), &searchv1.SearchRequest{Query: "foo (type:repo bar) (type:repo r:r baz)"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := c.searchers[0]
+	if len(s.listed) != 2 || len(s.listed[0].Plan.Resolved) != 0 || len(s.listed[1].Plan.Resolved) != 1 {
+		t.Fatalf("listed by %v", s.listed)
+	}
+	if n := len(s.listed[1].Plan.Shards); n != 1 {
+		t.Errorf("%d shards were asked for the repos of (r:r baz), 1 can match", n)
+	}
+	if len(s.asked) != 1 || len(s.asked[0].Plan.Resolved) != 2 || !slices.Equal(s.asked[0].Plan.Resolved[1].Names, []string{"r"}) {
+		t.Fatalf("asked with %v", s.asked)
+	}
+	if got := resp.Coverage; !got.Complete || got.Searched != 2 || got.Requested != 2 || len(resp.Files) != 1 {
+		t.Errorf("coverage %v, files %v", got, resp.Files)
+	}
+}
+
+// TestTypeRepoIncomplete: a shard that could not say which repos it has is
+// missing from the answer, even though the rest of the query prunes it.
+func TestTypeRepoIncomplete(t *testing.T) {
+	c := start(t, 1, func(c *cluster) {
+		s := c.searchers[0]
+		s.files[d(1)] = []*searchv1.FileMatch{file("r", "a", 1)}
+		s.files[d(2)] = []*searchv1.FileMatch{file("s", "a", 1)}
+		s.repos[d(1)] = []*searchv1.RepoEntry{{Name: "r"}}
+		s.lacks[d(2)] = reasonCorrupt
+	})
+	resp, err := c.Search(t.Context(), &searchv1.SearchRequest{Query: "foo (type:repo bar)"})
+	if err != nil || resp.Coverage.Complete || resp.Coverage.Failed != 1 || resp.Coverage.Searched != 1 {
+		t.Errorf("%v, %v", resp, err)
+	}
+}
+
+// TestListTellsOfWholeRepos: a repo that matches in one of its shards is
+// described by all of them.
+func TestListTellsOfWholeRepos(t *testing.T) {
+	share := func(l string, n uint64) []*searchv1.LanguageShare {
+		return []*searchv1.LanguageShare{{Language: l, Documents: n}}
+	}
+	c := start(t, 2, func(c *cluster) {
+		c.places = map[searchapi.Digest][]int{d(1): {0}, d(2): {1}, d(3): {0}}
+		c.searchers[0].repos[d(1)] = []*searchv1.RepoEntry{{Name: "large", Documents: 10, Languages: share("Go", 10)}}
+		c.searchers[1].repos[d(2)] = []*searchv1.RepoEntry{{Name: "large", Documents: 5, Languages: share("C", 5), Url: "not for q"}}
+		c.searchers[0].repos[d(3)] = []*searchv1.RepoEntry{{Name: "apart", Documents: 1, Languages: share("Go", 1)}}
+	})
+	resp, err := c.List(t.Context(), &searchv1.ListRequest{Query: "q"})
+	if err != nil || !resp.Coverage.Complete || len(resp.Repos) != 2 {
+		t.Fatalf("%v, %v", resp, err)
+	}
+	apart, large := resp.Repos[0], resp.Repos[1]
+	if apart.Name != "apart" || apart.Documents != 1 || large.Documents != 15 || large.Shards != 2 || large.IndexBytes != 20 {
+		t.Errorf("got %v and %v", apart, large)
+	}
+	if large.Generation != 3 || large.Branches[0].Commit != "c0" || len(large.Languages) != 2 || large.Languages[0].Language != "C" {
+		t.Errorf("got %v", large)
+	}
+	if resp.Coverage.Requested != 3 || resp.Coverage.Searched != 3 {
+		t.Errorf("coverage %v", resp.Coverage)
+	}
+}
+
+// TestListMissesADescription: a shard that the plan prunes is wanted after all where it
+// holds a part of a repo that is listed; if it fails, the list says so.
+func TestListMissesADescription(t *testing.T) {
+	c := start(t, 1, func(c *cluster) {
+		root := &catalogv1.Root{Repo: "r", Generation: 3, Branches: []*catalogv1.Branch{{Name: "main", Commit: "c0"}}}
+		for i, language := range []string{"Go", "C"} {
+			digest := d(i + 1)
+			c.searchers[0].repos[digest] = []*searchv1.RepoEntry{{Name: "r", Documents: 1}}
+			root.Shards = append(root.Shards, &catalogv1.ShardRef{Digest: digest[:], SizeBytes: 10, Languages: []string{language}})
+		}
+		var err error
+		if c.layout, err = search.NewLayout(42, []*catalogv1.Root{root}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	for i, want := range []*searchv1.Coverage{
+		{Complete: true, Requested: 2, Searched: 2},
+		{Requested: 2, Searched: 1, Failed: 1},
+	} {
+		broken := i == 1
+		if broken {
+			c.searchers[0].lacks[d(2)] = reasonCorrupt
+		}
+		resp, err := c.List(t.Context(), &searchv1.ListRequest{Query: "lang:Go"})
+		if err != nil || len(resp.Repos) != 1 {
+			t.Fatalf("%v, %v", resp, err)
+		}
+		resp.Coverage.Uncovered = nil
+		if !proto.Equal(resp.Coverage, want) {
+			t.Errorf("broken %v: coverage %v, want %v", broken, resp.Coverage, want)
+		}
+	}
+}
+
+func TestGetFile(t *testing.T) {
+	c := start(t, 2, func(c *cluster) {
+		c.places = map[searchapi.Digest][]int{d(1): {0}, d(2): {1}}
+		c.searchers[0].files[d(1)] = []*searchv1.FileMatch{file("r", "a", 1)}
+		c.searchers[1].files[d(2)] = []*searchv1.FileMatch{file("r", "b", 1)}
+	})
+	for _, path := range []string{"a", "b"} {
+		resp, err := c.GetFile(t.Context(), &searchv1.GetFileRequest{Repo: "r", Path: []byte(path)})
+		if err != nil || string(resp.Content) != "content of "+path || len(resp.RevisionToken) == 0 {
+			t.Errorf("%s: %v, %v", path, resp, err)
+		}
+	}
+	_, err := c.GetFile(t.Context(), &searchv1.GetFileRequest{Repo: "r", Path: []byte("none")})
+	wantField(t, err, codes.NotFound, "path")
+	_, err = c.GetFile(t.Context(), &searchv1.GetFileRequest{Repo: "none", Path: []byte("a")})
+	wantField(t, err, codes.NotFound, "repo")
+}
+
+// stream collects what StreamSearch sends.
+type stream struct {
+	grpc.ServerStream
+	ctx  context.Context
+	sent []*searchv1.StreamSearchResponse
+}
+
+func (s *stream) Context() context.Context { return s.ctx }
+func (s *stream) Send(r *searchv1.StreamSearchResponse) error {
+	s.sent = append(s.sent, r)
+	return nil
+}
+
+func TestStreamSearch(t *testing.T) {
+	c := start(t, 2, func(c *cluster) {
+		c.places = map[searchapi.Digest][]int{d(1): {0}, d(2): {1}}
+		c.searchers[0].files[d(1)] = []*searchv1.FileMatch{file("r", "a", 1), file("r", "c", 3)}
+		c.searchers[1].files[d(2)] = []*searchv1.FileMatch{file("r", "b", 2)}
+	})
+	for mode, limit := range map[searchv1.Mode]uint32{searchv1.Mode_MODE_EXHAUSTIVE: 0, searchv1.Mode_MODE_TOP_K: 2} {
+		s := &stream{ctx: t.Context()}
+		err := c.StreamSearch(&searchv1.StreamSearchRequest{Search: &searchv1.SearchRequest{
+			Query: "q", Options: &searchv1.SearchOptions{Mode: mode, MaxFiles: limit},
+		}}, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var paths string
+		for _, r := range s.sent[:len(s.sent)-1] {
+			for _, f := range r.Files {
+				paths += string(f.Path)
+			}
+			if r.Coverage != nil {
+				t.Error("coverage before the last message")
+			}
+		}
+		last := s.sent[len(s.sent)-1]
+		if !last.Coverage.Complete || last.Statistics.FilesMatched != 3 || len(last.RevisionToken) == 0 {
+			t.Errorf("last message %v", last)
+		}
+		if mode == searchv1.Mode_MODE_TOP_K && paths != "cb" {
+			t.Errorf("the best two are %q", paths)
+		}
+		if mode == searchv1.Mode_MODE_EXHAUSTIVE && len(paths) != 3 {
+			t.Errorf("all files are %q", paths)
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package search_test
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/trawl-search/trawl/internal/access"
+	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/embedded"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+	"github.com/trawl-search/trawl/services/router/internal/search"
+)
+
+// TestRootsAreAsRecentAsAsked changes the catalog and asks at once, many times:
+// a view that had only what its watch brought so far would be behind.
+func TestRootsAreAsRecentAsAsked(t *testing.T) {
+	etcd, err := embedded.StartEtcd(t.Context(), embedded.Config{
+		Dir: t.TempDir(), Heartbeat: 10 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer etcd.Close()
+	store := catalog.New(etcd.Client(), "")
+	view := catalog.NewView(t.Context(), store, slog.New(slog.DiscardHandler))
+	defer view.Close()
+	roots := search.NewRoots(view)
+	anyone := access.With(t.Context(), access.Anyone)
+	linearizable := &searchv1.Consistency{Level: &searchv1.Consistency_Linearizable{Linearizable: true}}
+	bounded := &searchv1.Consistency{Level: &searchv1.Consistency_Bounded{Bounded: durationpb.New(time.Hour)}}
+	for i := range 100 {
+		_, revision, err := store.PutDesired(t.Context(), &catalogv1.Desired{Name: "r"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		atLeast := &searchv1.Consistency{Level: &searchv1.Consistency_AtLeast{AtLeast: catalog.EncodeToken(revision)}}
+		want, least := [4]*searchv1.Consistency{nil, linearizable, atLeast, bounded}[i%4], int64(0)
+		if want == bounded {
+			least = revision // as a page token asks
+		}
+		layout, err := roots.At(anyone, want, least)
+		if err != nil || layout.Revision < revision {
+			t.Fatalf("round %d, %v: revision %d, want %d, %v", i, want, layout.Revision, revision, err)
+		}
+	}
+	checkTokens(t, roots)
+}
+
+func checkTokens(t *testing.T, roots *search.Roots) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(access.With(t.Context(), access.Anyone), 20*time.Millisecond)
+	defer cancel()
+	level := &searchv1.Consistency_AtLeast{AtLeast: catalog.EncodeToken(1 << 50)}
+	if _, err := roots.At(ctx, &searchv1.Consistency{Level: level}, 0); status.Code(err) != codes.DeadlineExceeded {
+		t.Errorf("a token from the future: %v", err)
+	}
+	level.AtLeast = []byte("none")
+	_, err := roots.At(access.With(t.Context(), access.Anyone), &searchv1.Consistency{Level: level}, 0)
+	wantField(t, err, codes.InvalidArgument, "consistency.at_least")
+}

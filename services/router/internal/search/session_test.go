@@ -1,0 +1,67 @@
+package search_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+	"github.com/trawl-search/trawl/services/router/internal/search"
+)
+
+// TestSessionStaysWithItsRoots: what is published during a session is not seen
+// in it, and repos that it does not keep are neither found nor asked for.
+func TestSessionStaysWithItsRoots(t *testing.T) {
+	c := start(t, 1, func(c *cluster) {
+		s := c.searchers[0]
+		s.files[d(1)] = []*searchv1.FileMatch{file("r", "a", 1)}
+		s.files[d(2)] = []*searchv1.FileMatch{file("s", "b", 1)}
+	})
+	search := func(s *search.Service) string {
+		resp, err := s.Search(t.Context(), &searchv1.SearchRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var found []string
+		for _, f := range resp.Files {
+			found = append(found, f.Repo)
+		}
+		if resp.Coverage.Requested != uint64(len(found)) || !resp.Coverage.Complete {
+			t.Errorf("found %v with coverage %v", found, resp.Coverage)
+		}
+		return strings.Join(found, " ")
+	}
+	all, some := c.Session(nil), c.Session(func(repo string) bool { return repo == "s" })
+	none := c.Session(func(string) bool { return false })
+	if a, s, n := search(all), search(some), search(none); a != "r s" || s != "s" || n != "" {
+		t.Errorf("all found %q, one %q, none %q", a, s, n)
+	}
+	if _, err := some.GetFile(t.Context(), &searchv1.GetFileRequest{Repo: "r", Path: []byte("a")}); status.Code(err) != codes.NotFound {
+		t.Errorf("a file of a repo that is not kept: %v", err)
+	}
+	delete(c.searchers[0].files, d(1))
+	c.layoutOf(t)
+	if got := search(c.Service); got != "s" {
+		t.Errorf("after the change %q is found", got)
+	}
+	if resp, err := all.Search(t.Context(), &searchv1.SearchRequest{}); err != nil || resp.Coverage.Requested != 2 {
+		t.Errorf("the session has %v, %v", resp, err)
+	}
+}
+
+// TestSessionTriesAgain: roots that could not be had are asked for again.
+func TestSessionTriesAgain(t *testing.T) {
+	c := start(t, 1, func(c *cluster) { c.searchers[0].files[d(1)] = []*searchv1.FileMatch{file("r", "a", 1)} })
+	session := c.Session(nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := session.Search(ctx, &searchv1.SearchRequest{}); err == nil {
+		t.Error("an answer for a caller that is gone")
+	}
+	if resp, err := session.Search(t.Context(), &searchv1.SearchRequest{}); err != nil || len(resp.Files) != 1 {
+		t.Errorf("then %v, %v", resp, err)
+	}
+}
