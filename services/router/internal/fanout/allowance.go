@@ -2,13 +2,13 @@ package fanout
 
 import "sync"
 
-// burst is how much of an allowance is kept when little is needed, in calls; more
-// when one query of very many searchers earns more.
+// burst is how many calls an allowance saves up. A query of very many searchers may earn
+// more at once.
 const burst = 20
 
-// allowance is a token bucket that holds repeated work to a share of the first
-// calls: each of those earns the share, and repeating a call costs one. It is
-// safe for concurrent use.
+// allowance is a token bucket that limits repeated calls to a share of first calls. Each
+// first call earns the share, and each repeated call costs one. It is safe for
+// concurrent use.
 type allowance struct {
 	share float64
 
@@ -31,8 +31,8 @@ func (a *allowance) earn(calls int) {
 	a.calls = min(a.calls+earned, max(burst, earned))
 }
 
-// spend takes the cost, in calls: a call that repeats a part of another one's
-// shards costs that part. It says whether that was affordable.
+// spend takes the cost in calls, and reports whether the allowance covered it. A call
+// that repeats part of another call's shards costs that part.
 func (a *allowance) spend(cost float64) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

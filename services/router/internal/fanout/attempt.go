@@ -12,24 +12,24 @@ import (
 	"github.com/trawl-search/trawl/internal/searchapi"
 )
 
-// attempt is one call: a searcher that is asked for some shards.
+// attempt is one call to a searcher for some shards.
 type attempt[R any] struct {
 	target Target
 	tasks  []*task
 	sent   time.Time
 	cancel context.CancelFunc
-	// slow fires when the attempt should be hedged; nil while it is itself a hedge.
+	// slow fires when the attempt should be hedged. It is nil for a hedge.
 	slow *time.Timer
-	// doubted is set when it was late and could not be hedged.
-	doubted bool
-	// over is set when what comes of it is of no interest any more.
+	// probed is set when the attempt was late and could not be hedged.
+	probed bool
+	// over is set when its outcome no longer matters.
 	over bool
 
-	// hedgeOf is the slow attempt whose shards this one asks for as well, and
-	// hedges are those that do so for this one, each for a part of its shards.
+	// hedgeOf is the slow attempt that this one hedges. Hedges are the hedges of this
+	// one, each for a part of its shards.
 	hedgeOf *attempt[R]
 	hedges  []*attempt[R]
-	// reply of a hedge, kept until it is clear which side is accepted.
+	// reply of a hedge, kept until the hedge has won or lost.
 	reply *Reply[R]
 }
 
@@ -37,12 +37,12 @@ type outcome[R any] struct {
 	attempt *attempt[R]
 	reply   Reply[R]
 	err     error
-	// over says that the call failed since its time was over.
+	// over is true if the call failed because its deadline passed.
 	over bool
 }
 
-// send makes an attempt, a hedge of another one or of none. It ends with its own
-// context or that of the scatter.
+// send starts an attempt, as a hedge of another one if hedgeOf is not nil. The attempt
+// ends with its own context or with the scatter's.
 func (s *scatter[R]) send(target Target, tasks []*task, hedgeOf *attempt[R]) *attempt[R] {
 	ctx, cancel := context.WithCancel(s.ctx)
 	a := &attempt[R]{target: target, tasks: tasks, sent: time.Now(), cancel: cancel, hedgeOf: hedgeOf}
@@ -56,7 +56,7 @@ func (s *scatter[R]) send(target Target, tasks []*task, hedgeOf *attempt[R]) *at
 		defer cancel()
 		ctx, span := tracer(ctx).Start(ctx, "ask searcher")
 		defer span.End()
-		tellStart(span, target, len(shards), hedgeOf != nil)
+		startAttributes(span, target, len(shards), hedgeOf != nil)
 		reply, err := s.call(ctx, target, shards)
 		err = s.tooLarge(err, shards)
 		peer.asked.Add(-int64(len(shards)))
@@ -64,7 +64,7 @@ func (s *scatter[R]) send(target Target, tasks []*task, hedgeOf *attempt[R]) *at
 		if err == nil {
 			err = coverage.Check(reply.Coverage, shards)
 		}
-		tellEnd(ctx, span, err, over)
+		endAttributes(ctx, span, err, over)
 		s.Peers.record(target, a.sent, err, over)
 		select {
 		case s.outcomes <- outcome[R]{attempt: a, reply: reply, err: err, over: over}:
@@ -74,8 +74,8 @@ func (s *scatter[R]) send(target Target, tasks []*task, hedgeOf *attempt[R]) *at
 	return a
 }
 
-// tooLarge explains the error of a call whose request was refused for its size, and that
-// is for one shard: of these a plan names all repos, however many.
+// tooLarge explains the error of a call for one shard whose request exceeds the
+// searcher's limit: a plan names all repos of a shard, so it cannot be divided.
 func (s *scatter[R]) tooLarge(err error, shards []searchapi.Shard) error {
 	if status.Code(err) != codes.ResourceExhausted || searchapi.IsOverloaded(err) || len(shards) != 1 {
 		return err
@@ -88,13 +88,13 @@ func (s *scatter[R]) tooLarge(err error, shards []searchapi.Shard) error {
 		status.Convert(err).Message(), len(shards[0].Repos), size>>20)
 }
 
-// lastMoment is how much earlier than the router's a searcher's copy of the deadline may
-// pass. It is too short for asking another.
+// lastMoment is how much earlier the deadline may pass on a searcher than on the router.
+// It is too short to ask another searcher.
 const lastMoment = 5 * time.Millisecond
 
-// timeIsOver says whether a call failed since its time was over, or its searcher ended it
-// in the last moment: gRPC then resets the stream, which reads as a cancellation. Earlier,
-// the end of a call by its searcher is a failure like any other.
+// timeIsOver reports whether a call failed because its deadline passed, on the router
+// or on the searcher, where gRPC reports it as a cancellation. A searcher that ends a
+// call earlier has failed.
 func timeIsOver(ctx context.Context, err error) bool {
 	if ctx.Err() != nil {
 		return true
@@ -103,13 +103,13 @@ func timeIsOver(ctx context.Context, err error) bool {
 	return ok && time.Until(deadline) < lastMoment && endsCall(status.Code(err))
 }
 
-// endsCall says whether the code is that of a call whose context ended.
+// endsCall reports whether the code is that of a call whose context ended.
 func endsCall(code codes.Code) bool {
 	return code == codes.DeadlineExceeded || code == codes.Canceled
 }
 
-// await makes the shards of the attempt wait for it, and has it hedged when it
-// has taken longer than its searcher usually does.
+// await makes the tasks of the attempt wait for it, and hedges the attempt when it takes
+// longer than its searcher usually does.
 func (s *scatter[R]) await(a *attempt[R]) {
 	s.open[a] = true
 	left := time.Minute
@@ -119,7 +119,7 @@ func (s *scatter[R]) await(a *attempt[R]) {
 	s.lookAgain(a, s.Peers.patience(a.target, left))
 }
 
-// lookAgain sees to an attempt that has no answer by then.
+// lookAgain hands an attempt that is still open to hedge after a while.
 func (s *scatter[R]) lookAgain(a *attempt[R], after time.Duration) {
 	a.slow = time.AfterFunc(after, func() {
 		select {
@@ -129,7 +129,7 @@ func (s *scatter[R]) lookAgain(a *attempt[R], after time.Duration) {
 	})
 }
 
-// end says that nothing of the attempt is of interest any more.
+// end cancels the attempt; its outcome no longer matters.
 func (a *attempt[R]) end() {
 	a.over = true
 	if a.slow != nil {
@@ -138,13 +138,13 @@ func (a *attempt[R]) end() {
 	a.cancel()
 }
 
-// doubtPause is how long an attempt that is late and was not hedged goes on
-// waiting: a moment longer than it takes to see whether its searcher is silent.
-const doubtPause = pingWait + 50*time.Millisecond
+// probePause is how long a late attempt that was not hedged waits for its probe: a
+// little longer than a ping may take.
+const probePause = pingWait + 50*time.Millisecond
 
-// hedge asks for the shards of a slow attempt at the next searchers too: at once
-// when its searcher does not work, or else if the budget allows it for all of
-// them. Otherwise it looks into why the searcher is late, and comes back to it.
+// hedge asks the next searchers for the shards of a slow attempt. It needs no budget
+// if the searcher of the attempt is unhealthy. Without budget it probes the searcher
+// and looks at the attempt again after that.
 func (s *scatter[R]) hedge(a *attempt[R]) {
 	switch {
 	case !s.open[a]:
@@ -153,7 +153,7 @@ func (s *scatter[R]) hedge(a *attempt[R]) {
 		s.reconsider(a)
 		return
 	}
-	g, hedged, alone := s.standIns(a)
+	g, hedged, alone := s.hedgeTargets(a)
 	if alone {
 		return
 	}
@@ -163,45 +163,46 @@ func (s *scatter[R]) hedge(a *attempt[R]) {
 		}
 		return
 	}
-	if !a.doubted && hedged > 0 {
+	if !a.probed && hedged > 0 {
 		s.Peers.metrics.hedged(unaffordable)
 	}
-	a.doubted = true
-	s.doubt(a)
+	a.probed = true
+	s.probe(a)
 }
 
-// doubt looks into why the searcher of an attempt is late, and comes back to it.
-func (s *scatter[R]) doubt(a *attempt[R]) {
-	go s.Peers.doubt(s.ctx, a.target)
-	s.lookAgain(a, doubtPause)
+// probe pings the searcher of a late attempt, and looks at the attempt again after
+// that.
+func (s *scatter[R]) probe(a *attempt[R]) {
+	go s.Peers.probe(s.ctx, a.target)
+	s.lookAgain(a, probePause)
 }
 
-// reconsider decides on an attempt whose hedges have ended and left shards open: it is
-// waited for unless its searcher does nothing, and that has been seen since the attempt
-// was made: it may be the last hope. Otherwise what the hedges brought is taken, and
-// others are asked for the rest.
+// reconsider handles an attempt whose hedges have ended without covering all shards.
+// It keeps waiting unless a probe has found the searcher silent since the attempt was
+// sent: the attempt may be the last hope. Otherwise it takes what the hedges found and
+// asks others for the rest.
 func (s *scatter[R]) reconsider(a *attempt[R]) {
 	if s.Peers.healthy(a.target) || !s.Peers.silentSince(a.target, a.sent) {
-		s.doubt(a)
+		s.probe(a)
 		return
 	}
 	a.end()
 	for _, t := range a.tasks {
-		t.fail(a.target, deadline, late(a.target))
+		t.fail(a.target, deadline, lateMessage(a.target))
 	}
 	s.dispatch(s.promote(a))
 }
 
-// standIns are the next searchers for the tasks of the attempt, those that work,
-// and for how many tasks there are such. When the attempt's own does not work, any
-// other is better than none. Alone says that there are none at all.
-func (s *scatter[R]) standIns(a *attempt[R]) (g *groups, hedged int, alone bool) {
+// hedgeTargets are the next healthy searchers for the tasks of the attempt; hedged is
+// the number of tasks that have one. If the attempt's own searcher is unhealthy, any
+// other will do. Alone is true if no task has another candidate.
+func (s *scatter[R]) hedgeTargets(a *attempt[R]) (g *groups, hedged int, alone bool) {
 	g, alone = &groups{of: make(map[Target][]*task)}, true
-	silent := !s.Peers.healthy(a.target)
+	unhealthy := !s.Peers.healthy(a.target)
 	for _, t := range a.tasks {
 		other := slices.IndexFunc(t.candidates, func(c Target) bool { return c != a.target })
 		next := slices.IndexFunc(t.candidates, func(c Target) bool { return c != a.target && s.Peers.healthy(c) })
-		if next < 0 && silent {
+		if next < 0 && unhealthy {
 			next = other
 		}
 		if next >= 0 {

@@ -7,13 +7,13 @@ import (
 )
 
 // slack is how many times the average load a searcher may have before a shard goes to
-// the next one that holds it: Mirrokni, Thorup and Zadimoghaddam, Consistent Hashing with
-// Bounded Loads, 2016. It is small enough that no searcher has much more to do than the
-// others, and large enough that a shard mostly goes to the searcher that has it in memory.
+// its next replica: Mirrokni, Thorup and Zadimoghaddam, Consistent Hashing with
+// Bounded Loads, 2016. A small slack keeps the load even; a large
+// one mostly sends a shard to the searcher that has it in memory.
 const slack = 1.25
 
-// balance divides the shards of a round among the searchers that hold them. A load is
-// the number of shards that a searcher is being asked for by this router.
+// balance divides the shards of a round among the searchers that hold them. The load of
+// a searcher is the number of shards in this router's calls to it.
 type balance struct {
 	loads map[string]int
 	most  int
@@ -36,9 +36,9 @@ func newBalance(p *Peers, tasks []*task) *balance {
 	return b
 }
 
-// choose takes the first holder of the shard that has not much more to do than the
-// others, or else the one that has least, or else the first of all candidates, of those
-// that may be asked; if none may, the first one: asking in vain is better than not to ask.
+// choose picks, among the permitted candidates, the first holder below the load limit,
+// else the holder with the least load, else the first candidate. If none is permitted
+// it picks the first candidate: a call that may fail is better than none.
 func (b *balance) choose(t *task, permitted func(Target) bool) Target {
 	chosen := t.candidates[0]
 	if i := slices.IndexFunc(t.holders(), func(c Target) bool { return b.loads[c.ID] < b.most && permitted(c) }); i >= 0 {

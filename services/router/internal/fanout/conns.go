@@ -15,8 +15,8 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// linger is how long the connection to a searcher that left is kept for the
-// answers that are still under way.
+// linger is how long the connection to a searcher that left stays open for replies that
+// are under way.
 const linger = 2 * time.Minute
 
 // ErrClosed is the error of Client after Close.
@@ -37,7 +37,7 @@ type conn struct {
 	leftAt time.Time
 }
 
-// NewConns makes an empty set; dial must not wait for the connection.
+// NewConns returns an empty set. Dial must not wait for the connection.
 func NewConns(dial func(address string) (server.Conn, error)) *Conns {
 	return &Conns{dial: dial, conns: make(map[string]*conn)}
 }
@@ -51,8 +51,8 @@ func (c *Conns) Client(address string) (searchv1.SearchServiceClient, error) {
 	return searchv1.NewSearchServiceClient(to), nil
 }
 
-// Ping is a Ping on the connection that calls use, by gRPC's health checking
-// protocol. Any answer is one, also that the searcher is not ready.
+// Ping pings a searcher with gRPC's health checking protocol, on the connection that
+// calls use. Any answer counts, even that the searcher is not ready.
 func (c *Conns) Ping(ctx context.Context, t Target) error {
 	to, err := c.to(t.Address)
 	if err != nil {
@@ -83,8 +83,7 @@ func (c *Conns) to(address string) (server.Conn, error) {
 	return dialed, nil
 }
 
-// Keep closes the connections to addresses that have not been among the live
-// ones for a while.
+// Keep closes the connections to addresses that have not been live for a while.
 func (c *Conns) Keep(live map[string]bool, now time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -9,21 +9,20 @@ import (
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
-// Directory knows which searchers should hold a shard. It never changes, and is
-// safe for concurrent use.
+// Directory maps each shard to the searchers that should hold it, for one membership.
+// It is safe for concurrent use.
 type Directory struct {
 	replication int
 	targets     map[membership.ID]Target
-	// active take new shards; everybody answers.
+	// active searchers take new shards; those in everybody answer.
 	active, everybody []membership.ID
 
 	mu sync.RWMutex
-	// ranked are the candidates of shards that were asked for.
+	// ranked caches the candidates of shards.
 	ranked map[searchapi.Digest][]Target
 }
 
-// maxRanked bounds the shards whose candidates a directory remembers, at some
-// 250 bytes each.
+// maxRanked bounds the cache in shards, at some 250 bytes each.
 const maxRanked = 1 << 16
 
 // NewDirectory is the directory of the live searchers.
@@ -41,10 +40,9 @@ func NewDirectory(searchers []*catalogv1.Searcher, replication int) *Directory {
 	return d
 }
 
-// Candidates are the searchers to ask for a shard: first those it is placed on,
-// then those it was placed on until others joined or began to drain. They keep
-// a shard for a while, and say at once when they have it no more. The slice is
-// the directory's own: it may not be changed.
+// Candidates are the searchers to ask for a shard, best first. After the searchers on
+// which it is placed come those on which it was placed before others joined or started
+// to drain: they keep a shard for a while. The caller must not change the slice.
 func (d *Directory) Candidates(digest searchapi.Digest) []Target {
 	d.mu.RLock()
 	known, ok := d.ranked[digest]
@@ -56,13 +54,13 @@ func (d *Directory) Candidates(digest searchapi.Digest) []Target {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.ranked) >= maxRanked {
-		clear(d.ranked) // many of them are of shards that are no more
+		clear(d.ranked) // many of them are of shards that are gone
 	}
 	d.ranked[digest] = targets
 	return targets
 }
 
-// rank works out the candidates of a shard, which takes a hash for each searcher.
+// rank computes the candidates of a shard, at the cost of a hash for each searcher.
 func (d *Directory) rank(digest searchapi.Digest) []Target {
 	ids := membership.Place(digest, d.active, 2*d.replication)
 	if len(d.active) < len(d.everybody) {

@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// Bounds of the histogram's buckets: each is latencyGrowth times as long as the
-// one before it, so that a quantile is right to a quarter.
+// Bounds of the histogram's buckets. Each is latencyGrowth times the previous one, so
+// that a quantile is right to a quarter.
 const (
 	latencyLeast   = 500 * time.Microsecond
 	latencyGrowth  = 1.25
-	latencyBuckets = 53 // the last begins at about a minute
-	// latencyMemory is the number of samples at which all counts are halved:
-	// the histogram is about the last few hundred.
+	latencyBuckets = 53 // the last starts at about a minute
+	// latencyMemory is the number of samples at which all counts are halved, so that
+	// the histogram covers the last few hundred.
 	latencyMemory = 512
-	// latencyEnough is how many samples a quantile needs.
+	// latencyEnough is the least number of samples for a quantile.
 	latencyEnough = 20
 )
 
-// latency is a histogram of how long a searcher's answers took, in which old
-// ones fade. It is safe for concurrent use.
+// latency is a histogram of the latency of a searcher's replies, in which old samples
+// fade. It is safe for concurrent use.
 type latency struct {
 	mu     sync.Mutex
 	counts [latencyBuckets]uint32
@@ -41,8 +41,8 @@ func (l *latency) observe(took time.Duration) {
 	}
 }
 
-// quantile is a time that the share q of the answers did not take longer than;
-// false when too few are known.
+// quantile is an upper bound of the time in which the share q of the replies came. It
+// is false if there are too few samples.
 func (l *latency) quantile(q float64) (time.Duration, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -8,14 +8,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics count what is done about searchers that are slow or fail.
+// Metrics count hedges, retries and breaker states.
 type Metrics struct {
 	hedges  *prometheus.CounterVec
 	retries *prometheus.CounterVec
 	breaker *prometheus.GaugeVec
 }
 
-// What becomes of a call that should be hedged or repeated.
+// Outcomes of hedges and retries.
 const (
 	hedgeWon     = "won"
 	hedgeLost    = "lost"
@@ -42,7 +42,7 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 		return nil, fmt.Errorf("register the metrics of calls to searchers: %w", err)
 	}
 	for _, outcome := range []string{hedgeWon, hedgeLost, unaffordable} {
-		m.hedges.WithLabelValues(outcome) // present before it first happens
+		m.hedges.WithLabelValues(outcome) // so that the series exists from the start
 	}
 	for _, outcome := range []string{retrySent, unaffordable} {
 		m.retries.WithLabelValues(outcome)

@@ -14,23 +14,23 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// The share of a searcher's answers that come before its requests are hedged
-// (Dean and Barroso, The Tail at Scale, 2013), and the bounds of that time.
+// A call is hedged when it takes longer than this quantile of its searcher's latency
+// (Dean and Barroso, The Tail at Scale, 2013), within these bounds.
 const (
 	hedgeQuantile = 0.95
 	leastPatience = time.Millisecond
-	// firstPatience is for a searcher of whose latency too little is known.
+	// firstPatience is for a searcher with too few latency samples.
 	firstPatience = 250 * time.Millisecond
-	// slowFactor is how many times as long as the typical searcher one may take:
-	// one that is always slow must not be waited for because it usually is.
+	// slowFactor bounds patience as a multiple of the typical searcher's latency, so
+	// that a searcher that is always slow is hedged too.
 	slowFactor = 3
-	// typicalEvery is how often the typical searcher is worked out again.
+	// typicalEvery is how often the typical latency is computed.
 	typicalEvery = time.Second
 )
 
-// A breaker opens when half of the last calls failed, or at once when the searcher
-// is silent or not reached. After a while it lets one call through as a probe: if
-// that is answered it closes.
+// A breaker opens when half of the last calls failed, or at once when the searcher is
+// silent or unreachable. After a delay it lets one call through as a probe, and closes
+// if that is answered.
 const (
 	breakerFailures = 5
 	breakerCalls    = 10
@@ -38,32 +38,30 @@ const (
 	breakerJitter   = 500 * time.Millisecond
 )
 
-// ErrNotAsked is the error of a Call that did not reach its searcher for a
-// reason that is not the searcher's.
+// ErrNotAsked is the error of a Call that was not sent, for a reason that is not the
+// searcher's.
 var ErrNotAsked = errors.New("the searcher was not asked")
 
-// ErrDisconnected is the error of a Call whose connection broke before an answer
-// came, or could not be made.
+// ErrDisconnected is the error of a Call without a connection, or whose connection broke
+// before the reply was complete.
 var ErrDisconnected = errors.New("no connection to the searcher")
 
-// Ping asks a searcher whether it still does anything at all, which costs it next
-// to nothing. An error means that it did not answer before ctx ended, or is not
-// reached. It is safe for concurrent use.
+// Ping asks a searcher for a sign of life, which costs it next to nothing. An error
+// means that it did not answer before ctx ended, or is unreachable. It is safe for
+// concurrent use.
 type Ping func(context.Context, Target) error
 
 // pingWait is how long a searcher may be silent to a ping.
 const pingWait = 250 * time.Millisecond
 
-// Shares are how much work may be repeated, as shares of the calls that are not
-// repetitions. Zero forbids it.
+// Shares bound repeated calls, as shares of first calls. Zero forbids them.
 type Shares struct {
-	// Hedges repeat calls that are slow, Retries those that failed.
+	// Hedges repeat slow calls, Retries repeat failed calls.
 	Hedges, Retries float64
 }
 
-// Peers is what a router has learned of its searchers: how long they take,
-// whether they answer at all, and how much work may still be repeated. It is
-// safe for concurrent use.
+// Peers is what a router knows of its searchers: their latency, whether they answer,
+// and the budgets for hedges and retries. It is safe for concurrent use.
 type Peers struct {
 	hedges, retries *allowance
 	ping            Ping
@@ -82,17 +80,17 @@ type Peers struct {
 type peer struct {
 	latency latency
 	breaker circuitbreaker.CircuitBreaker[any]
-	asked   atomic.Int64 // shards that it is being asked for
+	asked   atomic.Int64 // shards in calls under way
 	// pinged is true while a ping is under way.
 	pinged atomic.Bool
 
 	mu         sync.Mutex
 	answeredAt time.Time
-	// silentAt is when it was last asked for an answer to a ping and gave none.
+	// silentAt is when the last unanswered ping was sent.
 	silentAt time.Time
 }
 
-// NewPeers knows nothing yet.
+// NewPeers returns Peers without any knowledge. Ping must be safe for concurrent use.
 func NewPeers(shares Shares, ping Ping, metrics *Metrics, log *slog.Logger) *Peers {
 	return &Peers{
 		hedges: newAllowance(shares.Hedges), retries: newAllowance(shares.Retries),
@@ -112,7 +110,7 @@ func (p *Peers) Keep(live map[string]bool) {
 	}
 }
 
-// earn counts calls that repeat no other.
+// earn adds first calls to the budgets.
 func (p *Peers) earn(calls int) {
 	p.hedges.earn(calls)
 	p.retries.earn(calls)
@@ -141,22 +139,21 @@ func (p *Peers) newBreaker(id string) circuitbreaker.CircuitBreaker[any] {
 			if e.NewState == circuitbreaker.OpenState {
 				level = slog.LevelWarn
 			}
-			p.log.Log(context.Background(), level, "breaker of a searcher", "searcher", id, "from", e.OldState.String(), "to", e.NewState.String())
+			p.log.Log(context.Background(), level, "circuit breaker of a searcher changed", "searcher", id, "from", e.OldState.String(), "to", e.NewState.String())
 		}).
 		Build()
 }
 
-// permits says whether the searcher's breaker lets a call through. Half-open,
-// it does so for a few only, and each must be recorded.
+// permits reports whether the searcher's breaker lets a call through. A half-open
+// breaker admits only a few calls, and each must be recorded.
 func (p *Peers) permits(t Target) bool { return p.of(t).breaker.TryAcquirePermit() }
 
-// healthy says whether the searcher's breaker is closed.
+// healthy reports whether the searcher's breaker is closed.
 func (p *Peers) healthy(t Target) bool { return p.of(t).breaker.IsClosed() }
 
-// doubt pings a searcher that is late, unless somebody does already, and opens
-// its breaker when it is silent: it is not slow, it does not work. It returns
-// when that is known, or ctx ends.
-func (p *Peers) doubt(ctx context.Context, t Target) {
+// probe pings a searcher that is late, unless a ping is under way, and opens its
+// breaker if it does not answer. It returns after the ping or when ctx ends.
+func (p *Peers) probe(ctx context.Context, t Target) {
 	known := p.of(t)
 	if !known.pinged.CompareAndSwap(false, true) {
 		return
@@ -173,8 +170,8 @@ func (p *Peers) doubt(ctx context.Context, t Target) {
 	}
 }
 
-// silentSince says whether the searcher was asked for a sign of life since then and
-// gave none. A breaker that is open may be so for what was before.
+// silentSince reports whether a ping sent since then got no answer. An open breaker
+// alone may be due to earlier failures.
 func (p *Peers) silentSince(t Target, then time.Time) bool {
 	known := p.of(t)
 	known.mu.Lock()
@@ -182,8 +179,8 @@ func (p *Peers) silentSince(t Target, then time.Time) bool {
 	return !known.silentAt.Before(then)
 }
 
-// patience is how long to wait for a searcher before its request is hedged,
-// when so much time is left for all.
+// patience is how long to wait for a searcher before hedging its call. Left is the time
+// until the deadline of the query.
 func (p *Peers) patience(t Target, left time.Duration) time.Duration {
 	known, ok := p.of(t).latency.quantile(hedgeQuantile)
 	if !ok {
@@ -195,8 +192,7 @@ func (p *Peers) patience(t Target, left time.Duration) time.Duration {
 	return max(min(known, left/2), leastPatience)
 }
 
-// typicalQuantile is what the quantile of the searcher in the middle was a
-// moment ago.
+// typicalQuantile is the median of the searchers' quantiles, at most typicalEvery old.
 func (p *Peers) typicalQuantile() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -216,8 +212,8 @@ func (p *Peers) typicalQuantile() time.Duration {
 	return p.typical
 }
 
-// record learns from the end of a call: err is its error, over says that it
-// failed since its time was over.
+// record learns from the end of a call. Err is its error; over is true if its deadline
+// passed.
 func (p *Peers) record(t Target, sent time.Time, err error, over bool) {
 	known, took := p.of(t), time.Since(sent)
 	switch {
@@ -237,12 +233,12 @@ func (p *Peers) record(t Target, sent time.Time, err error, over bool) {
 	}
 }
 
-// isFailure tells errors of a searcher that does not work, or cannot be
-// reached, from those that it gives for a reason.
+// isFailure reports whether the error means that the searcher does not work or cannot be
+// reached. Other errors are valid answers.
 func isFailure(err error) bool {
 	switch status.Code(err) {
 	case codes.Unavailable, codes.Internal, codes.Unknown, codes.DataLoss, codes.Unimplemented,
-		codes.Canceled, codes.DeadlineExceeded: // although there was time
+		codes.Canceled, codes.DeadlineExceeded: // before the deadline
 		return true
 	}
 	return false
@@ -255,16 +251,16 @@ func (k *peer) answered() {
 	k.breaker.RecordSuccess()
 }
 
-// answeredSince says whether the searcher answered anybody since then.
+// answeredSince reports whether the searcher has answered any call since then.
 func (k *peer) answeredSince(then time.Time) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return !k.answeredAt.Before(then)
 }
 
-// unanswered learns from a call that was given up. It tells something only when
-// it was given longer than the searcher usually takes; and that the searcher
-// does not work, only when it answered nobody else meanwhile.
+// unanswered learns from an abandoned call. It counts only if the call had more time
+// than the searcher usually takes. It counts as a failure only if the searcher answered
+// no other call in that time.
 func (k *peer) unanswered(sent time.Time, took time.Duration) {
 	usual, ok := k.latency.quantile(hedgeQuantile)
 	if !ok {
@@ -282,8 +278,8 @@ func (k *peer) unanswered(sent time.Time, took time.Duration) {
 	k.breaker.RecordSuccess()
 }
 
-// settleProbe gives back the permit of a call that tells nothing: a breaker
-// that waits for the end of its probes goes on waiting, from the beginning.
+// settleProbe returns the permit of a call that proves nothing. A half-open breaker
+// opens again and waits for another probe.
 func (k *peer) settleProbe() {
 	if k.breaker.IsHalfOpen() {
 		k.breaker.RecordFailure()

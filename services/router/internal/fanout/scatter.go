@@ -1,7 +1,7 @@
-// Package fanout asks searchers for shards: each shard the first of those that
-// hold it and have not much more to do than the others, the next one too when
-// that is slow, or instead when it fails, until all are accounted for or the
-// time is over.
+// Package fanout asks searchers for shards. It picks the first searcher that holds
+// a shard and is not much busier than the others. When that one is slow it also
+// asks the next candidate, and when that one fails it asks the next instead. It ends
+// when every shard is accounted for or the deadline passes.
 package fanout
 
 import (
@@ -20,55 +20,55 @@ type Target struct {
 	Address string
 }
 
-// Policy says how long to insist. The zero value asks every candidate once.
+// Policy is how long to keep asking. The zero value asks every candidate once.
 type Policy struct {
-	// CoverWait is how long shards that no candidate covers yet are asked for
-	// again: a new generation may be on its way to them.
+	// CoverWait is how long Scatter asks again for shards that no candidate covers
+	// yet: searchers may still be loading a new generation.
 	CoverWait time.Duration
-	// Pause before asking again; it doubles up to ten times itself.
+	// Pause before asking again. It doubles with each round, up to ten times its value.
 	Pause time.Duration
-	// Replicas is how many of a shard's first candidates hold it, unless it is on its
-	// way to them: of these, one is asked that has not much more to do than the others.
+	// Replicas is how many of a shard's first candidates hold it, or are loading it.
+	// Scatter balances shards among them.
 	Replicas int
 }
 
-// What bounds one request: the searchers' limit is 16 MiB unless it is set otherwise,
-// and the query has a part in it.
+// Limits of one request. Searchers accept 16 MiB by default, and the query takes part
+// of that.
 const (
 	maxShardsPerCall = 2000
 	maxBytesPerCall  = 8 << 20
 )
 
-// Reply is what a searcher answered, with its account of the shards sent to it.
+// Reply is a searcher's reply, with its coverage of the shards sent to it.
 type Reply[R any] struct {
 	Value    R
 	Coverage *searchv1.Coverage
 }
 
-// Call asks one searcher for some shards. Its error wraps ErrNotAsked when it is
-// none of the searcher's.
+// Call asks one searcher for some shards. Its error wraps ErrNotAsked if the searcher
+// did not cause it.
 type Call[R any] func(ctx context.Context, t Target, shards []searchapi.Shard) (Reply[R], error)
 
-// Fanout is what every Scatter of a router has in common, but for TypeRepos. It is safe for
-// concurrent use when Candidates is.
+// Fanout is what all Scatters of a router share, except TypeRepos. It is safe for
+// concurrent use if Candidates is.
 type Fanout struct {
 	Policy Policy
 	Peers  *Peers
-	// Candidates are the searchers to ask for a shard, best first. They are
-	// asked for anew in each round, and not changed.
+	// Candidates returns the searchers to ask for a shard, best first. Scatter calls it
+	// once a round and does not change the slice.
 	Candidates func(searchapi.Digest) []Target
-	// TypeRepos is how many type:repo of a query are resolved in its plans, which
-	// makes these larger.
+	// TypeRepos is the number of resolved type:repo of a query. Each makes its plans
+	// larger.
 	TypeRepos int
 }
 
-// Scatter asks for the shards until each is settled or ctx ends, and then
-// returns without waiting for searchers that have not answered. It gives every
-// usable reply to accept and tells account what became of every shard. While a
-// searcher is slower than it usually is, its shards are asked of the next ones
-// too; the results of a shard are accepted from one searcher only. Accept and
-// Candidates are called by the calling goroutine.
-func Scatter[R any](ctx context.Context, f Fanout, shards []searchapi.Shard, account *coverage.Account, call Call[R], accept func(R)) {
+// Scatter asks for the shards until each is settled or ctx ends, and then returns
+// without waiting for searchers that have not answered. It passes every usable
+// reply to accept, reports whether there was one, and records in account what
+// became of every shard. It hedges a searcher that is slower than usual by asking
+// the next candidates too, and accepts the results of a shard from one searcher
+// only. It calls accept and Candidates in the calling goroutine.
+func Scatter[R any](ctx context.Context, f Fanout, shards []searchapi.Shard, account *coverage.Account, call Call[R], accept func(R)) (accepted bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s := &scatter[R]{
@@ -81,20 +81,21 @@ func Scatter[R any](ctx context.Context, f Fanout, shards []searchapi.Shard, acc
 	for i, shard := range shards {
 		tasks[i].shard, fresh[i] = shard, &tasks[i]
 	}
-	s.begin(fresh)
+	s.startRound(fresh)
 	s.loop()
+	return s.accepted
 }
 
 // task is a shard that is not settled.
 type task struct {
 	shard searchapi.Shard
-	// candidates that did not fail in this round; the first replicas hold the shard.
+	// candidates that have not failed in this round. The first replicas hold the shard.
 	// The slice is shared with other tasks.
 	candidates []Target
 	replicas   int
-	// loading is set when some candidate of this round does not cover the shard yet.
+	// loading is set when a candidate of this round does not cover the shard yet.
 	loading bool
-	// why the last candidate failed; empty before the first did.
+	// reason and message say why the last candidate failed. They are empty before.
 	reason  searchv1.UncoveredReason
 	message string
 }
@@ -109,15 +110,17 @@ type scatter[R any] struct {
 	account *coverage.Account
 	call    Call[R]
 	accept  func(R)
+	// accepted is set when accept was called.
+	accepted bool
 
 	outcomes chan outcome[R]
-	// slow brings attempts that have taken longer than their searcher usually does.
+	// slow receives attempts that take longer than their searcher usually does.
 	slow chan *attempt[R]
-	// returned is closed when nobody receives from the channels any more.
+	// returned is closed when Scatter no longer receives from the channels.
 	returned chan struct{}
-	// open are the attempts that shards wait for, without hedges.
+	// open are the attempts that shards wait for, except hedges.
 	open map[*attempt[R]]bool
-	// waiting are tasks that are asked for again when timer fires.
+	// waiting are tasks to ask for again when timer fires.
 	waiting []*task
 	timer   <-chan time.Time
 	pause   time.Duration
@@ -134,7 +137,7 @@ func (s *scatter[R]) loop() {
 		case <-s.timer:
 			again := s.waiting
 			s.waiting, s.timer = nil, nil
-			s.begin(again)
+			s.startRound(again)
 		case <-s.ctx.Done():
 			s.abandon()
 			return
@@ -142,8 +145,8 @@ func (s *scatter[R]) loop() {
 	}
 }
 
-// begin starts a round for the tasks.
-func (s *scatter[R]) begin(tasks []*task) {
+// startRound asks for the tasks, each with all of its candidates again.
+func (s *scatter[R]) startRound(tasks []*task) {
 	for _, t := range tasks {
 		t.candidates, t.loading = s.Candidates(t.shard.Digest), false
 		t.replicas = min(s.Policy.Replicas, len(t.candidates))
@@ -154,15 +157,15 @@ func (s *scatter[R]) begin(tasks []*task) {
 	s.Peers.earn(len(s.open) - before)
 }
 
-// dispatch sends each task to its next candidate, those of one searcher
-// together. Tasks without one are given up, or wait for another round.
+// dispatch sends each task to its next candidate, and groups the tasks by searcher. A
+// task without a candidate fails, or waits for another round.
 func (s *scatter[R]) dispatch(tasks []*task) {
 	if s.ctx.Err() != nil {
 		for _, t := range tasks {
-			if t.reason == noSearcher { // none was asked
+			if t.reason == noSearcher { // no searcher was asked
 				t.reason, t.message = deadline, coverage.NoTurn
 			}
-			// Even where an earlier round of the query has searched it.
+			// This holds even if an earlier round of the query has searched the shard.
 			s.account.Uncovered(t.shard.Digest, t.reason, t.message)
 		}
 		return
@@ -178,7 +181,7 @@ func (s *scatter[R]) dispatch(tasks []*task) {
 	}
 }
 
-// calls divides the tasks of one searcher into those of one call each.
+// calls divides the tasks of one searcher into calls.
 func (s *scatter[R]) calls(tasks []*task) iter.Seq[[]*task] {
 	return func(yield func([]*task) bool) {
 		from, size := 0, 0
@@ -198,7 +201,7 @@ func (s *scatter[R]) calls(tasks []*task) iter.Seq[[]*task] {
 	}
 }
 
-// groups are tasks by the searcher that is asked for them.
+// groups are tasks by searcher.
 type groups struct {
 	order []Target
 	of    map[Target][]*task
@@ -218,7 +221,7 @@ func (s *scatter[R]) group(tasks []*task) *groups {
 	g := &groups{of: make(map[Target][]*task)}
 	permitted := make(map[Target]bool)
 	permits := func(target Target) bool {
-		// One call needs one permit, and a permit given must be used.
+		// One call needs one permit, and every permit must be used.
 		known, ok := permitted[target]
 		if !ok {
 			known = s.Peers.permits(target)

@@ -20,7 +20,7 @@ const (
 	failedOther = searchv1.UncoveredReason_UNCOVERED_REASON_ERROR
 )
 
-// settle takes what a searcher said.
+// settle handles the outcome of an attempt.
 func (s *scatter[R]) settle(o outcome[R]) {
 	a := o.attempt
 	if a.over {
@@ -34,9 +34,9 @@ func (s *scatter[R]) settle(o outcome[R]) {
 		s.lose(a.hedges)
 		s.take(a, &o.reply)
 	case o.err == nil:
-		// Its hedges have seen more: they take its place.
+		// Its hedges have searched more, so they take its place.
 		for _, t := range a.tasks {
-			t.fail(a.target, deadline, says(a.target, "did not search it before the deadline"))
+			t.fail(a.target, deadline, searcherMessage(a.target, "did not search it before the deadline"))
 		}
 		s.retry(s.promote(a), len(a.tasks))
 	default:
@@ -44,9 +44,9 @@ func (s *scatter[R]) settle(o outcome[R]) {
 	}
 }
 
-// settleHedge keeps what a hedge brought until all hedges of its attempt have
-// searched all shards between them: then those have won. A reply is of all
-// shards of its call; it cannot be used for some of them.
+// settleHedge keeps the reply of a hedge until the hedges of its attempt have searched
+// all shards between them. Then they win. A reply is about all shards of its call; it
+// cannot be used for some of them.
 func (s *scatter[R]) settleHedge(o outcome[R]) {
 	h, a := o.attempt, o.attempt.hedgeOf
 	if o.err == nil {
@@ -66,8 +66,8 @@ func (s *scatter[R]) settleHedge(o outcome[R]) {
 	}
 }
 
-// promote makes the hedges of an attempt that gave nothing attempts of their
-// own, and returns the tasks that none of them is about.
+// promote turns the hedges of a failed attempt into attempts of their own. It returns
+// the tasks that no hedge covers.
 func (s *scatter[R]) promote(a *attempt[R]) (others []*task) {
 	delete(s.open, a)
 	if len(a.hedges) > 0 {
@@ -77,7 +77,7 @@ func (s *scatter[R]) promote(a *attempt[R]) (others []*task) {
 	for _, h := range a.hedges {
 		h.hedgeOf = nil
 		if h.over && h.reply == nil {
-			continue // it failed
+			continue // this hedge failed
 		}
 		for _, t := range h.tasks {
 			carried[t] = true
@@ -106,7 +106,7 @@ func (s *scatter[R]) lose(hedges []*attempt[R]) {
 }
 
 func searched[R any](r *Reply[R]) int {
-	return int(r.Coverage.GetSearched() + r.Coverage.GetPruned()) // CheckCoverage has compared them with what was sent
+	return int(r.Coverage.GetSearched() + r.Coverage.GetPruned()) // CheckCoverage has compared these with the shards sent
 }
 
 func searchedBy[R any](hedges []*attempt[R]) (n int) {
@@ -118,13 +118,14 @@ func searchedBy[R any](hedges []*attempt[R]) (n int) {
 	return n
 }
 
-// take accepts a reply, and passes on what it did not search.
+// take accepts a reply, and retries the shards that it did not search.
 func (s *scatter[R]) take(a *attempt[R], reply *Reply[R]) {
 	delete(s.open, a)
+	s.accepted = true
 	s.accept(reply.Value)
 	uncovered := make(map[searchapi.Digest]*searchv1.UncoveredShard)
 	for _, u := range reply.Coverage.GetUncovered() {
-		uncovered[searchapi.Digest(u.Digest)] = u // CheckCoverage has seen its length
+		uncovered[searchapi.Digest(u.Digest)] = u // CheckCoverage has checked its length
 	}
 	var next []*task
 	for _, t := range a.tasks {
@@ -133,17 +134,17 @@ func (s *scatter[R]) take(a *attempt[R], reply *Reply[R]) {
 		case u == nil:
 			s.account.Searched(t.shard.Digest)
 		case u.Reason == deadline:
-			// Its results so far are accepted: another searcher would repeat them.
-			s.account.Uncovered(t.shard.Digest, u.Reason, says(a.target, u.Message))
+			// Its partial results are accepted. Another searcher would repeat them.
+			s.account.Uncovered(t.shard.Digest, u.Reason, searcherMessage(a.target, u.Message))
 		default:
-			t.fail(a.target, u.Reason, says(a.target, u.Message))
+			t.fail(a.target, u.Reason, searcherMessage(a.target, u.Message))
 			next = append(next, t)
 		}
 	}
 	s.retry(next, len(a.tasks))
 }
 
-// callFailed passes on all tasks of a call that gave nothing usable.
+// callFailed retries the tasks of a call without a usable reply.
 func (s *scatter[R]) callFailed(o outcome[R]) {
 	a := o.attempt
 	for _, t := range a.tasks {
@@ -152,8 +153,8 @@ func (s *scatter[R]) callFailed(o outcome[R]) {
 	others := s.promote(a)
 	switch {
 	case errors.Is(o.err, ErrDisconnected):
-		// What did not reach a searcher cost none of them anything, and what was
-		// under way when the connection broke is repeated once for each of them.
+		// These retries need no budget. A call that did not reach its searcher cost
+		// nothing, and a call whose connection broke is repeated once a candidate.
 		s.dispatch(others)
 		return
 	case s.ctx.Err() == nil && !o.over:
@@ -161,13 +162,13 @@ func (s *scatter[R]) callFailed(o outcome[R]) {
 		return
 	}
 	for _, t := range others {
-		s.account.Uncovered(t.shard.Digest, deadline, late(a.target))
+		s.account.Uncovered(t.shard.Digest, deadline, lateMessage(a.target))
 	}
 }
 
-// retry asks others for the tasks that failed of a call that had so many, if
-// the budget allows it. Shards that a searcher does not cover need no budget:
-// that is how it sends on to others what was placed elsewhere.
+// retry asks the next candidates for the failed tasks of a call that had that many
+// tasks, if the budget allows it. A shard that its searcher does not cover needs no
+// budget: it has only moved to another searcher.
 func (s *scatter[R]) retry(tasks []*task, of int) {
 	var failed []*task
 	tasks = slices.DeleteFunc(slices.Clone(tasks), func(t *task) bool {
@@ -185,14 +186,14 @@ func (s *scatter[R]) retry(tasks []*task, of int) {
 	default:
 		s.Peers.metrics.retried(unaffordable)
 		for _, t := range failed {
-			s.account.Uncovered(t.shard.Digest, t.reason, t.message+"; too much fails at the moment to ask another")
+			s.account.Uncovered(t.shard.Digest, t.reason, t.message+"; not retried, the retry budget is used up")
 		}
 	}
 	s.dispatch(tasks)
 }
 
-// failCall strikes out the searcher of a call that gave nothing usable, because its
-// time was over or for the reason that err tells.
+// failCall removes the searcher of a failed call from the candidates. Over is true if
+// the deadline ended the call; otherwise err is the reason.
 func (t *task) failCall(target Target, err error, over bool) {
 	reason, message := failedOther, status.Convert(err).Message()
 	switch {
@@ -207,11 +208,11 @@ func (t *task) failCall(target Target, err error, over bool) {
 		t.fail(target, reason, message)
 		return
 	}
-	t.fail(target, reason, says(target, message))
+	t.fail(target, reason, searcherMessage(target, message))
 }
 
-// fail strikes out a candidate. When others failed for better reasons than not
-// covering the shard, theirs is told.
+// fail removes a candidate and records the reason. A reason other than not covering the
+// shard is kept: it says more.
 func (t *task) fail(target Target, reason searchv1.UncoveredReason, message string) {
 	if i := slices.Index(t.candidates, target); i >= 0 {
 		t.candidates = slices.Delete(slices.Clone(t.candidates), i, i+1)
@@ -228,8 +229,8 @@ func (t *task) fail(target Target, reason searchv1.UncoveredReason, message stri
 	t.reason, t.message = reason, message
 }
 
-// abandon takes what arrived in the last moment and accounts for the rest. The
-// hedges that answered in time are better than an attempt that did not.
+// abandon settles the outcomes that have arrived and accounts for the rest. It accepts
+// the hedges of an open attempt that have answered in time.
 func (s *scatter[R]) abandon() {
 	for {
 		select {
@@ -246,12 +247,12 @@ func (s *scatter[R]) abandon() {
 	for len(s.open) > 0 {
 		for a := range s.open {
 			for _, t := range s.promote(a) {
-				s.account.Uncovered(t.shard.Digest, deadline, late(a.target))
+				s.account.Uncovered(t.shard.Digest, deadline, lateMessage(a.target))
 			}
 		}
 	}
 }
 
-func says(t Target, what string) string { return fmt.Sprintf("searcher %s: %s", t.ID, what) }
+func searcherMessage(t Target, what string) string { return fmt.Sprintf("searcher %s: %s", t.ID, what) }
 
-func late(t Target) string { return says(t, "did not answer before the deadline") }
+func lateMessage(t Target) string { return searcherMessage(t, "did not answer before the deadline") }

@@ -10,12 +10,12 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// How an attempt ended, as its span tells.
+// Values of trawl.outcome of an attempt's span.
 const (
 	answeredAttempt  = "answered"
 	failedAttempt    = "failed"
 	lateAttempt      = "late"      // no answer before the deadline
-	abandonedAttempt = "abandoned" // others answered first, or nobody waits any more
+	abandonedAttempt = "abandoned" // others answered first, or the query ended
 )
 
 // tracer makes spans in the trace that ctx is part of.
@@ -23,8 +23,8 @@ func tracer(ctx context.Context) trace.Tracer {
 	return trace.SpanFromContext(ctx).TracerProvider().Tracer("github.com/trawl-search/trawl/services/router/internal/fanout")
 }
 
-// tellStart tells of a call to a searcher, as it begins.
-func tellStart(span trace.Span, t Target, shards int, hedge bool) {
+// startAttributes sets the attributes of a call to a searcher that are known at its start.
+func startAttributes(span trace.Span, t Target, shards int, hedge bool) {
 	if !span.IsRecording() {
 		return
 	}
@@ -32,9 +32,9 @@ func tellStart(span trace.Span, t Target, shards int, hedge bool) {
 		attribute.String("trawl.searcher", t.ID), attribute.Int("trawl.shards", shards), attribute.Bool("trawl.hedge", hedge))
 }
 
-// tellEnd tells how the call ended. Over says that its time ended first. The
+// endAttributes sets how the call ended. Over is true if its deadline passed first. The
 // error's text stays out: it may name repos.
-func tellEnd(ctx context.Context, span trace.Span, err error, over bool) {
+func endAttributes(ctx context.Context, span trace.Span, err error, over bool) {
 	if !span.IsRecording() {
 		return
 	}
