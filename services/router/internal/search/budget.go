@@ -7,18 +7,18 @@ import (
 
 // Budget is the time that queries get.
 type Budget struct {
-	// Default is for callers without a deadline; Most is the most any gets.
+	// Default is the time of callers without a deadline. Most is the upper bound for all.
 	Default, Most time.Duration
 }
 
-// The part of a query's time that is kept for merging and sending: a tenth,
-// within these bounds, and never more than half.
+// Bounds of the part of a query's time that is reserved for merging and sending. It is
+// a tenth within these bounds, and at most half.
 const (
 	leastReserve = 5 * time.Millisecond
 	mostReserve  = 250 * time.Millisecond
 )
 
-// split gives the context of the whole call and that of asking searchers,
+// split returns the context of the whole call, and the context for asking searchers,
 // which ends earlier. Cancel ends both.
 func (b Budget) split(ctx context.Context) (whole, asking context.Context, cancel context.CancelFunc) {
 	now := time.Now()

@@ -8,32 +8,33 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// hearing tells how a call to a searcher ended: gRPC gives the errors of the
-// connection and those that the searcher sent the same codes.
-type hearing struct {
-	searcher        string // whose call it is
+// callResult records how a call to a searcher ended. It separates errors of the
+// connection from errors that the searcher sent: gRPC gives both the same codes.
+type callResult struct {
+	searcher        string // ID of the searcher
 	header, trailer metadata.MD
 	peer            peer.Peer
-	// begun is set when a part of a streamed answer has come: what ends it early is not
-	// the searcher's own doing then.
-	begun bool
+	// started is set when the first part of a streamed reply has arrived. An error
+	// after it is not the searcher's own.
+	started bool
 }
 
-// options make the call tell.
-func (h *hearing) options() []grpc.CallOption {
-	return []grpc.CallOption{grpc.Header(&h.header), grpc.Trailer(&h.trailer), grpc.Peer(&h.peer)}
+// options make gRPC fill in the result.
+func (r *callResult) options() []grpc.CallOption {
+	return []grpc.CallOption{grpc.Header(&r.header), grpc.Trailer(&r.trailer), grpc.Peer(&r.peer)}
 }
 
-// answered says whether the end of the call is the searcher's own.
-func (h *hearing) answered() bool { return len(h.header)+len(h.trailer) > 0 }
+// answered reports whether the searcher itself ended the call.
+func (r *callResult) answered() bool { return len(r.header)+len(r.trailer) > 0 }
 
-// disconnected says whether there was no connection, or it broke before an answer.
-func (h *hearing) disconnected(err error) bool {
-	return status.Code(err) == codes.Unavailable && (h.begun || !h.answered())
+// disconnected reports whether there was no connection, or it broke before the
+// reply was complete.
+func (r *callResult) disconnected(err error) bool {
+	return status.Code(err) == codes.Unavailable && (r.started || !r.answered())
 }
 
-// cutOff says whether the connection broke while the searcher worked on the call. Once it
-// sends its answer, the work is done.
-func (h *hearing) cutOff(err error) bool {
-	return h.disconnected(err) && !h.begun && h.peer.Addr != nil
+// diedWorking reports whether the connection broke while the searcher worked on
+// the call. A searcher that has started to reply has done the work.
+func (r *callResult) diedWorking(err error) bool {
+	return r.disconnected(err) && !r.started && r.peer.Addr != nil
 }

@@ -10,53 +10,54 @@ import (
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
 )
 
-// list asks for the repos that match in the shards, and returns their entries in order of
-// name. Where these take more memory than a query may, those of the last names are
-// left out, which cut reports.
-func (q *inquiry) list(ctx context.Context, span, text string, shards []searchapi.Shard, maxSkipped uint32) (entries []*searchv1.RepoEntry, cut bool) {
-	set := newResultSet(q.service.cfg.Limits.queryBytes(), func(a, b *searchv1.RepoEntry) int {
+// list asks for the repos that match in the shards, and returns their entries by
+// name. If they exceed the memory of a query, the last names are left out and cut is
+// true.
+func (e *execution) list(ctx context.Context, span, text string, shards []searchapi.Shard, maxSkipped uint32) (entries []*searchv1.RepoEntry, cut bool) {
+	set := newResultSet(e.service.cfg.Limits.queryBytes(), func(a, b *searchv1.RepoEntry) int {
 		return strings.Compare(a.Name, b.Name)
 	}, searchapi.EntryMemory)
 	type list = *resultList[*searchv1.RepoEntry]
-	call := func(ctx context.Context, c searchv1.SearchServiceClient, shards []searchapi.Shard, h *hearing) (fanout.Reply[list], error) {
+	ask := func(ctx context.Context, c searchv1.SearchServiceClient, shards []searchapi.Shard, result *callResult) (fanout.Reply[list], error) {
 		l := set.open()
-		coverage, err := q.askForEntries(ctx, c, shards, h, text, maxSkipped, l.add)
+		coverage, err := e.askForEntries(ctx, c, shards, result, text, maxSkipped, l.add)
 		if err != nil {
 			l.drop()
 		}
 		return fanout.Reply[list]{Value: l, Coverage: coverage}, err
 	}
 	var lists []list
-	ask(ctx, q, span, shards, call, func(l list) { lists = append(lists, l) })
+	fanOut(ctx, e, span, shards, ask, func(l list) { lists = append(lists, l) })
 	entries, why := set.merge(math.MaxInt, lists...)
 	return entries, why != notCut
 }
 
-// names asks for the names of repos that match in the shards, for the text's next
-// type:repo that is not resolved. They are as many as the layout has at most.
-func (q *inquiry) names(ctx context.Context, shards []searchapi.Shard) (names []string) {
-	call := func(ctx context.Context, c searchv1.SearchServiceClient, shards []searchapi.Shard, h *hearing) (r fanout.Reply[[]string], err error) {
-		r.Coverage, err = q.askForEntries(ctx, c, shards, h, q.text, 0, func(e *searchv1.RepoEntry) { r.Value = append(r.Value, e.Name) })
+// listNames asks for the names of the repos that match the next unresolved type:repo
+// in the shards. The layout bounds their number.
+func (e *execution) listNames(ctx context.Context, shards []searchapi.Shard) (names []string) {
+	ask := func(ctx context.Context, c searchv1.SearchServiceClient, shards []searchapi.Shard, result *callResult) (r fanout.Reply[[]string], err error) {
+		r.Coverage, err = e.askForEntries(ctx, c, shards, result, e.text, 0, func(entry *searchv1.RepoEntry) { r.Value = append(r.Value, entry.Name) })
 		return r, err
 	}
-	ask(ctx, q, "resolve repos", shards, call, func(some []string) { names = append(names, some...) })
+	fanOut(ctx, e, "resolve repos", shards, ask, func(some []string) { names = append(names, some...) })
 	return names
 }
 
-// askForEntries asks one searcher for the entries of repos that match: for the text's
-// next type:repo that is not resolved or, when all are, for the whole text.
-func (q *inquiry) askForEntries(ctx context.Context, c searchv1.SearchServiceClient, shards []searchapi.Shard, h *hearing,
+// askForEntries asks one searcher for the entries of matching repos. The searcher
+// evaluates the next unresolved type:repo of the text, or the whole text if all are
+// resolved.
+func (e *execution) askForEntries(ctx context.Context, c searchv1.SearchServiceClient, shards []searchapi.Shard, result *callResult,
 	text string, maxSkipped uint32, keep func(*searchv1.RepoEntry),
 ) (*searchv1.Coverage, error) {
 	stream, err := c.StreamList(ctx, &searchv1.StreamListRequest{List: &searchv1.ListRequest{
-		Query: text, SyntaxVersion: q.version, MaxSkippedFiles: maxSkipped, Plan: q.plan(text, shards, nil),
-	}}, h.options()...)
+		Query: text, SyntaxVersion: e.version, MaxSkippedFiles: maxSkipped, Plan: e.planFor(text, shards, nil),
+	}}, result.options()...)
 	if err != nil {
 		return nil, err
 	}
-	return receive(stream, h, func(m *searchv1.StreamListResponse) error {
-		for _, e := range m.Repos {
-			keep(e)
+	return receive(stream, result, func(m *searchv1.StreamListResponse) error {
+		for _, entry := range m.Repos {
+			keep(entry)
 		}
 		return nil
 	})

@@ -18,167 +18,168 @@ import (
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
 )
 
-// inquiry is one query on its way: what is asked, of which shards, and what
-// became of them. All its rounds are on one layout, so that a repo answers from
-// one generation.
-type inquiry struct {
-	service *Service
-	turn    *turn
-	text    string
-	version uint32
-	// tree has every type:repo resolved after begin.
-	tree     query.Q
+// execution is the execution of one query. All its rounds use one layout, so that
+// every repo answers from one generation. It is for one goroutine.
+type execution struct {
+	service     *Service
+	ticket      *ticket
+	text        string
+	version     uint32
+	fingerprint fingerprint
+	layout      *Layout
+	// resolved are the repos of each type:repo of the query, in the order in which
+	// they were resolved.
 	resolved []*searchv1.RepoNames
-	layout   *Layout
-	account  *coverage.Account
-	// wanted are the shards that the tree can match in.
-	wanted []searchapi.Shard
-	// answered says that some searcher took part since begin.
+	// wanted are the shards in which the query can match.
+	wanted   []searchapi.Shard
+	coverage *coverage.Account
+	// answered is set when the router has accepted a searcher's reply after plan.
 	answered bool
 }
 
-// begin parses, waits for roots and plans; it asks searchers where the query
-// has a type:repo.
-func (s *Service) begin(ctx context.Context, turn *turn, text string, version uint32, want *searchv1.Consistency, atLeast int64) (*inquiry, error) {
+// parse parses a query, and refuses one in quarantine.
+func (s *Service) parse(text string, version uint32) (query.Q, fingerprint, error) {
+	tree, err := searchapi.Parse(text, version)
+	if err != nil {
+		return nil, fingerprint{}, err
+	}
+	f := fingerprintOf("query", text, version)
+	return tree, f, s.quarantine.check(f)
+}
+
+// plan parses the query, waits for roots that are recent enough, resolves each
+// type:repo by asking searchers, and prunes the shards that cannot match.
+func (s *Service) plan(ctx context.Context, ticket *ticket, text string, version uint32, want *searchv1.Consistency, atLeast int64) (*execution, error) {
 	ctx, span := s.tracer.Start(ctx, "plan")
 	defer span.End()
-	tree, err := searchapi.Parse(text, version)
+	tree, fingerprint, err := s.parse(text, version)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.quarantine.check(fingerprintOf("query", text, version)); err != nil {
-		return nil, err
-	}
-	turn.explain.ends("parse")
+	ticket.explain.ends("parse")
 	layout, err := s.layouts.At(ctx, want, atLeast)
 	if err != nil {
 		return nil, err
 	}
-	turn.explain.ends("roots")
-	q := &inquiry{
-		service: s, turn: turn, text: text, version: version, layout: layout,
-		account: coverage.Open(len(layout.All())),
+	ticket.explain.ends("roots")
+	e := &execution{
+		service: s, ticket: ticket, text: text, version: version, fingerprint: fingerprint,
+		layout: layout, coverage: coverage.Open(len(layout.All())),
 	}
-	if q.tree, err = query.ResolveRepos(tree, func(child query.Q) ([]string, error) { return q.resolve(ctx, child) }); err != nil {
+	if tree, err = query.ResolveRepos(tree, func(child query.Q) ([]string, error) { return e.resolve(ctx, child) }); err != nil {
 		return nil, callError(ctx, "resolve type:repo", err)
 	}
-	q.answered = false
-	if q.wanted, err = q.selectShards(q.tree); err != nil {
+	e.answered = false
+	if e.wanted, err = e.prune(tree); err != nil {
 		return nil, err
 	}
-	turn.explain.ends("plan")
-	span.SetAttributes(attribute.Int64("trawl.revision", layout.Revision), attribute.Int("trawl.shards", len(q.wanted)))
-	return q, nil
+	ticket.explain.ends("plan")
+	span.SetAttributes(attribute.Int64("trawl.revision", layout.Revision), attribute.Int("trawl.shards", len(e.wanted)))
+	return e, nil
 }
 
-func (q *inquiry) fingerprint() fingerprint { return fingerprintOf("query", q.text, q.version) }
-
-// selectShards begins a round of the account: the shards that it does not want in
-// any are pruned.
-func (q *inquiry) selectShards(tree query.Q) ([]searchapi.Shard, error) {
-	wanted, err := q.layout.Select(tree)
+// prune starts a round of the account with the shards in which the tree can match.
+// A shard that no round wants counts as pruned.
+func (e *execution) prune(tree query.Q) ([]searchapi.Shard, error) {
+	wanted, err := e.layout.Select(tree)
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
-	q.account.Want(wanted)
+	e.coverage.Want(wanted)
 	return wanted, nil
 }
 
 // resolve finds the repos of the next type:repo. A shard that could not be
-// asked is missed in the account, whatever becomes of it later.
-func (q *inquiry) resolve(ctx context.Context, child query.Q) ([]string, error) {
-	wanted, err := q.selectShards(child)
+// searched for it stays uncovered in the account, even if a later round searches it.
+func (e *execution) resolve(ctx context.Context, child query.Q) ([]string, error) {
+	wanted, err := e.prune(child)
 	if err != nil {
 		return nil, err
 	}
-	names := q.names(ctx, wanted)
+	names := e.listNames(ctx, wanted)
 	slices.Sort(names)
 	names = slices.Compact(names)
-	q.resolved = append(q.resolved, &searchv1.RepoNames{Names: names})
+	e.resolved = append(e.resolved, &searchv1.RepoNames{Names: names})
 	return names, nil
 }
 
-// plan is what a searcher is sent. Of the repos that a type:repo stands for it
-// gets those in its shards: others make no difference there.
-func (q *inquiry) plan(text string, shards []searchapi.Shard, after *shard.Key) *searchv1.Plan {
-	p := &searchv1.Plan{Revision: q.layout.Revision, Shards: make([]*searchv1.PlannedShard, len(shards))}
+// planFor is the plan for one searcher. Of the repos of a type:repo it names only
+// those in the searcher's shards: others cannot change what it finds.
+func (e *execution) planFor(text string, shards []searchapi.Shard, after *shard.Key) *searchv1.Plan {
+	p := &searchv1.Plan{Revision: e.layout.Revision, Shards: make([]*searchv1.PlannedShard, len(shards))}
 	for i := range shards {
 		p.Shards[i] = shards[i].Planned()
 	}
 	if after != nil {
 		p.After = searchapi.KeyToProto(*after)
 	}
-	if text != q.text || len(q.resolved) == 0 {
+	if text != e.text || len(e.resolved) == 0 {
 		return p
 	}
-	here := make(map[string]bool)
+	planned := make(map[string]bool)
 	for i := range shards {
 		for _, name := range shards[i].Repos {
-			here[name] = true
+			planned[name] = true
 		}
 	}
-	for _, r := range q.resolved {
-		p.Resolved = append(p.Resolved, &searchv1.RepoNames{Names: within(r.Names, here)})
+	for _, r := range e.resolved {
+		here := &searchv1.RepoNames{}
+		for _, name := range r.Names {
+			if planned[name] {
+				here.Names = append(here.Names, name)
+			}
+		}
+		p.Resolved = append(p.Resolved, here)
 	}
 	return p
 }
 
-func within(names []string, set map[string]bool) (kept []string) {
-	for _, n := range names {
-		if set[n] {
-			kept = append(kept, n)
-		}
-	}
-	return kept
-}
+// askSearcher sends one request to a searcher and reads its whole reply.
+type askSearcher[R any] func(context.Context, searchv1.SearchServiceClient, []searchapi.Shard, *callResult) (fanout.Reply[R], error)
 
-// ask scatters one round of calls over the searchers, if it needs any.
-func ask[R any](ctx context.Context, q *inquiry, name string, shards []searchapi.Shard, call callSearcher[R], accept func(R)) {
+// fanOut asks searchers for the shards, in one round and under a span of that
+// name. It passes each reply that it accepts to accept.
+func fanOut[R any](ctx context.Context, e *execution, name string, shards []searchapi.Shard, ask askSearcher[R], accept func(R)) {
 	if len(shards) == 0 {
 		return
 	}
-	ctx, span := q.service.tracer.Start(ctx, name)
+	ctx, span := e.service.tracer.Start(ctx, name)
 	defer span.End()
 	span.SetAttributes(attribute.Int("trawl.shards", len(shards)))
-	f := q.service.fanout
-	f.TypeRepos = len(q.resolved)
-	fanout.Scatter(ctx, f, shards, q.account, calling(q.service, q.turn, q.fingerprint(), call), func(r R) {
-		q.answered = true
-		accept(r)
-	})
+	e.answered = scatter(ctx, e, shards, ask, accept) || e.answered
 }
 
-// callSearcher asks a searcher for some shards.
-type callSearcher[R any] func(context.Context, searchv1.SearchServiceClient, []searchapi.Shard, *hearing) (fanout.Reply[R], error)
-
-// calling finds the client of a searcher for a call, unless the query is in
-// quarantine by now, and sees whether the searcher survives it.
-func calling[R any](s *Service, turn *turn, query fingerprint, call callSearcher[R]) fanout.Call[R] {
-	return func(ctx context.Context, t fanout.Target, shards []searchapi.Shard) (fanout.Reply[R], error) {
-		if err := s.quarantine.check(query); err != nil {
+// scatter is fanOut without a span. It reports whether it accepted a reply. A query
+// that enters quarantine on the way is not sent to further searchers.
+func scatter[R any](ctx context.Context, e *execution, shards []searchapi.Shard, ask askSearcher[R], accept func(R)) bool {
+	s, f := e.service, e.service.fanout
+	f.TypeRepos = len(e.resolved)
+	call := func(ctx context.Context, target fanout.Target, shards []searchapi.Shard) (fanout.Reply[R], error) {
+		if err := s.quarantine.check(e.fingerprint); err != nil {
 			return fanout.Reply[R]{}, fmt.Errorf("%w: %w", fanout.ErrNotAsked, err)
 		}
-		client, err := s.searchers.Client(t.Address)
+		client, err := s.searchers.Client(target.Address)
 		if err != nil {
 			return fanout.Reply[R]{}, err
 		}
 		s.metrics.calls.Inc()
-		h := hearing{searcher: t.ID}
-		reply, err := call(ctx, client, shards, &h)
-		if h.cutOff(err) {
-			s.quarantine.died(ctx, query, t.ID)
+		result := callResult{searcher: target.ID}
+		reply, err := ask(ctx, client, shards, &result)
+		if result.diedWorking(err) {
+			s.quarantine.died(ctx, e.fingerprint, target.ID)
 		}
 		if searchapi.IsOverloaded(err) {
-			turn.refused.Store(true)
+			e.ticket.refused.Store(true)
 		}
-		if h.disconnected(err) {
+		if result.disconnected(err) {
 			err = fmt.Errorf("%w: %w", fanout.ErrDisconnected, err)
 		}
 		return reply, err
 	}
+	return fanout.Scatter(ctx, f, shards, e.coverage, call, accept)
 }
 
-// callError is the status of an error on the way; what has one keeps it.
+// callError is the status of an error of a call. An error that has a status keeps it.
 func callError(ctx context.Context, what string, err error) error {
 	if _, ok := status.FromError(err); ok {
 		return err
@@ -189,16 +190,17 @@ func callError(ctx context.Context, what string, err error) error {
 	return status.Errorf(codes.Internal, "%s: %v", what, err)
 }
 
-// close ends the inquiry: an error when the caller is gone or must have a
-// complete answer, or when every searcher refused. What one of them found in
-// a part of a shard, until the time was over, is an answer.
-func (q *inquiry) close(ctx context.Context, requireComplete bool) (*searchv1.Coverage, error) {
+// account ends the execution with its coverage. It fails when the caller is gone,
+// when the caller requires a complete answer and there is none, and when searchers
+// refused the query and none answered. What a searcher found in a part of a shard
+// before the deadline is an answer.
+func (e *execution) account(ctx context.Context, requireComplete bool) (*searchv1.Coverage, error) {
 	if err := ctx.Err(); errors.Is(err, context.Canceled) {
 		return nil, status.FromContextError(err).Err()
 	}
-	c := q.account.Coverage()
-	q.service.metrics.count(c)
-	if err := q.turn.judge(c); err != nil && (requireComplete || !q.answered) {
+	c := e.coverage.Coverage()
+	e.service.metrics.count(c)
+	if err := e.ticket.checkOverload(c); err != nil && (requireComplete || !e.answered) {
 		return nil, err
 	}
 	if requireComplete && !c.Complete {

@@ -9,14 +9,14 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// explainer explains a query: it adds up what searchers tell, and takes the time of the
-// router's own phases. A nil explainer does nothing. It is for one goroutine.
+// explainer explains a query: it adds up the explanations of searchers and times the
+// phases of the router. A nil explainer does nothing. It is for one goroutine.
 type explainer struct {
 	explanation *searchv1.Explanation
 	since       time.Time
 }
 
-// newExplainer begins with the first phase.
+// newExplainer starts the first phase.
 func newExplainer(o *searchv1.SearchOptions) *explainer {
 	if !o.Explain {
 		return nil
@@ -24,7 +24,7 @@ func newExplainer(o *searchv1.SearchOptions) *explainer {
 	return &explainer{explanation: &searchv1.Explanation{}, since: time.Now()}
 }
 
-// ends says that a phase has ended.
+// ends records the end of a phase, and starts the next.
 func (e *explainer) ends(phase string) {
 	if e == nil {
 		return
@@ -34,19 +34,19 @@ func (e *explainer) ends(phase string) {
 	e.since = now
 }
 
-// add takes what a searcher told.
-func (e *explainer) add(f *found) {
+// add adds the explanation of one call.
+func (e *explainer) add(r *searchReply) {
 	if e == nil {
 		return
 	}
-	searchapi.AddExplanation(e.explanation, f.explanation)
+	searchapi.AddExplanation(e.explanation, r.explanation)
 	searchapi.AddExplainedCall(e.explanation, &searchv1.ExplainedCall{
-		Searcher: f.searcher, Shards: f.shards, Time: durationpb.New(f.took), Searching: f.statistics.GetDuration(),
+		Searcher: r.searcher, Shards: r.shards, Time: durationpb.New(r.took), Searching: r.statistics.GetDuration(),
 	})
 }
 
-// explained is the explanation, with as many nodes as a part of maxBytes has room for. How
-// long one searcher took depends on all repos of its shards, as what it read does.
+// explained is the explanation, trimmed to a quarter of maxBytes. It hides the slowest
+// calls if the caller sees only part of a shard: their time depends on hidden repos too.
 func (e *explainer) explained(layout *Layout, maxBytes int) *searchv1.Explanation {
 	if e == nil {
 		return nil

@@ -8,7 +8,6 @@ import (
 	"io"
 	"time"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -18,7 +17,7 @@ import (
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
 )
 
-// The files of a query, and those of one call to a searcher.
+// The files of a query, and the files of one call to a searcher.
 type (
 	fileSet  = resultSet[*searchv1.FileMatch]
 	fileList = resultList[*searchv1.FileMatch]
@@ -30,74 +29,73 @@ func (s *Service) newFileSet() *fileSet {
 	}, searchapi.FileMemory)
 }
 
-// cutReasons are how callers are told of a cut.
+// cutReasons maps why results were cut to what callers get.
 var cutReasons = map[cut]searchv1.CutReason{
 	cutBySearcher: searchv1.CutReason_CUT_REASON_MAX_BYTES,
 	cutByMemory:   searchv1.CutReason_CUT_REASON_MEMORY,
 }
 
-// found is what one call to a searcher brought.
-type found struct {
+// searchReply is what one call to a searcher returned.
+type searchReply struct {
 	files      *fileList
 	statistics *searchv1.Statistics
-	// explanation is nil unless one is asked for. The searcher took that long for so many shards.
+	// explanation is nil unless the caller asked for one.
 	explanation *searchv1.Explanation
-	searcher    string
-	shards      uint64
+	searcher    string // ID of the searcher
+	shards      uint64 // number of shards asked for
 	took        time.Duration
 }
 
-// search asks for the page in all wanted shards. What it accepts is in the set.
-func (q *inquiry) search(ctx context.Context, p *searchPage, set *fileSet, accept func(*found)) {
-	call := func(ctx context.Context, c searchv1.SearchServiceClient, shards []searchapi.Shard, h *hearing) (fanout.Reply[*found], error) {
-		f, began := &found{files: set.open(), searcher: h.searcher, shards: uint64(len(shards))}, time.Now()
+// search fans the query of the page out to the searchers of all wanted shards.
+// Results holds the files of the replies that it passes to accept.
+func (e *execution) search(ctx context.Context, p *searchPage, results *fileSet, accept func(*searchReply)) {
+	ask := func(ctx context.Context, c searchv1.SearchServiceClient, shards []searchapi.Shard, result *callResult) (fanout.Reply[*searchReply], error) {
+		sent, reply := time.Now(), &searchReply{files: results.open(), searcher: result.searcher, shards: uint64(len(shards))}
 		stream, err := c.StreamSearch(ctx, &searchv1.StreamSearchRequest{Search: &searchv1.SearchRequest{
-			Query: q.text, Options: p.perSearcher(), Plan: q.plan(q.text, shards, p.after),
-		}}, h.options()...)
+			Query: e.text, Options: p.searcherOptions, Plan: e.planFor(e.text, shards, p.after),
+		}}, result.options()...)
 		var coverage *searchv1.Coverage
 		if err == nil {
-			coverage, err = f.receive(stream, h)
+			coverage, err = receive(stream, result, reply.add)
 		}
 		if err != nil {
-			f.files.drop() // a part of an answer is none
-			return fanout.Reply[*found]{}, err
+			reply.files.drop() // part of a reply is no reply
+			return fanout.Reply[*searchReply]{}, err
 		}
-		f.took = time.Since(began)
-		return fanout.Reply[*found]{Value: f, Coverage: coverage}, nil
+		reply.took = time.Since(sent)
+		return fanout.Reply[*searchReply]{Value: reply, Coverage: coverage}, nil
 	}
-	ask(ctx, q, "fan out", q.wanted, call, accept)
+	fanOut(ctx, e, "fan out", e.wanted, ask, accept)
 }
 
-// receive takes the stream of a searcher to its end.
-func (f *found) receive(stream grpc.ServerStreamingClient[searchv1.StreamSearchResponse], h *hearing) (*searchv1.Coverage, error) {
-	return receive(stream, h, func(m *searchv1.StreamSearchResponse) error {
-		for _, file := range m.Files {
-			if err := f.take(file); err != nil {
-				return err
-			}
+// add takes one message of the searcher.
+func (r *searchReply) add(m *searchv1.StreamSearchResponse) error {
+	for _, file := range m.Files {
+		if err := r.addFile(file); err != nil {
+			return err
 		}
-		if m.Coverage != nil {
-			f.statistics, f.explanation = m.Statistics, m.Explanation
-		}
-		if m.Cut != searchv1.CutReason_CUT_REASON_UNSPECIFIED {
-			f.files.end()
-		}
-		return nil
-	})
+	}
+	if m.Coverage != nil {
+		r.statistics, r.explanation = m.Statistics, m.Explanation
+	}
+	if m.Cut != searchv1.CutReason_CUT_REASON_UNSPECIFIED {
+		r.files.end()
+	}
+	return nil
 }
 
-// receive gives the messages of a searcher to take, until the last one, which has the
-// coverage. A stream that ends without is an error.
-func receive[M interface{ GetCoverage() *searchv1.Coverage }](stream interface{ Recv() (M, error) }, h *hearing, take func(M) error) (*searchv1.Coverage, error) {
+// receive passes the messages of a searcher to take. The last message has the
+// coverage; a stream that ends without it is an error.
+func receive[M interface{ GetCoverage() *searchv1.Coverage }](stream interface{ Recv() (M, error) }, result *callResult, take func(M) error) (*searchv1.Coverage, error) {
 	for {
 		m, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
-			return nil, status.Error(codes.Internal, "its answer ended before its account")
+			return nil, status.Error(codes.Internal, "the searcher ended its reply without coverage")
 		}
 		if err != nil {
 			return nil, err
 		}
-		h.begun = true
+		result.started = true
 		if err := take(m); err != nil {
 			return nil, err
 		}
@@ -111,24 +109,24 @@ func receive[M interface{ GetCoverage() *searchv1.Coverage }](stream interface{ 
 	}
 }
 
-var errParts = errors.New("it sent a part of a file that does not follow the one before")
+var errParts = errors.New("the searcher sent a part of a file that does not continue the previous one")
 
-// take adds a file, or a part of the file before.
-func (f *found) take(file *searchv1.FileMatch) (err error) {
+// addFile adds a file, or the next part of the previous file.
+func (r *searchReply) addFile(file *searchv1.FileMatch) (err error) {
 	if !file.Continued {
-		f.files.add(file)
+		r.files.add(file)
 		return nil
 	}
-	f.files.extend(searchapi.FileMemory(file), func(whole *searchv1.FileMatch, room bool) {
+	r.files.extend(searchapi.FileMemory(file), func(whole *searchv1.FileMatch, room bool) {
 		switch {
 		case whole.Repo != file.Repo || !bytes.Equal(whole.Path, file.Path):
 			err = errParts
 		case whole.Cut:
-			// What follows a part without room has none either.
+			// An earlier part had no room, so this one has none either.
 		case !room:
 			whole.Cut = true
 			if n := len(whole.Chunks); n > 0 && len(whole.Chunks[n-1].Ranges) == 0 {
-				whole.Chunks = whole.Chunks[:n-1] // its ranges were still to come
+				whole.Chunks = whole.Chunks[:n-1] // its ranges have not arrived
 			}
 		default:
 			err = searchapi.JoinFile(whole, file)
@@ -140,11 +138,11 @@ func (f *found) take(file *searchv1.FileMatch) (err error) {
 	return nil
 }
 
-// commit names the commits that files are served at.
-func (q *inquiry) commit(files []*searchv1.FileMatch) {
+// setCommits sets the commits at which the files are served.
+func (e *execution) setCommits(files []*searchv1.FileMatch) {
 	for _, f := range files {
 		if len(f.Branches) > 0 {
-			f.Commit = q.layout.Commit(f.Repo, f.Branches[0], f.Commit)
+			f.Commit = e.layout.Commit(f.Repo, f.Branches[0], f.Commit)
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // GetFile implements searchv1.SearchServiceServer. It asks all shards of the
-// repo at once: roots do not tell which of them holds a path.
+// repo at once: roots do not record which shard holds a path.
 func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (resp *searchv1.GetFileResponse, err error) {
 	start := s.metrics.begin()
 	defer func() { s.metrics.observe("get_file", start, nil, err) }()
@@ -27,11 +27,11 @@ func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (re
 	}
 	whole, asking, cancel := s.cfg.Budget.split(ctx)
 	defer cancel()
-	turn, err := s.admit(whole, "get_file", start, interactive)
+	ticket, err := s.admit(whole, "get_file", start, interactive)
 	if err != nil {
 		return nil, err
 	}
-	defer turn.end()
+	defer ticket.end()
 	layout, err := s.layouts.At(asking, req.Consistency, 0)
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (re
 	if _, ok := layout.Root(req.Repo); !ok {
 		return nil, searchapi.FieldError(codes.NotFound, "repo", fmt.Sprintf("no repo %q is published", req.Repo))
 	}
-	if resp, err = s.findFile(asking, turn, req, layout); err != nil {
+	if resp, err = s.findFile(asking, ticket, req, layout); err != nil {
 		return nil, err
 	}
 	if len(resp.Branches) > 0 {
@@ -53,13 +53,13 @@ func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (re
 	return resp, nil
 }
 
-// besideContent is what a searcher's response mostly has beside the content, at most.
+// besideContent is room for the fields of a searcher's response beside its content, in bytes.
 const besideContent = 4 << 10
 
-// contentRoom is how much content a searcher is asked for, for a response of so many bytes.
+// contentRoom is how many bytes of content fit a response of that many bytes.
 func contentRoom(response int) int { return response - min(response/2, besideContent) }
 
-func (s *Service) findFile(ctx context.Context, turn *turn, req *searchv1.GetFileRequest, layout *Layout) (*searchv1.GetFileResponse, error) {
+func (s *Service) findFile(ctx context.Context, ticket *ticket, req *searchv1.GetFileRequest, layout *Layout) (*searchv1.GetFileResponse, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	shards := layout.ShardsOf(req.Repo)
@@ -68,13 +68,13 @@ func (s *Service) findFile(ctx context.Context, turn *turn, req *searchv1.GetFil
 	var asked sync.WaitGroup
 	for i, shard := range shards {
 		asked.Go(func() {
-			resp, err := s.fileIn(ctx, turn, req, layout.Revision, shard)
+			resp, err := s.fileIn(ctx, ticket, req, layout, shard)
 			if err != nil {
 				missed[i] = err
 				return
 			}
 			found <- resp
-			cancel() // a path is in one shard of its repo
+			cancel() // only one shard of a repo holds a path
 		})
 	}
 	asked.Wait()
@@ -86,7 +86,7 @@ func (s *Service) findFile(ctx context.Context, turn *turn, req *searchv1.GetFil
 	}
 }
 
-// missing says that the file is not there only if every shard said so.
+// missing reports NOT_FOUND only if every shard reported it.
 func missing(req *searchv1.GetFileRequest, missed []error) error {
 	for _, err := range missed {
 		if status.Code(err) != codes.NotFound {
@@ -96,34 +96,36 @@ func missing(req *searchv1.GetFileRequest, missed []error) error {
 	return searchapi.FieldError(codes.NotFound, "path", fmt.Sprintf("no file %q in %s on branch %q", req.Path, req.Repo, req.Branch))
 }
 
-// fileIn asks the searchers of one shard until one can tell.
-func (s *Service) fileIn(ctx context.Context, turn *turn, req *searchv1.GetFileRequest, revision int64, shard searchapi.Shard) (found *searchv1.GetFileResponse, err error) {
+// fileIn asks the searchers of one shard until one has searched it.
+func (s *Service) fileIn(ctx context.Context, ticket *ticket, req *searchv1.GetFileRequest, layout *Layout, shard searchapi.Shard) (found *searchv1.GetFileResponse, err error) {
 	asked := &searchv1.GetFileRequest{
 		Repo: req.Repo, Path: req.Path, Branch: req.Branch,
 		Offset: req.Offset, MaxBytes: uint64(contentRoom(s.cfg.Limits.bytes(req.MaxBytes))),
 		Plan: &searchv1.Plan{
-			Revision: revision,
+			Revision: layout.Revision,
 			Shards:   []*searchv1.PlannedShard{shard.Planned()},
 		},
 	}
-	var tooLarge atomic.Pointer[error] // a searcher has the file and may not send it
-	call := func(ctx context.Context, c searchv1.SearchServiceClient, _ []searchapi.Shard, h *hearing) (fanout.Reply[*searchv1.GetFileResponse], error) {
-		resp, err := c.GetFile(ctx, asked, h.options()...)
+	shards := []searchapi.Shard{shard}
+	e := &execution{
+		service: s, ticket: ticket, layout: layout, coverage: coverage.New(shards),
+		fingerprint: fingerprintOf("file", req.Repo+"\x00"+string(req.Path), 0),
+	}
+	var tooLarge atomic.Pointer[error] // the file is there, but exceeds what the searcher may send
+	ask := func(ctx context.Context, c searchv1.SearchServiceClient, _ []searchapi.Shard, result *callResult) (fanout.Reply[*searchv1.GetFileResponse], error) {
+		resp, err := c.GetFile(ctx, asked, result.options()...)
 		if status.Code(err) == codes.FailedPrecondition {
 			tooLarge.Store(&err)
 		}
-		coverage, err := fileCoverage(shard, err, h)
+		coverage, err := fileCoverage(shard, err, result)
 		return fanout.Reply[*searchv1.GetFileResponse]{Value: resp, Coverage: coverage}, err
 	}
-	shards := []searchapi.Shard{shard}
-	account := coverage.New(shards)
-	query := fingerprintOf("file", req.Repo+"\x00"+string(req.Path), 0)
-	fanout.Scatter(ctx, s.fanout, shards, account, calling(s, turn, query, call), func(resp *searchv1.GetFileResponse) { found = resp })
+	scatter(ctx, e, shards, ask, func(resp *searchv1.GetFileResponse) { found = resp })
 	if err := tooLarge.Load(); err != nil && found == nil {
 		return nil, *err
 	}
-	coverage := account.Coverage()
-	if err := turn.judge(coverage); err != nil {
+	coverage := e.coverage.Coverage()
+	if err := ticket.checkOverload(coverage); err != nil {
 		return nil, err
 	}
 	switch {
@@ -137,16 +139,15 @@ func (s *Service) fileIn(ctx context.Context, turn *turn, req *searchv1.GetFileR
 	return found, nil
 }
 
-// fileCoverage puts the end of a searcher's GetFile in terms of coverage: the
-// shard was searched, or could not be read there. What is left is an error of
-// the call.
-func fileCoverage(shard searchapi.Shard, err error, h *hearing) (*searchv1.Coverage, error) {
+// fileCoverage turns the result of a searcher's GetFile into coverage: the shard
+// was searched, or the searcher could not read it. Any other error is one of the call.
+func fileCoverage(shard searchapi.Shard, err error, result *callResult) (*searchv1.Coverage, error) {
 	account := coverage.New([]searchapi.Shard{shard})
 	code := status.Code(err)
 	switch {
 	case code == codes.OK || code == codes.NotFound:
 		account.Searched(shard.Digest)
-	case code == codes.Unavailable && h.answered():
+	case code == codes.Unavailable && result.answered():
 		account.Uncovered(shard.Digest, searchv1.UncoveredReason_UNCOVERED_REASON_NOT_COVERED, status.Convert(err).Message())
 	default:
 		return nil, err

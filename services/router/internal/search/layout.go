@@ -15,33 +15,34 @@ import (
 type Layout struct {
 	// Revision of the roots.
 	Revision int64
-	// Partial says that some shard also holds repos that are left out: what it
-	// takes to search it tells of them.
+	// Partial is true if a shard also holds repos that this layout hides. The cost of
+	// searching it depends on them, and must not be shown.
 	Partial bool
-	shards  []Shard
-	// all is how queries name the shards, in the same order.
+	shards  []layoutShard
+	// all are the shards as queries plan them, in the same order. They are made once for
+	// all queries, and must not change.
 	all    []searchapi.Shard
 	roots  map[string]*catalogv1.Root
 	byRepo map[string][]int
 }
 
-// Shard is one shard object and who is in it.
-type Shard struct {
+// layoutShard is one shard and the repos in it.
+type layoutShard struct {
 	Digest searchapi.Digest
-	// Ref is how one of the roots names it: what all of them say of the object.
+	// Ref is the reference of one of the roots: size and languages are the same in all.
 	Ref *catalogv1.ShardRef
 	// Roots of the repos in it, ascending by name.
 	Roots []*catalogv1.Root
-	// refs are how each of the roots names it.
+	// refs are the references of the roots, in the order of Roots.
 	refs []*catalogv1.ShardRef
-	// overlays are what has become of the repos since it was built, by name.
+	// overlays are the changes of repos since the shard was built, by name.
 	overlays map[string]searchapi.Overlay
-	// partial says that it also holds repos that are left out.
+	// partial is true if the shard also holds repos that the layout hides.
 	partial bool
 }
 
-// NewLayout groups the shards of roots. A root that names a shard by something
-// that is no digest is an error: it must not silently be left out.
+// NewLayout groups the shards of roots. It fails if a root names a shard by an invalid
+// digest, since a shard must not be left out silently.
 func NewLayout(revision int64, roots []*catalogv1.Root) (*Layout, error) {
 	l := &Layout{
 		Revision: revision,
@@ -58,12 +59,12 @@ func NewLayout(revision int64, roots []*catalogv1.Root) (*Layout, error) {
 			}
 		}
 	}
-	l.name()
+	l.planShards()
 	return l, nil
 }
 
-// name makes what queries name the shards by, once for all of them.
-func (l *Layout) name() {
+// planShards makes the planned shards, once for all queries.
+func (l *Layout) planShards() {
 	l.all = make([]searchapi.Shard, len(l.shards))
 	for i := range l.shards {
 		s := &l.shards[i]
@@ -85,19 +86,19 @@ func (l *Layout) add(places map[searchapi.Digest]int, root *catalogv1.Root, ref 
 	if !known {
 		i = len(l.shards)
 		places[d] = i
-		l.shards = append(l.shards, Shard{Digest: d, Ref: ref})
+		l.shards = append(l.shards, layoutShard{Digest: d, Ref: ref})
 	}
 	if !slices.Contains(l.byRepo[root.Repo], i) {
 		l.shards[i].Roots = append(l.shards[i].Roots, root)
 		l.shards[i].refs = append(l.shards[i].refs, ref)
-		l.shards[i].lay(root, ref)
+		l.shards[i].addOverlay(root, ref)
 		l.byRepo[root.Repo] = append(l.byRepo[root.Repo], i)
 	}
 	return nil
 }
 
-// lay notes what has become of a repo.
-func (s *Shard) lay(root *catalogv1.Root, ref *catalogv1.ShardRef) {
+// addOverlay adds the changes of a repo since the shard was built, if there are any.
+func (s *layoutShard) addOverlay(root *catalogv1.Root, ref *catalogv1.ShardRef) {
 	overlay, some := searchapi.OverlayOf(root, ref)
 	if !some {
 		return
@@ -127,9 +128,9 @@ func (l *Layout) ShardsOf(repo string) []searchapi.Shard {
 	return shards
 }
 
-// Commit is the commit that the repo's branch is served at, fallback where its
-// root does not tell. Shards know those that they were built from, and a root
-// may have moved on without them.
+// Commit is the commit at which the repo's branch is served, or fallback if its root
+// does not name the branch. The commit in a shard may be older: a root can move on
+// without a new shard.
 func (l *Layout) Commit(repo, branch, fallback string) string {
 	for _, b := range l.roots[repo].GetBranches() {
 		if b.Name == branch {
@@ -139,12 +140,11 @@ func (l *Layout) Commit(repo, branch, fallback string) string {
 	return fallback
 }
 
-// All are all shards with all their repos. They are the layout's own: nothing of
-// them may be changed.
+// All are all shards with all their repos. The caller must not change them.
 func (l *Layout) All() []searchapi.Shard { return slices.Clip(l.all) }
 
-// IndexBytes are the bytes of the shards that hold a repo; of a shard that it
-// shares, its share by number of repos, since roots do not tell their sizes in it.
+// IndexBytes are the bytes of the shards that hold a repo. A shared shard counts in
+// proportion to its number of repos, since roots do not record the size of each.
 func (l *Layout) IndexBytes(repo string) uint64 {
 	var sum uint64
 	for _, i := range l.byRepo[repo] {
@@ -153,9 +153,8 @@ func (l *Layout) IndexBytes(repo string) uint64 {
 	return sum
 }
 
-// Only is the layout of the repos that keep holds for: nothing else is in its
-// shards. Of a shard that other repos share with them it knows neither size nor
-// languages, since those would tell of the others.
+// Only is the layout of the repos for which keep holds. It drops the size and the
+// languages of a shard that also holds other repos, since they would reveal those.
 func (l *Layout) Only(keep func(repo string) bool) (*Layout, error) {
 	var kept []*catalogv1.Root
 	for _, name := range slices.Sorted(maps.Keys(l.roots)) {
@@ -167,7 +166,7 @@ func (l *Layout) Only(keep func(repo string) bool) (*Layout, error) {
 	if err != nil {
 		return nil, err
 	}
-	before := make(map[searchapi.Digest]*Shard, len(l.shards))
+	before := make(map[searchapi.Digest]*layoutShard, len(l.shards))
 	for i := range l.shards {
 		before[l.shards[i].Digest] = &l.shards[i]
 	}

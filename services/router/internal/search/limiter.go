@@ -9,14 +9,14 @@ import (
 	"github.com/trawl-search/trawl/internal/searchapi"
 )
 
-// queryClass is how much a query matters when not all can be answered.
+// queryClass is the priority of a query under overload.
 type queryClass int
 
 const (
-	// interactive queries have somebody waiting.
+	// interactive queries have a person waiting.
 	interactive queryClass = iota
-	// batch queries can come later. They are let in while fewer than half of
-	// the queries that can be answered are being answered.
+	// batch queries can come later. They are admitted while fewer queries than half of
+	// the limit are in progress.
 	batch
 )
 
@@ -29,27 +29,28 @@ func (c queryClass) String() string {
 }
 
 const (
-	// firstLimit is where the limit begins, and leastLimit where it ends when
-	// everything is refused: something must go on to find out when that is over.
+	// firstLimit is the initial limit. leastLimit is its lower bound: some queries must
+	// go on to find the end of an overload.
 	firstLimit = 256
 	leastLimit = 2
-	// growth is how much the limit grows while as many queries as it is end
-	// well, and decrease what an overload leaves of it. A query that finds the
-	// overload is incomplete: growing slowly makes those few.
+	// growth is how much the limit grows while that many queries succeed, and decrease
+	// is the factor of an overload. Slow growth keeps overloads rare, and with them
+	// incomplete answers.
 	growth   = 0.5
 	decrease = 0.8
-	// batchShare is the share of the limit below which batch queries begin.
+	// batchShare is the share of the limit that batch queries may use.
 	batchShare = 0.5
-	// The bounds of the time after which a refused query may come again.
+	// Bounds of the time after which a refused query should be retried.
 	leastRetry = 50 * time.Millisecond
 	mostRetry  = 5 * time.Second
 )
 
-// limiter limits how many queries are answered at once. It grows while
-// queries end well that make use of it, and shrinks when one meets an overload: additive increase, multiplicative decrease (Chiu and Jain, 1989),
-// as TCP does it. Searchers tell of the overload by refusing calls. How long
-// queries take does not: they differ by orders of magnitude, and end at deadlines
-// that their callers choose. It is safe for concurrent use.
+// limiter limits the queries that a router answers at once, so that under overload the
+// admitted ones still end complete and in time. The limit grows while the queries that
+// use it succeed, and shrinks at an overload: additive increase, multiplicative decrease
+// (Chiu and Jain, 1989), as in TCP. Searchers signal an overload by refusing calls.
+// Latency is no signal: it differs by orders of magnitude between queries, and callers
+// choose their deadlines. It is safe for concurrent use.
 type limiter struct {
 	most    float64
 	metrics *Metrics
@@ -57,22 +58,22 @@ type limiter struct {
 	mu       sync.Mutex
 	limit    float64
 	inflight int
-	// epoch counts the decreases: of the queries that meet the same overload
-	// the first decides.
+	// epoch counts the decreases. Only the first query that meets an overload shrinks
+	// the limit.
 	epoch int
-	// mean time of a query in seconds.
+	// mean is the mean time of a query in seconds.
 	mean float64
 }
 
-// newLimiter makes a limiter that never lets in more than most queries at once.
+// newLimiter returns a limiter of at most that many queries at once.
 func newLimiter(most int, metrics *Metrics) *limiter {
 	l := &limiter{most: float64(most), limit: min(firstLimit, float64(most)), metrics: metrics}
 	metrics.limit.Set(l.limit)
 	return l
 }
 
-// slot is a query that is being answered. Its methods are not for concurrent
-// use with each other.
+// slot is one of the queries that a limiter counts. Its methods must not be called
+// concurrently.
 type slot struct {
 	limiter    *limiter
 	began      time.Time
@@ -81,8 +82,8 @@ type slot struct {
 	late       bool
 }
 
-// admit lets a query in; End must follow. The error is a status that says when
-// to come again.
+// admit lets a query in. The caller must call end. The error is a status that says when
+// to retry.
 func (l *limiter) admit(class queryClass) (*slot, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -92,35 +93,35 @@ func (l *limiter) admit(class queryClass) (*slot, error) {
 	}
 	if float64(l.inflight) >= room {
 		l.metrics.shed(class)
-		return nil, searchapi.Overloaded(fmt.Sprintf("%d queries are being answered, which is all that can be", l.inflight), l.retryAfter())
+		return nil, searchapi.Overloaded(fmt.Sprintf("%d queries are in progress, which is the limit", l.inflight), l.retryAfter())
 	}
 	l.inflight++
 	return &slot{limiter: l, began: time.Now(), epoch: l.epoch}, nil
 }
 
-// retryAfter is about the time in which the queries of now are answered, and
-// different for each caller, so that they do not come back together.
+// retryAfter is about the time in which the current queries end, with a random part that
+// keeps callers from retrying together.
 func (l *limiter) retryAfter() time.Duration {
 	mean := time.Duration(l.mean * float64(time.Second))
 	return min(max(mean+rand.N(mean+1), leastRetry), mostRetry)
 }
 
-// retryAfter is when the query is worth to be tried again, if it must be complete.
+// retryAfter is the time after which a query that must be complete should be retried.
 func (s *slot) retryAfter() time.Duration {
 	s.limiter.mu.Lock()
 	defer s.limiter.mu.Unlock()
 	return s.limiter.retryAfter()
 }
 
-// markOverloaded says that searchers refused what the query needed.
+// markOverloaded records that searchers refused the query.
 func (s *slot) markOverloaded() { s.overloaded = true }
 
-// markLate says that this router did not end the query in time. It counts only
-// while the limit is in use: a router that has little to do is late for other
-// reasons, and would not grow its limit again.
+// markLate records that this router missed the deadline of the query. It counts only
+// while the limit is in use: an idle router is late for other reasons, and would not
+// grow its limit again.
 func (s *slot) markLate() { s.late = true }
 
-// end makes room for another query, and moves the limit.
+// end gives the slot back, and adjusts the limit.
 func (s *slot) end() {
 	l := s.limiter
 	l.mu.Lock()

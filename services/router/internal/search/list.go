@@ -38,7 +38,7 @@ func (s *Service) List(ctx context.Context, req *searchv1.ListRequest) (resp *se
 	room := maxBytes - proto.Size(resp) - tokenRoom
 	fit := searchapi.Fitting(repos, room)
 	if fit == 0 && len(repos) > 0 {
-		searchapi.CutEntry(repos[0], room) // or else there would be no next page either
+		searchapi.CutEntry(repos[0], room) // an empty page could have no next page
 		fit = 1
 	}
 	resp.Repos = repos[:fit]
@@ -68,8 +68,8 @@ func (s *Service) StreamList(req *searchv1.StreamListRequest, stream grpc.Server
 	})
 }
 
-// EachRepo gives the repos that a List finds to do, in ascending order and some at a
-// time, so that they are never all in memory. An error of do ends it.
+// EachRepo passes the repos that a List finds to do, in ascending order and in
+// batches, so that it never holds all of them. It stops at the first error of do.
 func (s *Service) EachRepo(ctx context.Context, req *searchv1.ListRequest, do func([]*searchv1.RepoEntry) error) (*searchv1.Coverage, error) {
 	l, err := s.listing(ctx, "list", req, pageCursor{}, interactive, func(entries []*searchv1.RepoEntry, _ bool) (bool, error) {
 		return true, do(entries)
@@ -77,7 +77,7 @@ func (s *Service) EachRepo(ctx context.Context, req *searchv1.ListRequest, do fu
 	return l.coverage, err
 }
 
-// listedUpTo is where the page before a token ended.
+// listedUpTo is the place where the page before the token ended.
 func listedUpTo(q pageQuestion, token []byte) (pageCursor, error) {
 	if len(token) == 0 {
 		return pageCursor{}, nil
@@ -89,14 +89,14 @@ func listedUpTo(q pageQuestion, token []byte) (pageCursor, error) {
 	return from, err
 }
 
-// listed is how a list ended.
+// listed is the state at the end of a list.
 type listed struct {
 	layout   *Layout
 	coverage *searchv1.Coverage
 }
 
-// listing gives the repos after the cursor to do, as many at a time as the limit of
-// memory allows, while it wants more. Follow says whether there are more.
+// listing passes the repos after the cursor to do in batches that fit the memory of a
+// query, until do returns again false. Follow is true if more repos come after the batch.
 func (s *Service) listing(ctx context.Context, method string, req *searchv1.ListRequest, from pageCursor, class queryClass,
 	do func(entries []*searchv1.RepoEntry, follow bool) (again bool, err error),
 ) (l listed, err error) {
@@ -107,18 +107,18 @@ func (s *Service) listing(ctx context.Context, method string, req *searchv1.List
 	}
 	whole, asking, cancel := s.cfg.Budget.split(ctx)
 	defer cancel()
-	turn, err := s.admit(whole, method, start, class)
+	ticket, err := s.admit(whole, method, start, class)
 	if err != nil {
 		return l, err
 	}
-	defer turn.end()
-	q, err := s.begin(asking, turn, req.Query, max(req.SyntaxVersion, 1), req.Consistency, from.Revision)
+	defer ticket.end()
+	e, err := s.plan(asking, ticket, req.Query, max(req.SyntaxVersion, 1), req.Consistency, from.Revision)
 	if err != nil {
 		return l, err
 	}
-	l.layout = q.layout
+	l.layout = e.layout
 	for after, again := from.After.Repo, true; again; {
-		entries, follow := q.repos(asking, after, req.MaxSkippedFiles)
+		entries, follow := e.repos(asking, after, req.MaxSkippedFiles)
 		if again, err = do(entries, follow); err != nil {
 			return l, err
 		}
@@ -126,57 +126,57 @@ func (s *Service) listing(ctx context.Context, method string, req *searchv1.List
 			after = entries[len(entries)-1].Name
 		}
 	}
-	l.coverage, err = q.close(whole, false)
+	l.coverage, err = e.account(whole, false)
 	return l, err
 }
 
-// repos are the next repos after a name, all of them or as many as the limit of memory
-// allows; follow says whether there are more.
-func (q *inquiry) repos(ctx context.Context, after string, maxSkipped uint32) (repos []*searchv1.RepoEntry, follow bool) {
-	entries, follow := q.list(ctx, "fan out", q.text, q.wantedAfter(after), maxSkipped)
-	entries, again := q.complete(ctx, entries, maxSkipped)
+// repos returns the next batch of repos after a name. Follow is true if more repos
+// come after it.
+func (e *execution) repos(ctx context.Context, after string, maxSkipped uint32) (repos []*searchv1.RepoEntry, follow bool) {
+	entries, follow := e.list(ctx, "fan out", e.text, e.wantedAfter(after), maxSkipped)
+	entries, again := e.complete(ctx, entries, maxSkipped)
 	if follow = follow || again; follow && len(entries) == 0 {
 		if maxSkipped > 0 {
-			return q.repos(ctx, after, 0) // one repo's skipped files are more than there is room for
+			return e.repos(ctx, after, 0) // the skipped files of a single repo exceed the memory
 		}
 		return nil, false
 	}
 	repos = searchapi.MergeEntries(int(maxSkipped), entries)
-	for _, e := range repos {
-		q.describe(e)
+	for _, entry := range repos {
+		e.describe(entry)
 	}
 	return repos, follow
 }
 
-// wantedAfter begins the round for the repos after the name: the wanted shards with
-// these. Those without any are pruned, if they were not searched for earlier names.
-func (q *inquiry) wantedAfter(name string) []searchapi.Shard {
+// wantedAfter starts the round for the repos after the name. It returns the wanted
+// shards that hold any, and prunes the others unless an earlier round searched them.
+func (e *execution) wantedAfter(name string) []searchapi.Shard {
 	if name == "" {
-		return q.wanted
+		return e.wanted
 	}
 	var shards []searchapi.Shard
-	for _, s := range q.wanted {
+	for _, s := range e.wanted {
 		i, found := slices.BinarySearch(s.Repos, name)
 		if found {
 			i++
 		}
 		if i == len(s.Repos) {
-			q.account.Pruned(s.Digest)
+			e.coverage.Pruned(s.Digest)
 			continue
 		}
 		shards = append(shards, searchapi.Shard{Digest: s.Digest, Repos: s.Repos[i:], Overlays: s.Overlays})
 	}
-	q.account.Want(shards)
+	e.coverage.Want(shards)
 	return shards
 }
 
-// complete adds, for the repos that match in some of their shards only, what
-// their other shards hold: an entry is about the whole repo.
-func (q *inquiry) complete(ctx context.Context, entries []*searchv1.RepoEntry, maxSkipped uint32) (completed []*searchv1.RepoEntry, cut bool) {
+// complete adds what the other shards hold of repos that match in some of their
+// shards only: an entry describes the whole repo.
+func (e *execution) complete(ctx context.Context, entries []*searchv1.RepoEntry, maxSkipped uint32) (completed []*searchv1.RepoEntry, cut bool) {
 	matched := byName(entries)
 	var others []searchapi.Shard
 	for name, parts := range matched {
-		if shards := q.layout.ShardsOf(name); shardsIn(parts) < len(shards) {
+		if shards := e.layout.ShardsOf(name); shardsIn(parts) < len(shards) {
 			others = append(others, shards...)
 		}
 	}
@@ -184,10 +184,10 @@ func (q *inquiry) complete(ctx context.Context, entries []*searchv1.RepoEntry, m
 		return entries, false
 	}
 	others = joined(others)
-	q.account.Want(others)
-	again, cut := q.list(ctx, "describe repos", everything, others, maxSkipped)
+	e.coverage.Want(others)
+	again, cut := e.list(ctx, "describe repos", everything, others, maxSkipped)
 	if cut {
-		// Only what comes before the place of the cut is known in full.
+		// Entries after the cut are not known in full.
 		last := ""
 		if len(again) > 0 {
 			last = again[len(again)-1].Name
@@ -198,7 +198,7 @@ func (q *inquiry) complete(ctx context.Context, entries []*searchv1.RepoEntry, m
 	return slices.Concat(slices.Collect(maps.Values(matched))...), cut
 }
 
-// shardsIn is how many shards the parts of a repo are of; one may be in several parts.
+// shardsIn is the number of shards that the parts of a repo cover.
 func shardsIn(parts []*searchv1.RepoEntry) (n int) {
 	for _, p := range parts {
 		n += int(p.Shards)
@@ -206,7 +206,7 @@ func shardsIn(parts []*searchv1.RepoEntry) (n int) {
 	return n
 }
 
-// everything is the query that matches every document.
+// everything is a query that matches every document.
 const everything = ""
 
 func byName(entries []*searchv1.RepoEntry) map[string][]*searchv1.RepoEntry {
@@ -217,7 +217,7 @@ func byName(entries []*searchv1.RepoEntry) map[string][]*searchv1.RepoEntry {
 	return m
 }
 
-// joined names each shard once, with all the repos asked of it.
+// joined merges shards with the same digest and unites their repos.
 func joined(shards []searchapi.Shard) []searchapi.Shard {
 	byDigest := make(map[searchapi.Digest]*searchapi.Shard)
 	for _, s := range shards {
@@ -237,16 +237,16 @@ func joined(shards []searchapi.Shard) []searchapi.Shard {
 	return joined
 }
 
-// describe adds what the roots know.
-func (q *inquiry) describe(e *searchv1.RepoEntry) {
-	root, ok := q.layout.Root(e.Name)
+// describe adds what the root of the repo holds.
+func (e *execution) describe(entry *searchv1.RepoEntry) {
+	root, ok := e.layout.Root(entry.Name)
 	if !ok {
 		return
 	}
-	e.Generation, e.PublishedAt, e.Url = root.Generation, root.PublishedAt, root.Url
-	e.Shards, e.IndexBytes = uint64(len(root.Shards)), q.layout.IndexBytes(e.Name)
-	e.Branches = nil
+	entry.Generation, entry.PublishedAt, entry.Url = root.Generation, root.PublishedAt, root.Url
+	entry.Shards, entry.IndexBytes = uint64(len(root.Shards)), e.layout.IndexBytes(entry.Name)
+	entry.Branches = nil
 	for _, b := range root.Branches {
-		e.Branches = append(e.Branches, &searchv1.BranchEntry{Name: b.Name, Commit: b.Commit})
+		entry.Branches = append(entry.Branches, &searchv1.BranchEntry{Name: b.Name, Commit: b.Commit})
 	}
 }

@@ -2,9 +2,8 @@ package search
 
 import "container/heap"
 
-// merge returns the first items of the lists in the total order, up to limit, and says
-// why they are fewer although there is more: then the items end where the first of
-// all that were left out has its place.
+// merge returns the first items of the lists in the total order, up to limit. If there
+// are more, but one was left out, the items end at its place and cut says why.
 func (s *resultSet[T]) merge(limit int, lists ...*resultList[T]) (items []T, cut cut) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,13 +41,13 @@ func (s *resultSet[T]) merge(limit int, lists ...*resultList[T]) (items []T, cut
 	return items, cut
 }
 
-// bound is the place where an answer must end.
+// bound is the place at which an answer must end.
 type bound[T any] struct {
 	compare func(a, b T) int
 	at      T
-	// inclusive says that the item there is still in the answer.
+	// inclusive is true if the item at that place is in the answer.
 	inclusive bool
-	// cut is why; notCut while there is no bound.
+	// cut is the reason; notCut means that there is no bound.
 	cut cut
 }
 
@@ -78,7 +77,7 @@ type heads[T any] struct {
 func (h *heads[T]) Len() int           { return len(h.lists) }
 func (h *heads[T]) Less(i, j int) bool { return h.compare(h.lists[i][0], h.lists[j][0]) < 0 }
 func (h *heads[T]) Swap(i, j int)      { h.lists[i], h.lists[j] = h.lists[j], h.lists[i] }
-func (h *heads[T]) Push(any)           {} // lists only go
+func (h *heads[T]) Push(any)           {} // lists are never added
 
 func (h *heads[T]) Pop() any {
 	last := h.lists[len(h.lists)-1]

@@ -13,16 +13,16 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// Metrics count how searches end. Every way a shard can end has its counter.
+// Metrics count how searches end. Every outcome of a shard has its counter.
 type Metrics struct {
 	latency *prometheus.HistogramVec
-	// spent is the share of their time that queries took.
+	// spent is the share of their deadline that queries took.
 	spent  *prometheus.HistogramVec
 	shards *prometheus.CounterVec
 	calls  prometheus.Counter
-	// inflight counts the calls that are being answered.
+	// inflight counts the calls in progress.
 	inflight prometheus.Gauge
-	// quarantined counts queries that were refused because they kill searchers.
+	// quarantined counts refused queries that kill searchers.
 	quarantined prometheus.Counter
 	// limit is how many queries are admitted at once; sheds counts refused ones by class.
 	limit prometheus.Gauge
@@ -39,7 +39,7 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 		spent: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "trawl_router_query_deadline_ratio",
 			Help: "Time of searches by method, as a share of their deadline; of those that were let in and had 50 ms or more.",
-			// The bound that is promised of 99 in 100 is 1.02.
+			// The promise is a 99th percentile of at most 1.02.
 			Buckets: []float64{.1, .25, .5, .75, .9, .95, 1, 1.02, 1.05, 1.1, 1.25, 1.5, 2, 5},
 		}, []string{"method"}),
 		shards: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -69,8 +69,8 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 	return m, nil
 }
 
-// present makes the series of all label values that are known, so that they are
-// there before they first happen.
+// present creates the series of all known label values, so that they exist from the
+// start.
 func (m *Metrics) present() {
 	for _, method := range []string{"search", "stream_search", "list", "stream_list", "get_file"} {
 		m.spent.WithLabelValues(method)
@@ -86,13 +86,14 @@ func (m *Metrics) present() {
 	}
 }
 
-// usualOutcomes are how searches end; other codes come as they happen.
+// usualOutcomes are the usual outcomes of searches. Series of other codes appear when
+// they first happen.
 var usualOutcomes = []string{
 	"complete", "incomplete", codes.InvalidArgument.String(), codes.DeadlineExceeded.String(), codes.Canceled.String(),
 	codes.ResourceExhausted.String(), codes.Unavailable.String(), codes.Internal.String(), codes.Unknown.String(), codes.DataLoss.String(),
 }
 
-// begin counts a call that is being answered; observe, its end.
+// begin counts the start of a call, and observe its end.
 func (m *Metrics) begin() time.Time {
 	m.inflight.Inc()
 	return time.Now()

@@ -27,14 +27,14 @@ const pageTokenVersion = 1
 
 const pageMarkSize = 16
 
-// maxPageToken is the most bytes of a token that a request may carry; its
-// validation holds it.
+// maxPageToken bounds a token in bytes. The validation of requests enforces the same
+// bound.
 const maxPageToken = 4096
 
 // Errors of decodePageToken.
 var (
-	// errPageToken means that the token was not made by encodePageToken.
-	errPageToken = errors.New("the page token is not one that this service made")
+	// errPageToken means that encodePageToken did not make the token.
+	errPageToken = errors.New("this service did not make the page token")
 	// errOtherPage means that it was made for another query or other options.
 	errOtherPage = errors.New("the page token belongs to another query, mode or syntax version")
 )
@@ -42,11 +42,11 @@ var (
 // pageCursor is where a page ended.
 type pageCursor struct {
 	After shard.Key
-	// Revision of the roots of the page before; the next page reads these or newer ones.
+	// Revision of the roots of the previous page. The next page reads these or newer ones.
 	Revision int64
 }
 
-// pageQuestion is what a token is bound to. What only shapes a page, such as its
+// pageQuestion is what a token is bound to. Options that only shape a page, such as its
 // size, may change from page to page.
 type pageQuestion struct {
 	Query         string
@@ -64,8 +64,8 @@ func (q pageQuestion) mark() []byte {
 	return h.Sum(nil)[:pageMarkSize]
 }
 
-// encodePageToken makes the token of the page that follows c. It is nil for a place
-// whose names are longer than a token may be: no page can end there.
+// encodePageToken makes the token of the page that follows c. It is nil if the names at
+// that place exceed the size of a token: no page can end there.
 func encodePageToken(q pageQuestion, c pageCursor) []byte {
 	t := append([]byte{pageTokenVersion}, q.mark()...)
 	t = binary.BigEndian.AppendUint64(t, math.Float64bits(c.After.Score))
@@ -80,7 +80,8 @@ func encodePageToken(q pageQuestion, c pageCursor) []byte {
 	return t
 }
 
-// decodePageToken reads a token for the question asked now. Its error is errPageToken or errOtherPage.
+// decodePageToken reads a token for the question. Its error wraps errPageToken or
+// errOtherPage.
 func decodePageToken(q pageQuestion, token []byte) (pageCursor, error) {
 	if len(token) < 1+pageMarkSize+8 || len(token) > maxPageToken || token[0] != pageTokenVersion {
 		return pageCursor{}, fmt.Errorf("%w: %d bytes", errPageToken, len(token))
@@ -103,7 +104,7 @@ func decodePageToken(q pageQuestion, token []byte) (pageCursor, error) {
 	return c, nil
 }
 
-// splitParts takes b apart into parts that fill it exactly.
+// splitParts splits b into parts that fill it exactly.
 func splitParts(b []byte, parts *[3][]byte) bool {
 	for i := range parts {
 		size, n := binary.Uvarint(b)

@@ -11,8 +11,8 @@ import (
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
-// verdict is what is known, without reading it, about the documents of one repo
-// in one shard.
+// verdict says which documents of one repo in one shard match, as far as the root
+// shows.
 type verdict int8
 
 const (
@@ -21,30 +21,28 @@ const (
 	all   verdict = 1 // each of them matches
 )
 
-// judge gives the verdict on a repo in a shard.
-type judge func(root *catalogv1.Root, ref *catalogv1.ShardRef) verdict
+// evaluator evaluates a query for one repo in one shard.
+type evaluator func(root *catalogv1.Root, ref *catalogv1.ShardRef) verdict
 
-// Select gives the shards that the query must search; in the others it cannot
-// match. They are the layout's own: nothing of them may be changed. The query's
-// type:repo must be resolved: one that is not prunes nothing.
+// Select returns the shards that the query must search; it cannot match in the others.
+// The caller must not change them. An unresolved type:repo prunes nothing.
 func (l *Layout) Select(q query.Q) (wanted []searchapi.Shard, err error) {
 	if !prunes(q) {
 		return l.All(), nil
 	}
-	judge, err := compile(q)
+	evaluate, err := compile(q)
 	if err != nil {
 		return nil, fmt.Errorf("plan query: %w", err)
 	}
 	for i := range l.shards {
-		if l.shards[i].mayMatch(judge) {
+		if l.shards[i].mayMatch(evaluate) {
 			wanted = append(wanted, l.all[i])
 		}
 	}
 	return wanted, nil
 }
 
-// prunes says whether something in the query can tell without a look into a shard
-// that nothing in it matches.
+// prunes reports whether the query has an atom that roots alone can refute.
 func prunes(q query.Q) (some bool) {
 	query.Walk(q, func(n query.Q) bool {
 		switch n := n.(type) {
@@ -58,17 +56,17 @@ func prunes(q query.Q) (some bool) {
 	return some
 }
 
-// mayMatch says whether a document of some repo in the shard may match.
-func (s *Shard) mayMatch(judge judge) bool {
+// mayMatch reports whether a document of some repo in the shard may match.
+func (s *layoutShard) mayMatch(evaluate evaluator) bool {
 	for i, root := range s.Roots {
-		if judge(root, s.refs[i]) != none {
+		if evaluate(root, s.refs[i]) != none {
 			return true
 		}
 	}
 	return false
 }
 
-func compile(q query.Q) (judge, error) {
+func compile(q query.Q) (evaluator, error) {
 	switch q := q.(type) {
 	case *query.And:
 		return compileAll(q.Children, all, func(a, b verdict) verdict { return min(a, b) })
@@ -88,15 +86,15 @@ func compile(q query.Q) (judge, error) {
 	case *query.RepoSet:
 		return func(r *catalogv1.Root, _ *catalogv1.ShardRef) verdict { return exactly(q.Names[r.Repo]) }, nil
 	case *query.Branch:
-		return func(r *catalogv1.Root, _ *catalogv1.ShardRef) verdict { return judgeBranch(q, r) }, nil
+		return func(r *catalogv1.Root, _ *catalogv1.ShardRef) verdict { return evaluateBranch(q, r) }, nil
 	case *query.Language:
-		return func(_ *catalogv1.Root, s *catalogv1.ShardRef) verdict { return judgeLanguage(q, s) }, nil
+		return func(_ *catalogv1.Root, s *catalogv1.ShardRef) verdict { return evaluateLanguage(q, s) }, nil
 	}
-	// Text, symbols and the facts of a repo are known in the shard only.
+	// Only the shard knows text, symbols and the facts of a repo.
 	return constant(maybe), nil
 }
 
-func constant(v verdict) judge {
+func constant(v verdict) evaluator {
 	return func(*catalogv1.Root, *catalogv1.ShardRef) verdict { return v }
 }
 
@@ -107,25 +105,25 @@ func exactly(matches bool) verdict {
 	return none
 }
 
-func compileAll(children []query.Q, start verdict, combine func(a, b verdict) verdict) (judge, error) {
-	judges := make([]judge, len(children))
+func compileAll(children []query.Q, start verdict, combine func(a, b verdict) verdict) (evaluator, error) {
+	evaluators := make([]evaluator, len(children))
 	for i, c := range children {
-		j, err := compile(c)
+		e, err := compile(c)
 		if err != nil {
 			return nil, err
 		}
-		judges[i] = j
+		evaluators[i] = e
 	}
 	return func(r *catalogv1.Root, s *catalogv1.ShardRef) verdict {
 		v := start
-		for _, j := range judges {
-			v = combine(v, j(r, s))
+		for _, e := range evaluators {
+			v = combine(v, e(r, s))
 		}
 		return v
 	}, nil
 }
 
-func compileRepo(q *query.Repo) (judge, error) {
+func compileRepo(q *query.Repo) (evaluator, error) {
 	re, err := regexp.Compile(q.Tree.String())
 	if err != nil {
 		return nil, fmt.Errorf("compile the expression of repo: %w", err)
@@ -133,9 +131,9 @@ func compileRepo(q *query.Repo) (judge, error) {
 	return func(r *catalogv1.Root, _ *catalogv1.ShardRef) verdict { return exactly(re.MatchString(r.Repo)) }, nil
 }
 
-// judgeBranch knows that a document is on some branch of its repo, and which
-// when there is one only. A root without branches does not tell.
-func judgeBranch(q *query.Branch, root *catalogv1.Root) verdict {
+// evaluateBranch uses that every document is on some branch of its repo. A root without
+// branches decides nothing.
+func evaluateBranch(q *query.Branch, root *catalogv1.Root) verdict {
 	if len(root.Branches) == 0 {
 		return maybe
 	}
@@ -164,9 +162,8 @@ func branchMatches(q *query.Branch, ordinal int, name string) bool {
 	return strings.Contains(name, q.Pattern)
 }
 
-// judgeLanguage takes a shard that names no language for one that does not
-// tell, not for one without any.
-func judgeLanguage(q *query.Language, ref *catalogv1.ShardRef) verdict {
+// evaluateLanguage treats a shard that names no languages as unknown.
+func evaluateLanguage(q *query.Language, ref *catalogv1.ShardRef) verdict {
 	if q.Name == "" || len(ref.Languages) == 0 || slices.Contains(ref.Languages, q.Name) {
 		return maybe
 	}

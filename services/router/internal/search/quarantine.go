@@ -17,34 +17,33 @@ import (
 )
 
 const (
-	// quarantineDeaths is how many searchers a query may be running on when
-	// they die before it is refused. Replicas that die of the same retried query
-	// are told apart from a node that fails under innocent ones by the third.
+	// quarantineDeaths is how many searchers must die while they run a query before it
+	// is refused. The third death separates a query that kills from a node that fails
+	// under innocent queries.
 	quarantineDeaths = 3
-	// quarantineMemory is how long a death counts, and quarantineHold how long
-	// a query is refused.
+	// quarantineMemory is how long a death counts. quarantineHold is how long a query
+	// is refused.
 	quarantineMemory = 10 * time.Minute
 	quarantineHold   = 10 * time.Minute
-	// quarantineOnce is within which time the breaks of connections to one
-	// searcher are one death: it needs longer to come back.
+	// quarantineOnce is the time within which broken connections to one searcher count
+	// as one death: a searcher takes longer to restart.
 	quarantineOnce = time.Second
 	// maxSuspects bounds the queries that are remembered.
 	maxSuspects = 1000
 )
 
-// fingerprint names a query, whoever asks it and for how much of the answer.
+// fingerprint identifies a query, independently of its caller and its page.
 type fingerprint [sha256.Size]byte
 
-// fingerprintOf tells the kinds of question apart by their name.
+// fingerprintOf is the fingerprint of a text. Kind separates searches from files.
 func fingerprintOf(kind, text string, version uint32) fingerprint {
 	b := append([]byte(kind), 0)
 	b = binary.LittleEndian.AppendUint32(b, version)
 	return sha256.Sum256(append(b, text...))
 }
 
-// quarantine refuses queries that kill searchers. What no searcher survives, a
-// fault in a library or the end of its memory, would otherwise go from replica
-// to replica. It is safe for concurrent use.
+// quarantine refuses queries that kill searchers. Retries would otherwise carry a query
+// that no searcher survives from replica to replica. It is safe for concurrent use.
 type quarantine struct {
 	metrics *Metrics
 	log     *slog.Logger
@@ -53,10 +52,10 @@ type quarantine struct {
 	suspects map[fingerprint]*suspect
 }
 
-// suspect is a query that was running on searchers when they died.
+// suspect is a query that ran on searchers when they died.
 type suspect struct {
 	deaths []death
-	// until is when it is asked again; zero when it is not refused.
+	// until is the end of its quarantine; zero if it is not in quarantine.
 	until time.Time
 }
 
@@ -79,7 +78,7 @@ func (q *quarantine) check(f fingerprint) error {
 	}
 	left := time.Until(s.until)
 	refused := status.New(codes.FailedPrecondition, fmt.Sprintf(
-		"%d searchers died while they worked on this query, so it is not run for the next %v; change the query, and look into the searchers' logs",
+		"%d searchers died while they worked on this query, so it is refused for the next %v: change the query, and look into the searchers' logs",
 		len(s.deaths), left.Round(time.Second)))
 	if detailed, err := refused.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(left)}); err == nil {
 		refused = detailed
@@ -88,7 +87,7 @@ func (q *quarantine) check(f fingerprint) error {
 	return refused.Err()
 }
 
-// died counts a searcher that died while it worked on the query.
+// died records that a searcher died while it worked on the query.
 func (q *quarantine) died(ctx context.Context, f fingerprint, searcher string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -120,7 +119,7 @@ func (q *quarantine) suspect(f fingerprint, now time.Time) *suspect {
 	return s
 }
 
-// forget makes room: all that is no longer of interest goes, or else anything.
+// forget makes room. It drops expired suspects first, then any.
 func (q *quarantine) forget(now time.Time) {
 	for f, s := range q.suspects {
 		if now.Sub(s.deaths[len(s.deaths)-1].at) > quarantineMemory && now.After(s.until) {

@@ -5,15 +5,15 @@ import (
 	"sync"
 )
 
-// cut is why an answer ends before everything that was found.
+// cut is why an answer ends before the end of the results.
 type cut uint8
 
 const (
-	// notCut is that it does not.
+	// notCut: it has all results.
 	notCut cut = iota
-	// cutBySearcher is that a sender left out what follows.
+	// cutBySearcher: a searcher left out what follows.
 	cutBySearcher
-	// cutByMemory is that the resultSet had no room for what follows.
+	// cutByMemory: the resultSet had no room for what follows.
 	cutByMemory
 )
 
@@ -31,29 +31,29 @@ type resultSet[T any] struct {
 
 	mu   sync.Mutex
 	held int64
-	// tails has the runs that are not empty, that with the last item of all first.
+	// tails are the non-empty runs, the one with the last item of all first.
 	tails tails[T]
 }
 
-// newResultSet makes a set that holds up to most bytes, as weigh measures items, or one item
-// that has more.
+// newResultSet returns a set that holds up to most bytes, as weigh measures items, or one
+// larger item.
 func newResultSet[T any](most int64, compare func(a, b T) int, weigh func(T) int64) *resultSet[T] {
 	s := &resultSet[T]{most: most, compare: compare, weigh: weigh}
 	s.tails.compare = compare
 	return s
 }
 
-// resultList is what one call brings. It is filled by one goroutine.
+// resultList holds the results of one call. One goroutine fills it.
 type resultList[T any] struct {
 	set  *resultSet[T]
 	runs []*run[T]
-	// latest is the run that the item added latest was put into, as the last of
-	// length items; nil if it was left out at once.
+	// latest is the run of the last added item, which made it length items long. It is
+	// nil if the set left that item out at once.
 	latest *run[T]
 	length int
 	// leftOut is the first item that the set left out.
 	leftOut *T
-	// last is the last of all items that were sent. Ends is set when the sender has
+	// last is the last item in order that the searcher sent. Ends is set if the searcher
 	// left out what follows it.
 	last *T
 	ends bool
@@ -69,10 +69,10 @@ type run[T any] struct {
 	place int
 }
 
-// open begins the list of a call.
+// open starts the list of a call.
 func (s *resultSet[T]) open() *resultList[T] { return &resultList[T]{set: s} }
 
-// add takes an item. Items mostly come in order; one that does not begins a new run.
+// add adds an item. Items mostly come in order; one out of order starts a new run.
 func (l *resultList[T]) add(item T) {
 	s := l.set
 	s.mu.Lock()
@@ -97,7 +97,7 @@ func (l *resultList[T]) add(item T) {
 	s.shed()
 }
 
-// runFor is the run that the item goes to the end of.
+// runFor is the run to which the item is appended.
 func (l *resultList[T]) runFor(item T) *run[T] {
 	if n := len(l.runs); n > 0 {
 		r := l.runs[n-1]
@@ -110,9 +110,9 @@ func (l *resultList[T]) runFor(item T) *run[T] {
 	return r
 }
 
-// extend gives the item added latest to grow, unless it was left out; growing makes
-// it as much heavier as more says. When nothing else is held and there is still no
-// room for that, grow gets it with room false, and must leave it as heavy as it is.
+// extend passes the last added item to grow, unless the set left it out. Grow adds more
+// bytes to it if room is true. Room is false if nothing else is held and there is still
+// no space; grow must not add to the item then.
 func (l *resultList[T]) extend(more int64, grow func(item T, room bool)) {
 	s := l.set
 	s.mu.Lock()
@@ -132,15 +132,15 @@ func (l *resultList[T]) extend(more int64, grow func(item T, room bool)) {
 	s.shed()
 }
 
-// beyond reports whether the place of the item comes after something that was left out.
+// beyond reports whether the item comes after an item that was left out.
 func (l *resultList[T]) beyond(item T) bool {
 	return l.leftOut != nil && l.set.compare(item, *l.leftOut) >= 0
 }
 
-// end says that the sender has left out what comes after all it sent.
+// end records that the searcher left out what follows its last item.
 func (l *resultList[T]) end() { l.ends = true }
 
-// shed leaves out the last items of all until there is room.
+// shed drops the last items in order until the set fits.
 func (s *resultSet[T]) shed() {
 	for s.held > s.most && !s.alone() {
 		r := s.tails.runs[0]
@@ -167,7 +167,7 @@ func (s *resultSet[T]) alone() bool {
 	return len(runs) == 0 || len(runs) == 1 && len(runs[0].items) == 1
 }
 
-// drop gives back what the list holds. It is empty after.
+// drop empties the list and frees its memory.
 func (l *resultList[T]) drop() {
 	s := l.set
 	s.mu.Lock()

@@ -17,61 +17,61 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// Roots gives the layout of the roots that a request must be answered from. It
-// is safe for concurrent use.
+// Roots provides the layout from which a request must be answered. It is safe for
+// concurrent use.
 type Roots struct {
 	view *catalog.View
-	// last is the newest layout that was made, so that each snapshot is
-	// grouped once and not for every query.
-	last atomic.Pointer[grouped]
+	// last is the newest layout, so that each snapshot is grouped only once.
+	last atomic.Pointer[snapshotLayouts]
 }
 
-// grouped is the layout of a snapshot, and of what principals see of it.
-type grouped struct {
+// snapshotLayouts are the layout of a snapshot and its parts that principals may see.
+type snapshotLayouts struct {
 	from   *catalog.Snapshot
 	layout *Layout
 
 	mu sync.Mutex
-	// seen are layouts by the sight of principals.
-	seen map[string]*seen
+	// visible are layouts by visibility key: principals with the same key see the same
+	// repos.
+	visible map[string]*visibleLayout
 }
 
-// seen is a layout that is made once.
-type seen struct {
+// visibleLayout is a layout that is made once.
+type visibleLayout struct {
 	once   sync.Once
 	layout *Layout
 	err    error
 }
 
-// maxSights bounds the layouts that are kept beside that of all repos.
-const maxSights = 256
+// maxVisible bounds the cached layouts of a snapshot, beside that of all repos.
+const maxVisible = 256
 
-// by is what a principal sees of the layout.
-func (g *grouped) by(p access.Principal) (*Layout, error) {
-	sight := p.Sight()
-	if sight == "" {
+// visibleTo is the layout of the repos that a principal may see.
+func (g *snapshotLayouts) visibleTo(p access.Principal) (*Layout, error) {
+	key := p.Sight()
+	if key == "" {
 		return g.layout, nil
 	}
 	g.mu.Lock()
-	s := g.seen[sight]
-	if s == nil {
-		if len(g.seen) >= maxSights {
-			clear(g.seen)
+	v := g.visible[key]
+	if v == nil {
+		if len(g.visible) >= maxVisible {
+			clear(g.visible)
 		}
-		s = &seen{}
-		g.seen[sight] = s
+		v = &visibleLayout{}
+		g.visible[key] = v
 	}
 	g.mu.Unlock()
-	s.once.Do(func() { s.layout, s.err = g.layout.Only(p.Sees) })
-	return s.layout, s.err
+	v.once.Do(func() { v.layout, v.err = g.layout.Only(p.Sees) })
+	return v.layout, v.err
 }
 
 // NewRoots follows the view, which the caller closes.
 func NewRoots(view *catalog.View) *Roots { return &Roots{view: view} }
 
-// At is the layout of what the caller may see, as recent as the request wants it,
-// and at least as recent as the revision given. It waits for that until ctx ends.
-// Its error is a status.
+// At is the layout of the repos that the caller may see. It waits until ctx ends for
+// roots that meet the wanted consistency and are at least of the given revision. Its
+// error is a status.
 func (r *Roots) At(ctx context.Context, want *searchv1.Consistency, atLeast int64) (*Layout, error) {
 	caller, err := access.From(ctx)
 	if err != nil {
@@ -85,14 +85,14 @@ func (r *Roots) At(ctx context.Context, want *searchv1.Consistency, atLeast int6
 	if err != nil {
 		return nil, err
 	}
-	layout, err := g.by(caller)
+	layout, err := g.visibleTo(caller)
 	if err != nil {
-		return nil, status.Errorf(codes.DataLoss, "choose repos from the roots: %v", err)
+		return nil, status.Errorf(codes.DataLoss, "select the visible repos of the roots: %v", err)
 	}
 	return layout, nil
 }
 
-func (r *Roots) group(snapshot *catalog.Snapshot) (*grouped, error) {
+func (r *Roots) group(snapshot *catalog.Snapshot) (*snapshotLayouts, error) {
 	if g := r.last.Load(); g != nil && g.from == snapshot {
 		return g, nil
 	}
@@ -105,7 +105,7 @@ func (r *Roots) group(snapshot *catalog.Snapshot) (*grouped, error) {
 	if err != nil {
 		return nil, status.Errorf(codes.DataLoss, "read the roots: %v", err)
 	}
-	g := &grouped{from: snapshot, layout: layout, seen: make(map[string]*seen)}
+	g := &snapshotLayouts{from: snapshot, layout: layout, visible: make(map[string]*visibleLayout)}
 	r.last.Store(g)
 	return g, nil
 }
@@ -134,9 +134,9 @@ func (r *Roots) snapshot(ctx context.Context, want *searchv1.Consistency, atLeas
 	return snapshot, nil
 }
 
-// rootsError keeps a deadline apart from an etcd that cannot be read.
+// rootsError separates a deadline from an etcd that cannot be read.
 func rootsError(err error) error {
-	what := fmt.Sprintf("wait for roots that are recent enough: %v; bounded consistency answers without waiting", err)
+	what := fmt.Sprintf("wait for roots that are recent enough: %v; use bounded consistency to answer without waiting", err)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return status.Error(codes.DeadlineExceeded, what)

@@ -15,46 +15,46 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// Search implements searchv1.SearchServiceServer.
+// Search implements searchv1.SearchServiceServer: it plans the query, fans it out to
+// searchers, merges their files, and accounts for every shard.
 func (s *Service) Search(ctx context.Context, req *searchv1.SearchRequest) (resp *searchv1.SearchResponse, err error) {
 	start := s.metrics.begin()
 	defer func() { s.metrics.observe("search", start, resp.GetCoverage(), err) }()
 	whole, asking, cancel := s.cfg.Budget.split(ctx)
 	defer cancel()
-	p, err := s.newPage(req)
+	p, err := s.newPage(req, searchapi.WithDefaults(req.Options))
 	if err != nil {
 		return nil, err
 	}
-	turn, err := s.admit(whole, "search", start, interactive)
+	ticket, err := s.admit(whole, "search", start, interactive)
 	if err != nil {
 		return nil, err
 	}
-	defer turn.end()
-	turn.explain = p.explain
-	q, err := s.begin(asking, turn, req.Query, p.options.SyntaxVersion, p.options.Consistency, p.atLeast)
+	defer ticket.end()
+	ticket.explain = p.explain
+	e, err := s.plan(asking, ticket, req.Query, p.options.SyntaxVersion, p.options.Consistency, p.atLeast)
 	if err != nil {
 		return nil, err
 	}
-	set := s.newFileSet()
+	results := s.newFileSet()
 	var lists []*fileList
-	q.search(asking, p, set, func(f *found) {
-		lists = append(lists, f.files)
-		searchapi.AddStatistics(p.statistics, f.statistics)
-		p.explain.add(f)
+	e.search(asking, p, results, func(r *searchReply) {
+		p.add(r)
+		lists = append(lists, r.files)
 	})
 	p.explain.ends("fan out")
 	_, span := s.tracer.Start(whole, "merge")
 	defer span.End()
-	resp = &searchv1.SearchResponse{Statistics: p.statistics, RevisionToken: catalog.EncodeToken(q.layout.Revision)}
-	if resp.Coverage, err = q.close(whole, p.options.RequireComplete); err != nil {
+	files, cut := results.merge(int(p.options.MaxFiles)+1, lists...)
+	e.setCommits(files)
+	resp = &searchv1.SearchResponse{Statistics: p.statistics, RevisionToken: catalog.EncodeToken(e.layout.Revision)}
+	if resp.Coverage, err = e.account(whole, p.options.RequireComplete); err != nil {
 		return nil, err
 	}
-	p.finish(start, q.layout)
-	files, cut := set.merge(int(p.options.MaxFiles)+1, lists...)
-	q.commit(files)
+	p.finish(start, e.layout)
 	p.explain.ends("merge")
-	resp.Explanation = p.explain.explained(q.layout, int(p.options.MaxBytes))
-	if err := p.fill(resp, files, cut, q.layout.Revision); err != nil {
+	resp.Explanation = p.explain.explained(e.layout, int(p.options.MaxBytes))
+	if err := p.fill(resp, files, cut, e.layout.Revision); err != nil {
 		return nil, err
 	}
 	return resp, nil
@@ -62,7 +62,11 @@ func (s *Service) Search(ctx context.Context, req *searchv1.SearchRequest) (resp
 
 // searchPage is the page of an answer that a request asks for.
 type searchPage struct {
-	options    *searchv1.SearchOptions
+	options *searchv1.SearchOptions
+	// searcherOptions are the options of every call to a searcher. Calls share them, so
+	// they must not change.
+	searcherOptions *searchv1.SearchOptions
+
 	question   pageQuestion
 	after      *shard.Key
 	atLeast    int64
@@ -70,13 +74,16 @@ type searchPage struct {
 	explain    *explainer
 }
 
-func (s *Service) newPage(req *searchv1.SearchRequest) (*searchPage, error) {
+// newPage starts the page that the request asks for. It lowers the options, which have
+// their defaults, to the limits of this server.
+func (s *Service) newPage(req *searchv1.SearchRequest, options *searchv1.SearchOptions) (*searchPage, error) {
 	if err := refusePlan(req.Plan); err != nil {
 		return nil, err
 	}
-	p := &searchPage{options: searchapi.WithDefaults(req.Options)}
+	p := &searchPage{options: options}
 	p.explain = newExplainer(p.options)
 	p.statistics = &searchv1.Statistics{CountsExact: true, Clamped: s.cfg.Limits.lower(p.options)}
+	p.searcherOptions = searcherOptions(p.options)
 	p.question = pageQuestion{Query: req.Query, Mode: p.options.Mode, SyntaxVersion: p.options.SyntaxVersion}
 	if len(req.PageToken) == 0 {
 		return p, nil
@@ -92,22 +99,28 @@ func (s *Service) newPage(req *searchv1.SearchRequest) (*searchPage, error) {
 	return p, nil
 }
 
-// perSearcher asks every searcher for one file more than the page has, to know
+// searcherOptions ask a searcher for one file more than the page has, which shows
 // whether another page follows.
-func (p *searchPage) perSearcher() *searchv1.SearchOptions {
-	o := searchapi.CopyOptions(p.options)
+func searcherOptions(page *searchv1.SearchOptions) *searchv1.SearchOptions {
+	o := searchapi.CopyOptions(page)
 	o.MaxFiles = min(o.MaxFiles+1, searchapi.MaxFiles)
 	o.Consistency, o.RequireComplete = nil, false
 	return o
 }
 
-// tokenRoom is what a token of the next page may take in a response, and the
-// fields that are filled in last.
+// add adds the statistics and the explanation of one call.
+func (p *searchPage) add(r *searchReply) {
+	searchapi.AddStatistics(p.statistics, r.statistics)
+	p.explain.add(r)
+}
+
+// tokenRoom is the room for the next page token and the fields that are set last, in
+// bytes.
 const tokenRoom = maxPageToken + 64
 
-// fill makes the page out of the best files of all searchers, which are one more
-// than the page may have if there are as many, and the token of the next one. The
-// largest page of all may be followed by an empty one.
+// fill puts the best files of all searchers into the page, and the token of the next
+// page. Files has one more than the page may have if there are that many. The largest
+// page possible may be followed by an empty one.
 func (p *searchPage) fill(resp *searchv1.SearchResponse, files []*searchv1.FileMatch, cut cut, revision int64) error {
 	limit, maxBytes := int(p.options.MaxFiles), int(p.options.MaxBytes)
 	more := len(files) > limit || cut != notCut || limit == searchapi.MaxFiles && len(files) == limit
@@ -119,7 +132,7 @@ func (p *searchPage) fill(resp *searchv1.SearchResponse, files []*searchv1.FileM
 	room := maxBytes - proto.Size(resp) - tokenRoom
 	if n := searchapi.FittingFiles(files, room); n < len(files) {
 		if n == 0 {
-			searchapi.CutFile(files[0], room) // or else there would be no next page either
+			searchapi.CutFile(files[0], room) // an empty page could have no next page
 			n = 1
 		}
 		if n < len(files) {
@@ -136,13 +149,13 @@ func (p *searchPage) fill(resp *searchv1.SearchResponse, files []*searchv1.FileM
 		resp.Files, resp.NextPageToken = kept, next
 	case resp.Cut == searchv1.CutReason_CUT_REASON_UNSPECIFIED:
 		return searchapi.FieldError(codes.FailedPrecondition, "options.max_files",
-			"the next page cannot be named, the paths here are too long; ask for more files at once")
+			"a page token cannot hold the paths at the end of this page: raise max_files")
 	}
 	return nil
 }
 
-// endAt ends the page at its last file, or before files whose path is too long
-// for a token: those begin the next page.
+// endAt ends the page at its last file, or before files whose paths are too long for a
+// token. Those start the next page.
 func (p *searchPage) endAt(files []*searchv1.FileMatch, revision int64) (kept []*searchv1.FileMatch, next []byte) {
 	for n := len(files); n > 0 && next == nil; n-- {
 		kept = files[:n]
@@ -151,8 +164,8 @@ func (p *searchPage) endAt(files []*searchv1.FileMatch, revision int64) (kept []
 	return kept, next
 }
 
-// finish ends the statistics. In a shard that the caller sees a part of, what was
-// looked at depends on the rest of it too, and is not told.
+// finish completes the statistics. It hides what searchers read if the caller sees
+// only part of a shard: that depends on the hidden repos too.
 func (p *searchPage) finish(start time.Time, layout *Layout) {
 	if s := p.statistics; layout.Partial {
 		s.FilesConsidered, s.BytesDecoded, s.UnitsDecoded, s.PostingListsRead, s.ShardsScanned = 0, 0, 0, 0, 0

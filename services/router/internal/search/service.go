@@ -1,5 +1,9 @@
-// Package search serves searches: it plans which shards a query needs, asks
-// searchers for them, merges what they find, and accounts for what is missing.
+// Package search answers queries. A query is admitted, parsed and planned, fanned out to
+// the searchers of its shards, merged, and accounted for:
+//
+//	Search → admit → plan (parse, roots, prune) → fanOut → merge → account → fill
+//
+// It also answers List and GetFile, which take the same way.
 package search
 
 import (
@@ -16,40 +20,40 @@ import (
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
 )
 
-// Layouts gives the layout of the roots that a request must be answered from.
+// Layouts provides the layout from which a request must be answered.
 type Layouts interface {
-	// At waits, at most until ctx ends, for roots as recent as wanted and at
-	// least of the revision given, less what the caller may not see. Its error is
-	// a status.
+	// At waits until ctx ends for roots that meet the wanted consistency and are at
+	// least of the given revision. The layout has only the repos that the caller may
+	// see. The error is a status.
 	At(ctx context.Context, want *searchv1.Consistency, atLeast int64) (*Layout, error)
 }
 
-// Searchers knows the searchers and how to talk to them.
+// Searchers finds searchers and connects to them.
 type Searchers interface {
-	// Candidates are those to ask for a shard, best first.
+	// Candidates are the searchers to ask for a shard, best first.
 	Candidates(searchapi.Digest) []fanout.Target
-	// Client talks to the searcher at an address. It does not wait.
+	// Client is a client of the searcher at an address. It does not wait for a connection.
 	Client(address string) (searchv1.SearchServiceClient, error)
 }
 
-// Limits are the most that this server grants, zero: as much as is asked for. What is
-// asked beyond MaxFiles and MaxBytes is lowered to them, which the statistics say.
+// Limits bound what callers may ask for; zero is no limit. Requests for more than
+// MaxFiles or MaxBytes are lowered, and the statistics name the lowered options.
 type Limits struct {
 	MaxFiles uint32
 	MaxBytes uint64
-	// QueryBytes is how much memory the files or repos may take that searchers send for
-	// one query. What has no room is left out, and the answer says so.
+	// QueryBytes bounds the memory of the files or repos that searchers send for one
+	// query, in bytes. The answer leaves out what does not fit, and says so.
 	QueryBytes int64
 }
 
-// Config is what a Service works by.
+// Config configures a Service.
 type Config struct {
 	Budget Budget
 	Limits Limits
 	Policy fanout.Policy
-	// MaxQueries is the most that are answered at once.
+	// MaxQueries bounds the queries that are answered at once.
 	MaxQueries int
-	// Peers is what is learned of the searchers; the caller forgets those that left.
+	// Peers is what the router knows of its searchers. The caller forgets those that left.
 	Peers *fanout.Peers
 }
 
@@ -77,10 +81,11 @@ func New(cfg Config, layouts Layouts, searchers Searchers, tracer trace.Tracer, 
 	}
 }
 
-// queryBytes is the limit of memory.
+// queryBytes is the memory limit of a query in bytes.
 func (l Limits) queryBytes() int64 { return cmp.Or(l.QueryBytes, math.MaxInt64) }
 
-// bytes is the limit of an answer whose caller asks for so much, zero: by default.
+// bytes is the size limit of an answer whose caller asks for that many bytes, zero for
+// the default.
 func (l Limits) bytes(asked uint64) int {
 	asked = cmp.Or(asked, searchapi.DefaultMaxBytes)
 	if l.MaxBytes > 0 {
@@ -89,7 +94,7 @@ func (l Limits) bytes(asked uint64) int {
 	return int(min(asked, searchapi.MaxBytes))
 }
 
-// refusePlan holds plans to where they belong: between router and searcher.
+// refusePlan refuses a plan from a caller: plans pass between router and searcher only.
 func refusePlan(p *searchv1.Plan) error {
 	if p == nil {
 		return nil
@@ -97,7 +102,8 @@ func refusePlan(p *searchv1.Plan) error {
 	return searchapi.FieldError(codes.InvalidArgument, "plan", "only a router may send a plan, and only to a searcher")
 }
 
-// lower brings the options to the server's own limits and tells which were lowered.
+// lower lowers the options to the server's limits, and returns the names of those that
+// it lowered.
 func (l Limits) lower(o *searchv1.SearchOptions) (clamped []string) {
 	if l.MaxFiles > 0 && o.MaxFiles > l.MaxFiles {
 		o.MaxFiles = l.MaxFiles

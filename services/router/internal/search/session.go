@@ -10,18 +10,17 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// Session is the same service for calls that belong together: all of them are
-// answered from the roots that the first one was, and from the repos that keep
-// holds for; nil keeps all. It is safe for concurrent use and needs no closing,
-// but must not outlive the answer that it is for: shards of old generations
-// are dropped after a while.
+// Session returns the service for a group of calls. All of them are answered from the
+// roots of the first one, and from the repos for which keep holds; nil keeps all. The
+// session is safe for concurrent use and needs no closing. It must not outlive the
+// answer that it serves: searchers drop the shards of old generations after a while.
 func (s *Service) Session(keep func(repo string) bool) *Service {
 	own := *s
 	own.layouts = &session{from: s.layouts, keep: keep}
 	return &own
 }
 
-// session gives one layout again and again.
+// session returns the same layout for every call.
 type session struct {
 	from Layouts
 	keep func(repo string) bool
@@ -30,9 +29,8 @@ type session struct {
 	layout *Layout
 }
 
-// At implements Layouts. Only the first call that succeeds can say how recent
-// the roots must be; calls at the same time wait for it, as long as its caller
-// does.
+// At implements Layouts. The first call that succeeds decides how recent the roots are.
+// Concurrent calls wait for it, as long as its caller does.
 func (s *session) At(ctx context.Context, want *searchv1.Consistency, atLeast int64) (*Layout, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -45,7 +43,7 @@ func (s *session) At(ctx context.Context, want *searchv1.Consistency, atLeast in
 	}
 	if s.keep != nil {
 		if layout, err = layout.Only(s.keep); err != nil {
-			return nil, status.Errorf(codes.DataLoss, "choose repos from the roots: %v", err)
+			return nil, status.Errorf(codes.DataLoss, "select the repos of the session: %v", err)
 		}
 	}
 	s.layout = layout

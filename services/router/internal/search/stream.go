@@ -13,56 +13,60 @@ import (
 )
 
 // StreamSearch implements searchv1.SearchServiceServer. Without max_files it
-// sends up to the most that any request may ask for. In exhaustive mode files
-// go out as searchers finish, so that beyond max_files it depends on them which
-// are sent; in top_k mode the best are sent, in order, when all have finished.
+// sends as many files as any request may ask for. In exhaustive mode it sends files as
+// searchers finish, so their speed decides which files are sent if there are more than
+// max_files. In top_k mode it sends the best files in order when all have finished.
 func (s *Service) StreamSearch(req *searchv1.StreamSearchRequest, stream grpc.ServerStreamingServer[searchv1.StreamSearchResponse]) (err error) {
 	start := s.metrics.begin()
 	var coverage *searchv1.Coverage
 	defer func() { s.metrics.observe("stream_search", start, coverage, err) }()
 	whole, asking, cancel := s.cfg.Budget.split(stream.Context())
 	defer cancel()
-	search := proto.Clone(req.Search).(*searchv1.SearchRequest)
-	if search.Options == nil {
-		search.Options = &searchv1.SearchOptions{}
+	search := req.Search
+	options := searchapi.WithDefaults(search.GetOptions())
+	if search.GetOptions().GetMaxFiles() == 0 {
+		options.MaxFiles = searchapi.MaxFiles
 	}
-	search.Options.MaxFiles = cmp.Or(search.Options.MaxFiles, searchapi.MaxFiles)
-	search.Options.MaxBytes = cmp.Or(search.Options.MaxBytes, s.cfg.Limits.MaxBytes, searchapi.MaxBytes)
-	p, err := s.newPage(search)
+	if search.GetOptions().GetMaxBytes() == 0 {
+		options.MaxBytes = cmp.Or(s.cfg.Limits.MaxBytes, searchapi.MaxBytes)
+	}
+	p, err := s.newPage(search, options)
 	if err != nil {
 		return err
 	}
-	turn, err := s.admit(whole, "stream_search", start, streamClass(p.options.Mode))
+	ticket, err := s.admit(whole, "stream_search", start, streamClass(p.options.Mode))
 	if err != nil {
 		return err
 	}
-	defer turn.end()
-	turn.explain = p.explain
-	q, err := s.begin(asking, turn, search.Query, p.options.SyntaxVersion, p.options.Consistency, p.atLeast)
+	defer ticket.end()
+	ticket.explain = p.explain
+	e, err := s.plan(asking, ticket, search.Query, p.options.SyntaxVersion, p.options.Consistency, p.atLeast)
 	if err != nil {
 		return err
 	}
-	out := &pieces{stream: stream, inquiry: q, page: p, set: s.newFileSet()}
-	q.search(asking, p, out.set, out.take)
+	out := &pieces{stream: stream, execution: e, page: p, results: s.newFileSet()}
+	e.search(asking, p, out.results, out.add)
 	p.explain.ends("fan out")
-	if err := out.rest(); err != nil {
-		return err
+	out.sendHeld()
+	if out.err != nil {
+		return out.err
 	}
 	p.explain.ends("merge")
-	if coverage, err = q.close(whole, p.options.RequireComplete); err != nil {
+	if coverage, err = e.account(whole, p.options.RequireComplete); err != nil {
 		return err
 	}
-	p.finish(start, q.layout)
+	p.finish(start, e.layout)
 	return stream.Send(&searchv1.StreamSearchResponse{
-		Statistics: p.statistics, Coverage: searchapi.TrimCoverage(coverage, lastPiece), RevisionToken: catalog.EncodeToken(q.layout.Revision),
-		Cut: out.reason(), Explanation: p.explain.explained(q.layout, lastPiece),
+		Statistics: p.statistics, Coverage: searchapi.TrimCoverage(coverage, lastPiece), RevisionToken: catalog.EncodeToken(e.layout.Revision),
+		Cut: out.reason(), Explanation: p.explain.explained(e.layout, lastPiece),
 	})
 }
 
-// lastPiece is the most that the account in the last message of a stream takes.
+// lastPiece bounds the account in the last message of a stream, in bytes.
 const lastPiece = 1 << 20
 
-// streamClass takes a stream of everything for a program's, which can wait.
+// streamClass is the default class of a stream. A stream of all files is likely a
+// program's, which can wait.
 func streamClass(m searchv1.Mode) queryClass {
 	if m == searchv1.Mode_MODE_TOP_K {
 		return interactive
@@ -70,41 +74,35 @@ func streamClass(m searchv1.Mode) queryClass {
 	return batch
 }
 
-// pieces sends files in messages of a bounded size.
+// pieces sends files in messages of bounded size.
 type pieces struct {
-	stream  grpc.ServerStreamingServer[searchv1.StreamSearchResponse]
-	inquiry *inquiry
-	page    *searchPage
-	set     *fileSet
-	// held are the lists that top_k must see all of before it sends one.
+	stream    grpc.ServerStreamingServer[searchv1.StreamSearchResponse]
+	execution *execution
+	page      *searchPage
+	results   *fileSet
+	// held are lists that are not sent yet: top_k needs all of them before it sends a file.
 	held []*fileList
 	// files and bytes sent so far.
 	files, bytes int
 	// cut is why files were left out.
 	cut searchv1.CutReason
-	// err is the first of sending.
+	// err is the first error of sending.
 	err error
 }
 
-// take sends a searcher's files, or holds them. After an error it does nothing.
-func (p *pieces) take(f *found) {
-	searchapi.AddStatistics(p.page.statistics, f.statistics)
-	p.page.explain.add(f)
-	p.held = append(p.held, f.files)
+// add sends the files of one searcher, or holds them in top_k mode. After an error of
+// sending it sends nothing.
+func (p *pieces) add(r *searchReply) {
+	p.page.add(r)
+	p.held = append(p.held, r.files)
 	if p.page.options.Mode != searchv1.Mode_MODE_TOP_K {
 		p.sendHeld()
 	}
 }
 
-// rest sends what was held.
-func (p *pieces) rest() error {
-	p.sendHeld()
-	return p.err
-}
-
-// sendHeld sends the files held, as far as the limits of the answer go, and lets go of them.
+// sendHeld sends the held files within the limits of the answer, and drops the lists.
 func (p *pieces) sendHeld() {
-	files, cut := p.set.merge(int(p.page.options.MaxFiles)-p.files, p.held...)
+	files, cut := p.results.merge(int(p.page.options.MaxFiles)-p.files, p.held...)
 	if cut != notCut {
 		p.cut = cutReasons[cut]
 	}
@@ -116,7 +114,7 @@ func (p *pieces) sendHeld() {
 }
 
 func (p *pieces) send(files []*searchv1.FileMatch) {
-	p.inquiry.commit(files)
+	p.execution.setCommits(files)
 	room := int(p.page.options.MaxBytes) - p.bytes
 	if n := searchapi.FittingFiles(files, room); n < len(files) {
 		if n == 0 && p.files == 0 {
@@ -125,7 +123,7 @@ func (p *pieces) send(files []*searchv1.FileMatch) {
 		}
 		if n < len(files) {
 			p.cut = searchv1.CutReason_CUT_REASON_MAX_BYTES
-			p.bytes = int(p.page.options.MaxBytes) // what is found from now on has no room either
+			p.bytes = int(p.page.options.MaxBytes) // later files have no room either
 		}
 		files = files[:n]
 	}
@@ -139,7 +137,7 @@ func (p *pieces) send(files []*searchv1.FileMatch) {
 	}
 }
 
-// reason is why files are left out that max_files has room for.
+// reason is why the stream has fewer files than max_files and than match.
 func (p *pieces) reason() searchv1.CutReason {
 	if p.files >= int(p.page.options.MaxFiles) {
 		return searchv1.CutReason_CUT_REASON_UNSPECIFIED
