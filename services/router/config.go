@@ -12,7 +12,7 @@ import (
 	"github.com/trawl-search/trawl/internal/server"
 )
 
-// Config is the settings of a router.
+// Config holds the settings of a router.
 type Config struct {
 	server.Config
 
@@ -76,7 +76,7 @@ func (c *Config) Validate() error {
 	return errors.Join(c.Config.Validate(), check.Err())
 }
 
-// answerBytes is the most that an answer may have: no more than a message either.
+// answerBytes bounds an answer in bytes: it must fit a message too.
 func (c *Config) answerBytes() uint64 {
 	return uint64(min(c.MaxBytes, c.MaxResponseBytes, c.Searcher.MaxResponseBytes))
 }

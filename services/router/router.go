@@ -1,6 +1,6 @@
-// Package router is the role that callers talk to: it answers searches by
-// asking the searchers that hold the shards, and keeps the desired set of
-// repos. Routers hold no state of their own: any number of them can run.
+// Package router is the role that callers talk to. It answers searches by asking the
+// searchers that hold the shards, and maintains the desired set of repos. Routers hold
+// no state of their own, so any number of them can run.
 package router
 
 import (
@@ -32,17 +32,17 @@ import (
 // component names the role in logs, metrics and traces.
 const component = "router"
 
-// coverPause is the first pause before shards that are still loading are asked
-// for again.
+// coverPause is the first pause before a query asks again for shards that searchers are
+// still loading.
 const coverPause = 20 * time.Millisecond
 
-// Deps is what a router works with. Who made it closes it, after Run.
+// Deps are the dependencies of a router. The caller closes them after Run.
 type Deps struct {
 	Etcd      *clientv3.Client
 	Queue     *queue.Queue
 	Telemetry *telemetry.Telemetry
-	// Local is the searcher of this process at an address, nil where another
-	// process has it. A nil Local knows none.
+	// Local returns the searcher of this process at an address, or nil if it is in
+	// another process. A nil Local means that there is none in this process.
 	Local func(address string) grpc.ClientConnInterface
 }
 
@@ -54,15 +54,15 @@ type Router struct {
 	server  *server.Server
 	metrics *search.Metrics
 
-	fanoutMetrics *fanout.Metrics
-	hookMetrics   *webhook.Metrics
+	fanoutMetrics  *fanout.Metrics
+	webhookMetrics *webhook.Metrics
 
-	// tokens and key are nil where nobody is asked who they are.
+	// tokens and key are nil if callers are not authenticated.
 	tokens *access.Directory
 	key    *access.Key
 }
 
-// New makes a router. It neither listens nor talks to anything yet.
+// New returns a router. It neither listens nor connects to anything.
 func New(cfg Config, deps Deps) (*Router, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("configure router: %w", err)
@@ -75,7 +75,7 @@ func New(cfg Config, deps Deps) (*Router, error) {
 	if r.fanoutMetrics, err = fanout.NewMetrics(r.tel.Metrics()); err != nil {
 		return nil, err
 	}
-	if r.hookMetrics, err = webhook.NewMetrics(r.tel.Metrics()); err != nil {
+	if r.webhookMetrics, err = webhook.NewMetrics(r.tel.Metrics()); err != nil {
 		return nil, err
 	}
 	if r.server, err = server.New(cfg.Config, r.tel, server.WithGate(r.gate())); err != nil {
@@ -84,7 +84,7 @@ func New(cfg Config, deps Deps) (*Router, error) {
 	return r, nil
 }
 
-// gate is who may call.
+// gate decides who may call.
 func (r *Router) gate() *access.Guard {
 	log := r.tel.Logger()
 	if !r.cfg.Access.Asked() {
@@ -104,11 +104,11 @@ func (r *Router) GRPCAddr() net.Addr { return r.server.GRPCAddr() }
 // HTTPAddr is the address that HTTP is bound to, or nil before Listen.
 func (r *Router) HTTPAddr() net.Addr { return r.server.HTTPAddr() }
 
-// Run serves until ctx ends, and then drains. It does not fail while etcd or
-// the queue is away: readiness tells, and it goes on when they are back. A
-// router runs once.
+// Run serves until ctx ends, and then drains. It does not fail while etcd or the queue
+// is unavailable: readiness reports that, and Run recovers by itself. A router runs
+// once.
 func (r *Router) Run(ctx context.Context) error {
-	// What calls need lives until the drain is over.
+	// Calls need these until the drain is over.
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	log := r.tel.Logger()
@@ -127,11 +127,11 @@ func (r *Router) Run(ctx context.Context) error {
 	searchers := newSearchers(conns, peers, r.cfg.Replication)
 
 	tracer := r.tel.Tracer("github.com/trawl-search/trawl/services/router")
-	answers := search.New(r.answerConfig(peers), search.NewRoots(view), searchers, tracer, r.metrics, log)
-	searchv1.RegisterSearchServiceServer(r.server, answers)
-	r.serveZoekt(answers)
+	searches := search.New(r.searchConfig(peers), search.NewRoots(view), searchers, tracer, r.metrics, log)
+	searchv1.RegisterSearchServiceServer(r.server, searches)
+	r.serveZoekt(searches)
 	secrets := codehost.Secrets{Folder: r.cfg.Credentials}
-	r.server.HandleSigned(webhook.Pattern, webhook.New(store, r.deps.Queue, secrets, r.cfg.PushPause, r.hookMetrics, log))
+	r.server.HandleSigned(webhook.Pattern, webhook.New(store, r.deps.Queue, secrets, r.cfg.PushPause, r.webhookMetrics, log))
 	ingestv1.RegisterIngestServiceServer(r.server, ingest.New(store, r.deps.Queue, r.cfg.Source, r.server.Draining(), log))
 	ingestv1.RegisterSourceServiceServer(r.server, ingest.NewSources(store, r.cfg.Source))
 
@@ -151,7 +151,7 @@ func (r *Router) Run(ctx context.Context) error {
 	return err
 }
 
-// followAccess keeps up with who may call.
+// followAccess follows the tokens of callers in etcd.
 func (r *Router) followAccess(ctx context.Context, following *sync.WaitGroup) {
 	if r.tokens == nil {
 		return
@@ -167,17 +167,17 @@ func (r *Router) followAccess(ctx context.Context, following *sync.WaitGroup) {
 	})
 }
 
-// serveZoekt answers programs made for zoekt, over HTTP.
-func (r *Router) serveZoekt(answers *search.Service) {
-	open := func(keep func(repo string) bool) zoektjson.Answers { return answers.Session(keep) }
+// serveZoekt serves zoekt's JSON interface over HTTP.
+func (r *Router) serveZoekt(searches *search.Service) {
+	open := func(keep func(repo string) bool) zoektjson.Answers { return searches.Session(keep) }
 	limits := zoektjson.Limits{WallTime: r.cfg.MaxTimeout, Files: r.cfg.MaxFiles, Bytes: uint64(r.cfg.MaxBytes)}
 	api := zoektjson.New(open, limits, r.tel.Logger())
 	r.server.Handle("/api/search", api.Search())
 	r.server.Handle("/api/list", api.List())
 }
 
-// dial connects to a searcher: by function calls where it is in this process.
-// Plans are sealed in either case.
+// dial connects to a searcher, by function calls if it is in this process. Plans are
+// sealed in either case.
 func (r *Router) dial(address string) (server.Conn, error) {
 	var unary grpc.UnaryClientInterceptor
 	var stream grpc.StreamClientInterceptor
@@ -195,7 +195,7 @@ func (r *Router) dial(address string) (server.Conn, error) {
 	return server.Dial(address, r.cfg.Searcher, r.tel, options...)
 }
 
-func (r *Router) answerConfig(peers *fanout.Peers) search.Config {
+func (r *Router) searchConfig(peers *fanout.Peers) search.Config {
 	return search.Config{
 		Budget: search.Budget{Default: r.cfg.DefaultTimeout, Most: r.cfg.MaxTimeout},
 		Limits: search.Limits{MaxFiles: r.cfg.MaxFiles, MaxBytes: r.cfg.answerBytes(), QueryBytes: int64(r.cfg.QueryBytes)},

@@ -31,8 +31,8 @@ func (s *searchers) Candidates(d searchapi.Digest) []fanout.Target {
 	return s.directory.Load().Candidates(d)
 }
 
-// follow keeps the directory current, and the condition that there is a
-// searcher at all, until ctx ends.
+// follow updates the directory, and the condition that a searcher is live, until ctx
+// ends.
 func (s *searchers) follow(ctx context.Context, members *membership.Members, live *server.Condition) {
 	live.Unmet("the searchers were not listed yet")
 	if _, err := members.WaitListed(ctx); err != nil {
@@ -42,7 +42,7 @@ func (s *searchers) follow(ctx context.Context, members *membership.Members, liv
 	defer sweep.Stop()
 	for {
 		now := members.Snapshot()
-		s.take(now.Searchers, live)
+		s.update(now.Searchers, live)
 		select {
 		case <-now.Changed():
 		case <-sweep.C:
@@ -52,14 +52,14 @@ func (s *searchers) follow(ctx context.Context, members *membership.Members, liv
 	}
 }
 
-func (s *searchers) take(list []*catalogv1.Searcher, live *server.Condition) {
+func (s *searchers) update(list []*catalogv1.Searcher, live *server.Condition) {
 	s.directory.Store(fanout.NewDirectory(list, s.replication))
 	addresses, ids := make(map[string]bool, len(list)), make(map[string]bool, len(list))
 	for _, m := range list {
 		addresses[m.Address], ids[m.Id] = true, true
 	}
 	s.peers.Keep(ids)
-	_ = s.Keep(addresses, time.Now()) // closing what nobody uses cannot matter
+	_ = s.Keep(addresses, time.Now()) // an error of closing an unused connection does not matter
 	if len(list) == 0 {
 		live.Unmet("no searcher is registered")
 		return

@@ -22,4 +22,4 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 	return m, nil
 }
 
-func (m *Metrics) came(o outcome) { m.webhooks.WithLabelValues(o.name).Inc() }
+func (m *Metrics) count(o outcome) { m.webhooks.WithLabelValues(o.name).Inc() }

@@ -1,6 +1,6 @@
-// Package webhook takes the webhooks by which Git hosts tell of pushes. Nothing that
-// they say is believed but which repo was pushed to, and only if they are signed
-// with the secret of the repo's source.
+// Package webhook accepts the webhooks with which Git hosts report pushes. It trusts a
+// webhook only if it is signed with the secret of the repo's source, and takes from it
+// only which repo and branches were pushed.
 package webhook
 
 import (
@@ -25,17 +25,17 @@ import (
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
-// Pattern is where webhooks come in: each source has its own address.
+// Pattern is the pattern of the URLs of webhooks. Each source has its own.
 const Pattern = "POST /hooks/{source}"
 
 const (
 	// maxBody bounds a webhook in bytes.
 	maxBody = 4 << 20
-	// maxAtOnce bounds how many are looked at, and held in memory, at once.
+	// maxAtOnce bounds the webhooks that are handled, and held in memory, at once.
 	maxAtOnce = 64
-	// timeout bounds what one webhook may take.
+	// timeout bounds the time of one webhook.
 	timeout = 10 * time.Second
-	// wakeTimeout bounds waking an indexer, which may fail: the reconciler finds the
+	// wakeTimeout bounds waking an indexer. That may fail: the reconciler finds the
 	// request in etcd.
 	wakeTimeout = time.Second
 )
@@ -45,7 +45,7 @@ type Jobs interface {
 	Publish(ctx context.Context, job queue.Job) error
 }
 
-// Handler takes webhooks. It is safe for concurrent use.
+// Handler handles webhooks. It is safe for concurrent use.
 type Handler struct {
 	store   *catalog.Store
 	jobs    Jobs
@@ -56,12 +56,13 @@ type Handler struct {
 	slots   chan struct{}
 }
 
-// New makes a handler. Requests for one repo are made at least apart.
+// New returns a handler. It requests the indexing of one repo at most once in the time
+// apart.
 func New(store *catalog.Store, jobs Jobs, secrets codehost.Secrets, apart time.Duration, metrics *Metrics, log *slog.Logger) *Handler {
 	return &Handler{store, jobs, secrets, apart, metrics, log, make(chan struct{}, maxAtOnce)}
 }
 
-// outcome is what became of a webhook, with the status that its host is told.
+// outcome is what became of a webhook, with the status and text of the response.
 type outcome struct {
 	name   string
 	status int
@@ -73,28 +74,28 @@ var (
 	merged  = outcome{"merged", http.StatusAccepted, "a request that waits already covers the push"}
 	current = outcome{"current", http.StatusOK, "nothing that is indexed has changed"}
 	ignored = outcome{"ignored", http.StatusOK, "no push to a repo of this source"}
-	// forged is told of sources that are not there, too.
+	// forged is also the outcome for a source that does not exist.
 	forged   = outcome{"forged", http.StatusUnauthorized, "not signed with the secret of a source of this name"}
 	tooLarge = outcome{"too_large", http.StatusRequestEntityTooLarge, "the webhook is too large"}
 	failed   = outcome{"failed", http.StatusServiceUnavailable, "try again later"}
 )
 
-// outcomes are all of them, for counting.
+// outcomes are all outcomes, for the metrics.
 var outcomes = []outcome{queued, merged, current, ignored, forged, tooLarge, failed}
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), timeout)
 	defer cancel()
-	done, err := h.take(ctx, w, r)
+	done, err := h.receive(ctx, w, r)
 	if err != nil {
-		h.log.WarnContext(ctx, "a webhook came to nothing", "source", r.PathValue("source"), "outcome", done.name, "error", err)
+		h.log.WarnContext(ctx, "could not handle a webhook", "source", r.PathValue("source"), "outcome", done.name, "error", err)
 	}
-	h.metrics.came(done)
+	h.metrics.count(done)
 	http.Error(w, done.text, done.status)
 }
 
-func (h *Handler) take(ctx context.Context, w http.ResponseWriter, r *http.Request) (outcome, error) {
+func (h *Handler) receive(ctx context.Context, w http.ResponseWriter, r *http.Request) (outcome, error) {
 	select {
 	case h.slots <- struct{}{}:
 		defer func() { <-h.slots }()
@@ -113,8 +114,8 @@ func (h *Handler) take(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	return h.handle(ctx, name, push)
 }
 
-// verify reads a webhook that is signed with the secret of its source. What a source
-// is missing for it is told to the operator, and to nobody else.
+// verify checks the signature of a webhook and reads its push. Only the log says what is
+// wrong with a source: the response does not.
 func (h *Handler) verify(ctx context.Context, name string, header http.Header, body []byte) (push codehost.Push, end outcome, err error) {
 	source, err := h.store.GetSource(ctx, name)
 	switch {
@@ -133,18 +134,18 @@ func (h *Handler) verify(ctx context.Context, name string, header http.Header, b
 	case errors.Is(err, codehost.ErrForged):
 		return push, forged, nil
 	case err != nil:
-		return push, ignored, nil //nolint:nilerr // it tells of no push
+		return push, ignored, nil //nolint:nilerr // it reports no push
 	}
 	return push, outcome{}, nil
 }
 
-// handle has the repo of a push indexed anew, unless nothing that is indexed has
-// changed. The order of reading matters: what is asked for comes first, so that a
-// root that answers it was made after this push if it holds its commits.
+// handle requests the indexing of the repo of a push, unless nothing that is indexed has
+// changed. It must read the desired state before the root: only then does a root that
+// satisfies the state and has the pushed commits cover this push.
 func (h *Handler) handle(ctx context.Context, source string, push codehost.Push) (outcome, error) {
 	name, err := origin.RepoName(push.CloneURL)
 	if err != nil {
-		return ignored, nil //nolint:nilerr // it is of no repo
+		return ignored, nil //nolint:nilerr // it names no repo
 	}
 	desired, err := h.store.GetDesired(ctx, name)
 	switch {
@@ -157,11 +158,11 @@ func (h *Handler) handle(ctx context.Context, source string, push codehost.Push)
 	if err != nil && !errors.Is(err, catalog.ErrNotFound) {
 		return failed, err
 	}
-	if !worth(desired.Record, root.Record, push) {
+	if !changes(desired.Record, root.Record, push) {
 		return current, nil
 	}
 	now := time.Now()
-	epoch, _, err := h.store.Refresh(ctx, name, sight(desired.Record, root.Record, push, now), now, h.apart)
+	epoch, _, err := h.store.Refresh(ctx, name, pushedBranch(desired.Record, root.Record, push, now), now, h.apart)
 	switch {
 	case errors.Is(err, catalog.ErrNotFound):
 		return ignored, nil
@@ -178,13 +179,13 @@ func (h *Handler) wake(ctx context.Context, job queue.Job) {
 	ctx, cancel := context.WithTimeout(ctx, wakeTimeout)
 	defer cancel()
 	if err := h.jobs.Publish(ctx, job); err != nil {
-		h.log.WarnContext(ctx, "no indexer was woken; the reconciler will find the request", "repo", job.Repo, "epoch", job.Epoch, "error", err)
+		h.log.WarnContext(ctx, "could not wake an indexer; the reconciler will find the request", "repo", job.Repo, "epoch", job.Epoch, "error", err)
 	}
 }
 
-// sight is what is noted of a push: the first branch of it that is indexed, by name,
-// and where it is now; nil if that is not known.
-func sight(desired *catalogv1.Desired, root *catalogv1.Root, push codehost.Push, now time.Time) *catalogv1.Seen {
+// pushedBranch records the first indexed branch of a push, by name, and its new commit.
+// It is nil if the push has none.
+func pushedBranch(desired *catalogv1.Desired, root *catalogv1.Root, push codehost.Push, now time.Time) *catalogv1.Seen {
 	for _, branch := range slices.Sorted(maps.Keys(push.Branches)) {
 		commit := push.Branches[branch]
 		indexed := origin.MatchAny(desired.GetBranches(), branch) ||
@@ -196,15 +197,15 @@ func sight(desired *catalogv1.Desired, root *catalogv1.Root, push codehost.Push,
 	return nil
 }
 
-// isCommit says whether a branch is there: one that was deleted is said to be at
-// zeros.
+// isCommit reports whether the ID is one of a commit. Git hosts report a deleted branch
+// with an ID of zeros.
 func isCommit(id string) bool {
 	raw, err := hex.DecodeString(id)
 	return err == nil && (len(raw) == 20 || len(raw) == 32) && strings.Trim(id, "0") != ""
 }
 
-// worth says whether a push can change what is searched.
-func worth(desired *catalogv1.Desired, root *catalogv1.Root, push codehost.Push) bool {
+// changes reports whether a push can change what is indexed.
+func changes(desired *catalogv1.Desired, root *catalogv1.Root, push codehost.Push) bool {
 	if root == nil || root.GetEpoch() < desired.GetEpoch() || len(push.Branches) == 0 {
 		return true
 	}
