@@ -17,8 +17,8 @@ import (
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
-// defaultLetters is how many dead letters a page has when the request does not
-// say; each is one question to the queue.
+// defaultLetters is the default size of a page of dead letters. Each costs one request to
+// the queue.
 const defaultLetters = 100
 
 // ListDeadLetters implements ingestv1.IngestServiceServer.
@@ -56,9 +56,9 @@ func (s *Service) GetDeadLetter(ctx context.Context, req *ingestv1.GetDeadLetter
 	return &ingestv1.GetDeadLetterResponse{Letter: letterOf(letter)}, nil
 }
 
-// RetryDeadLetter implements ingestv1.IngestServiceServer. The status is the
-// first to change, so that the reconciler enqueues the job if this is broken off;
-// the letter goes last, so that the reason is not lost before the job is back.
+// RetryDeadLetter implements ingestv1.IngestServiceServer. The status
+// changes first, so that the reconciler enqueues the job if this call is interrupted. The
+// letter goes last, so that its reason is kept until the job is back.
 func (s *Service) RetryDeadLetter(ctx context.Context, req *ingestv1.RetryDeadLetterRequest) (*ingestv1.RetryDeadLetterResponse, error) {
 	if !access.Sees(ctx, req.Name) {
 		return nil, errNoLetter
@@ -89,7 +89,7 @@ func (s *Service) retry(ctx context.Context, repo *ingestv1.RepoStatus) error {
 	if err != nil && !errors.Is(err, catalog.ErrStale) { // stale: there is a newer request
 		return storeError("retry dead letter", err)
 	}
-	// The attempt tells the job from those that the queue has seen lately.
+	// The attempt keeps the queue from dropping the job as a duplicate.
 	job := queue.Job{Repo: repo.Name, Epoch: repo.Epoch, Attempt: uint64(time.Now().UnixMilli())}
 	if err := s.jobs.Publish(ctx, job); err != nil {
 		return queueError(ctx, "retry dead letter", err)
@@ -97,13 +97,13 @@ func (s *Service) retry(ctx context.Context, repo *ingestv1.RepoStatus) error {
 	return nil
 }
 
-// forget drops a dead letter that has no meaning any more. It must not keep the
-// caller waiting for a queue that is away: letters end by themselves.
+// forget drops an obsolete dead letter. It does not wait long for an unavailable queue:
+// letters expire by themselves.
 func (s *Service) forget(ctx context.Context, repo string) {
 	ctx, cancel := context.WithTimeout(ctx, wakeTimeout)
 	defer cancel()
 	if err := s.jobs.Forget(ctx, repo); err != nil {
-		s.log.WarnContext(ctx, "dead letter not removed", "repo", repo, "error", err)
+		s.log.WarnContext(ctx, "could not remove a dead letter", "repo", repo, "error", err)
 	}
 }
 
@@ -113,11 +113,11 @@ func letterOf(l queue.DeadLetter) *ingestv1.DeadLetter {
 	}
 }
 
-// errNoLetter is told also of a repo that the caller may not see.
-var errNoLetter = searchapi.FieldError(codes.NotFound, "name", "the repo has no job that was given up")
+// errNoLetter is also the error for a repo that the caller may not see.
+var errNoLetter = searchapi.FieldError(codes.NotFound, "name", "the repo has no dead letter")
 
-// queueError is the status of an error of the queue, which waits for a server that is
-// away for a while only: that its time is over does not say that the caller's is.
+// queueError is the status of an error of the queue. The queue has its own timeout, so a
+// deadline error of it does not mean that the caller's deadline has passed.
 func queueError(ctx context.Context, what string, err error) error {
 	switch {
 	case errors.Is(err, queue.ErrNoLetter):

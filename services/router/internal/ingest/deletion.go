@@ -13,8 +13,8 @@ import (
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
-// GetDeletion implements ingestv1.IngestServiceServer. Who may ask is who might have
-// deleted the repo.
+// GetDeletion implements ingestv1.IngestServiceServer. A caller may ask
+// about the repos that it may delete.
 func (s *Service) GetDeletion(ctx context.Context, req *ingestv1.GetDeletionRequest) (*ingestv1.GetDeletionResponse, error) {
 	if !access.Sees(ctx, req.Name) {
 		return nil, errNoDeletion
@@ -28,13 +28,13 @@ func (s *Service) GetDeletion(ctx context.Context, req *ingestv1.GetDeletionRequ
 		return nil, storeError("get deletion", err)
 	}
 	if revision > d.Read {
-		return nil, ruleError("revision_token", errors.New("it is not of this cluster, or of one that lost its data since"))
+		return nil, ruleError("revision_token", errors.New("the token is of another cluster, or this cluster has lost its data since"))
 	}
 	return &ingestv1.GetDeletionResponse{Gone: d.Gone(), Places: places(d), RevisionToken: catalog.EncodeToken(revision)}, nil
 }
 
-// errNoDeletion is told also of a repo that the caller may not see.
-var errNoDeletion = searchapi.FieldError(codes.NotFound, "name", "no deletion of such a repo is remembered")
+// errNoDeletion is also the error for a repo that the caller may not see.
+var errNoDeletion = searchapi.FieldError(codes.NotFound, "name", "no deletion of a repo with this name is recorded")
 
 func (s *Service) deletedAt(ctx context.Context, req *ingestv1.GetDeletionRequest) (int64, error) {
 	if len(req.RevisionToken) > 0 {
@@ -54,7 +54,7 @@ func (s *Service) deletedAt(ctx context.Context, req *ingestv1.GetDeletionReques
 	return revision, nil
 }
 
-// places are all places where bytes may be, those that are gone included.
+// places are all places where bytes of the repo may have been, even if they are gone.
 func places(d *catalog.Deletion) []*ingestv1.DeletionPlace {
 	all := []*ingestv1.DeletionPlace{
 		{Kind: ingestv1.PlaceKind_PLACE_KIND_BUCKET, Gone: !d.InBucket(), Within: d.Collection.GetOwnWithin()},

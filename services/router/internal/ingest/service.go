@@ -1,5 +1,5 @@
-// Package ingest serves the desired set of repos: what is acknowledged is in
-// etcd before the answer is sent, and the queue is only woken afterwards.
+// Package ingest serves the desired set of repos. It writes a request to etcd before it
+// acknowledges it, and then wakes an indexer through the queue.
 package ingest
 
 import (
@@ -23,11 +23,11 @@ import (
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
-// wakeTimeout bounds the wake-up that follows an acknowledged request: it may
-// fail, since the reconciler finds the request in etcd.
+// wakeTimeout bounds the wake-up after a request. That may fail: the reconciler finds the
+// request in etcd.
 const wakeTimeout = time.Second
 
-// Jobs wakes indexers, and keeps the jobs that they gave up.
+// Jobs is the queue: it wakes indexers, and keeps the jobs that they gave up.
 type Jobs interface {
 	Publish(ctx context.Context, job queue.Job) error
 	DeadLetter(ctx context.Context, repo string) (queue.DeadLetter, error)
@@ -42,11 +42,11 @@ type Service struct {
 	jobs   Jobs
 	policy origin.Policy
 	log    *slog.Logger
-	// draining is closed when streams must end.
+	// draining is closed when the router drains and streams must end.
 	draining <-chan struct{}
 }
 
-// New makes a service. Watches end when draining is closed.
+// New returns a service. Watches end when draining is closed.
 func New(store *catalog.Store, jobs Jobs, policy origin.Policy, draining <-chan struct{}, log *slog.Logger) *Service {
 	return &Service{store: store, jobs: jobs, policy: policy, draining: draining, log: log}
 }
@@ -58,8 +58,8 @@ func (s *Service) PutRepo(ctx context.Context, req *ingestv1.PutRepoRequest) (*i
 		return nil, err
 	}
 	if !access.Sees(ctx, name) {
-		// Whether the repo is there makes no difference.
-		return nil, searchapi.FieldError(codes.PermissionDenied, "name", fmt.Sprintf("your token is not for a repo named %q", name))
+		// The error is the same whether the repo exists or not.
+		return nil, searchapi.FieldError(codes.PermissionDenied, "name", fmt.Sprintf("your token does not allow a repo named %q", name))
 	}
 	epoch, _, err := s.store.PutDesired(ctx, &catalogv1.Desired{
 		Name: name, Url: req.Url, Branches: req.Branches, Facts: req.Facts, RequestedAt: timestamppb.Now(),
@@ -71,7 +71,7 @@ func (s *Service) PutRepo(ctx context.Context, req *ingestv1.PutRepoRequest) (*i
 	return &ingestv1.PutRepoResponse{Name: name, Epoch: epoch}, nil
 }
 
-// check returns the repo's name, or which rule the request breaks.
+// check validates the request and returns the name of its repo.
 func (s *Service) check(req *ingestv1.PutRepoRequest) (name string, err error) {
 	if err := origin.CheckURL(req.Url, s.policy); err != nil {
 		return "", ruleError("url", err)
@@ -93,12 +93,12 @@ func (s *Service) check(req *ingestv1.PutRepoRequest) (name string, err error) {
 	return name, nil
 }
 
-// wake must not keep the caller waiting for a queue that is away.
+// wake wakes an indexer. It does not wait long for an unavailable queue.
 func (s *Service) wake(ctx context.Context, job queue.Job) {
 	ctx, cancel := context.WithTimeout(ctx, wakeTimeout)
 	defer cancel()
 	if err := s.jobs.Publish(ctx, job); err != nil {
-		s.log.WarnContext(ctx, "no indexer was woken; the reconciler will find the request", "repo", job.Repo, "epoch", job.Epoch, "error", err)
+		s.log.WarnContext(ctx, "could not wake an indexer; the reconciler will find the request", "repo", job.Repo, "epoch", job.Epoch, "error", err)
 	}
 }
 
@@ -127,11 +127,11 @@ func (s *Service) GetRepo(ctx context.Context, req *ingestv1.GetRepoRequest) (*i
 	return &ingestv1.GetRepoResponse{Status: repo}, nil
 }
 
-// defaultPage is how many repos a page has when the request does not say.
+// defaultPage is the default size of a page of repos.
 const defaultPage = 1000
 
-// ListRepos implements ingestv1.IngestServiceServer. A page of those that the
-// caller sees may take several of all.
+// ListRepos implements ingestv1.IngestServiceServer. A page of visible
+// repos may take several pages of all repos.
 func (s *Service) ListRepos(ctx context.Context, req *ingestv1.ListReposRequest) (*ingestv1.ListReposResponse, error) {
 	limit := int(req.PageSize)
 	if limit == 0 {
@@ -159,8 +159,8 @@ func (s *Service) ListRepos(ctx context.Context, req *ingestv1.ListReposRequest)
 	return resp, nil
 }
 
-// errNoRepo is told of a repo that is not there, and of one that the caller may
-// not see: nobody can tell them apart.
+// errNoRepo is the error for a repo that does not exist and for one that the caller may
+// not see: it must not reveal which.
 var errNoRepo = searchapi.FieldError(codes.NotFound, "name", "there is no such repo")
 
 // storeError is the status of an error of the catalog.

@@ -20,7 +20,7 @@ type Sources struct {
 	policy origin.Policy
 }
 
-// NewSources makes the service of sources, which takes those that the policy allows.
+// NewSources returns the service of sources. It accepts sources that the policy allows.
 func NewSources(store *catalog.Store, policy origin.Policy) *Sources {
 	return &Sources{store: store, policy: policy}
 }
@@ -65,8 +65,8 @@ func (s *Sources) status(ctx context.Context, source catalog.Source) (*ingestv1.
 	}, err
 }
 
-// GetSource implements ingestv1.SourceServiceServer. The report is read first: what it
-// says of is counted.
+// GetSource implements ingestv1.SourceServiceServer. It reads the report first, so
+// that the counts include what the report names.
 func (s *Sources) GetSource(ctx context.Context, req *ingestv1.GetSourceRequest) (*ingestv1.GetSourceResponse, error) {
 	source, err := s.store.GetSource(ctx, req.Name)
 	if errors.Is(err, catalog.ErrNotFound) {

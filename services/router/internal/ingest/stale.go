@@ -14,11 +14,11 @@ import (
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
-// defaultStalePage is how many stale repos a page has when the request does not say.
+// defaultStalePage is the default size of a page of stale repos.
 const defaultStalePage = 100
 
-// ListStaleRepos implements ingestv1.IngestServiceServer. It looks at all repos, and
-// holds one page of them.
+// ListStaleRepos implements ingestv1.IngestServiceServer. It reads all repos, and
+// keeps one page of them in memory.
 func (s *Service) ListStaleRepos(ctx context.Context, req *ingestv1.ListStaleReposRequest) (*ingestv1.ListStaleReposResponse, error) {
 	after, err := parsePlace(req.After)
 	if err != nil {
@@ -39,7 +39,7 @@ func (s *Service) ListStaleRepos(ctx context.Context, req *ingestv1.ListStaleRep
 				continue
 			}
 			heap.Push(&page, repo)
-			if len(page) > limit+1 { // one more than a page tells that there are more
+			if len(page) > limit+1 { // an extra repo shows that there is another page
 				heap.Pop(&page)
 			}
 		}
@@ -48,7 +48,7 @@ func (s *Service) ListStaleRepos(ctx context.Context, req *ingestv1.ListStaleRep
 	return page.response(limit), nil
 }
 
-// stalest is a heap of the repos that are behind for longest, the last of them on top.
+// stalest is a heap of the repos that have been stale for longest, the most recent on top.
 type stalest []*ingestv1.RepoStatus
 
 func (h stalest) Len() int           { return len(h) }
@@ -82,8 +82,8 @@ func (h *stalest) response(limit int) *ingestv1.ListStaleReposResponse {
 	return resp
 }
 
-// place is where a repo stands in the order: by the time since when it is behind,
-// then by name.
+// place is the place of a repo in the order of a page: by the time since it has been
+// stale, then by name.
 type place struct {
 	since int64 // Unix time in nanoseconds
 	name  string
@@ -99,7 +99,7 @@ func (p place) compare(q place) int {
 
 func (p place) String() string { return fmt.Sprintf("%d/%s", p.since, p.name) }
 
-// parsePlace is the inverse of String; nothing is the place before all.
+// parsePlace is the inverse of String. The empty text is the place before all repos.
 func parsePlace(text string) (place, error) {
 	if text == "" {
 		return place{since: -1 << 63}, nil
@@ -107,7 +107,7 @@ func parsePlace(text string) (place, error) {
 	since, name, _ := strings.Cut(text, "/")
 	at, err := strconv.ParseInt(since, 10, 64)
 	if err != nil || name == "" {
-		return place{}, errors.New("it is not what a page before gave to go on with")
+		return place{}, errors.New("it is not the next_after of a previous page")
 	}
 	return place{at, name}, nil
 }

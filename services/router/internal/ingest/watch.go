@@ -11,8 +11,8 @@ import (
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
-// WatchRepo implements ingestv1.IngestServiceServer. At a shutdown it ends as
-// UNAVAILABLE, so that the caller watches by another router.
+// WatchRepo implements ingestv1.IngestServiceServer. A shutdown ends it with
+// UNAVAILABLE, so that the caller watches through another router.
 func (s *Service) WatchRepo(req *ingestv1.WatchRepoRequest, stream grpc.ServerStreamingServer[ingestv1.WatchRepoResponse]) error {
 	if !access.Sees(stream.Context(), req.Name) {
 		return errNoRepo
@@ -40,7 +40,7 @@ func (s *Service) WatchRepo(req *ingestv1.WatchRepoRequest, stream grpc.ServerSt
 func (s *Service) watchError(caller context.Context, err error) error {
 	select {
 	case <-s.draining:
-		return status.Error(codes.Unavailable, "this router is shutting down; watch again")
+		return status.Error(codes.Unavailable, "this router is shutting down: watch again")
 	default:
 	}
 	if caller.Err() != nil {

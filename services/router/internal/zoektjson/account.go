@@ -8,11 +8,11 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// maxUncovered is how many shards an account describes; it counts all of them.
+// maxUncovered is how many uncovered shards an account describes. It counts all of them.
 const maxUncovered = 100
 
-// maxUncoveredBytes is how large their description is at most, as a message: shards of
-// many repos name each of them.
+// maxUncoveredBytes bounds the size of their messages, since a shard of many repos names
+// each of them.
 const maxUncoveredBytes = 1 << 20
 
 func newAccount(c *searchv1.Coverage) account {
@@ -31,7 +31,7 @@ func newAccount(c *searchv1.Coverage) account {
 	return a
 }
 
-// newStats puts statistics and coverage into zoekt's terms.
+// newStats translates statistics and coverage to zoekt's.
 func newStats(s *searchv1.Statistics, c *searchv1.Coverage) stats {
 	out := stats{
 		ContentBytesLoaded: int64(s.GetBytesDecoded()), Duration: s.GetDuration().AsDuration(),

@@ -12,7 +12,7 @@ type listReply struct {
 	List repoList `json:"List"`
 }
 
-// repoList holds Repos or ReposMap, whichever was asked for; the other is null.
+// repoList holds Repos or ReposMap, as requested. The other is null.
 type repoList struct {
 	Repos    []repoEntry            `json:"Repos"`
 	ReposMap map[uint32]mappedEntry `json:"ReposMap"`
@@ -27,8 +27,8 @@ type repoEntry struct {
 	Stats         repoStats     `json:"Stats"`
 }
 
-// repository has all of zoekt's fields, since some programs insist on them;
-// those that Trawl has no value for are always zero.
+// repository has all of zoekt's fields, since some programs require them. Fields without
+// a value in Trawl are always zero.
 type repository struct {
 	TenantID             int               `json:"TenantID"`
 	ID                   uint32            `json:"ID"`
@@ -54,8 +54,8 @@ type branch struct {
 	Version string `json:"Version"`
 }
 
-// indexMetadata tells when the served generation was published. The rest is
-// about files of zoekt's.
+// indexMetadata has the time when the served generation was published. Its other fields
+// describe zoekt's files.
 type indexMetadata struct {
 	IndexFormatVersion    int               `json:"IndexFormatVersion"`
 	IndexFeatureVersion   int               `json:"IndexFeatureVersion"`
@@ -88,7 +88,7 @@ type repoStats struct {
 func (h *Handler) list(ctx context.Context, req *listRequest) (*listReply, error) {
 	field := req.Opts.Field
 	if field != listRepos && field != listReposMap {
-		return nil, refused(http.StatusBadRequest, "Opts.Field: there is no form %d, only %d (Repos) and %d (ReposMap)", field, listRepos, listReposMap)
+		return nil, refused(http.StatusBadRequest, "Opts.Field: unknown form %d: want %d (Repos) or %d (ReposMap)", field, listRepos, listReposMap)
 	}
 	if err := checkQuery(req.Q); err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func (h *Handler) list(ctx context.Context, req *listRequest) (*listReply, error
 	return &listReply{List: l}, nil
 }
 
-// add counts a repo, and shows it if there is room.
+// add counts a repo, and adds it to the list if there is room.
 func (l *repoList) add(field listField, e *searchv1.RepoEntry, room *room) {
 	l.Stats.add(statsOf(e))
 	l.Stats.Repos++
@@ -153,7 +153,7 @@ func branches(e *searchv1.RepoEntry) []branch {
 	return list
 }
 
-// published is zero when that is not known.
+// published is the time of publication, zero if unknown.
 func published(e *searchv1.RepoEntry) (at time.Time) {
 	if e.PublishedAt != nil {
 		at = e.PublishedAt.AsTime()

@@ -9,20 +9,20 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// passage is a run of a file's lines, cut out one line wider on both sides
-// than wanted, so that it is known where the wanted lines end.
+// passage is a run of lines of a file. It has one line more than wanted on both sides,
+// which shows where the wanted lines end.
 type passage struct {
 	text []byte
 	// offset of text in the file, and the number of its first line, from 1.
 	offset, line uint32
-	// bounds[i] is where line i of text begins, from 0; the last is its end.
+	// bounds[i] is where line i of text starts, from 0. The last is the end of text.
 	bounds []int
-	// group is that which is being shown.
+	// group is the current group.
 	group []span
 }
 
-// set makes the passage that of a chunk. A passage is used for one chunk after the
-// other, so that it allocates for the longest one only.
+// set loads a chunk. Chunks share a passage, so that it allocates for the longest one
+// only.
 func (p *passage) set(c *searchv1.ChunkMatch) {
 	p.text, p.offset, p.line = c.Content, c.ContentStart.GetByteOffset(), c.ContentStart.GetLineNumber()
 	p.bounds = append(p.bounds[:0], 0)
@@ -36,7 +36,7 @@ func (p *passage) set(c *searchv1.ChunkMatch) {
 	}
 }
 
-// lineOf is the line, from 0, in which the byte at the place in text is.
+// lineOf is the line, from 0, of the byte at the offset in text.
 func (p *passage) lineOf(at int) int {
 	i, found := slices.BinarySearch(p.bounds, at)
 	if found {
@@ -45,7 +45,7 @@ func (p *passage) lineOf(at int) int {
 	return i - 1
 }
 
-// start is where line i begins; beyond the last line, where text ends.
+// start is where line i starts. Beyond the last line it is the end of text.
 func (p *passage) start(i int) int { return p.bounds[min(max(i, 0), len(p.bounds)-1)] }
 
 // cut returns the lines [from, to).
@@ -54,8 +54,7 @@ func (p *passage) cut(from, to int) []byte { return p.text[p.start(from):p.start
 // span is a match: bytes [start, end) of text, in lines [first, last].
 type span struct{ start, end, first, last int }
 
-// span finds the range in text. A range that is not within it, which no
-// searcher sends, is not shown.
+// span finds the range in text. It refuses a range outside of it, which no searcher sends.
 func (p *passage) span(r *searchv1.Range) (s span, ok bool) {
 	from, to := r.GetStart().GetByteOffset(), r.GetEnd().GetByteOffset()
 	if from < p.offset || to <= from || int(to-p.offset) > len(p.text) {
@@ -66,8 +65,8 @@ func (p *passage) span(r *searchv1.Range) (s span, ok bool) {
 	return s, true
 }
 
-// groups puts those ranges together that share a line, or whose context does. A
-// group is valid until the next one.
+// groups joins ranges whose lines or context lines overlap. A group is valid until the
+// next one.
 func (p *passage) groups(ranges []*searchv1.Range, context int) iter.Seq[[]span] {
 	return func(yield func([]span) bool) {
 		p.group = p.group[:0]
@@ -105,8 +104,8 @@ func (p *passage) chunk(group []span, context int) chunkMatch {
 	return m
 }
 
-// locate is the place in the file. A match that ends with a newline ends in
-// the line of that newline.
+// locate is the location in the file. A match that ends with a newline ends in the line
+// of that newline.
 func (p *passage) locate(at, line int) location {
 	column := utf8.RuneCount(p.text[p.start(line):at]) + 1
 	return location{p.offset + uint32(at), p.line + uint32(line), uint32(column)}

@@ -15,11 +15,10 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// maxBody bounds a request: half a million repo ids, which is far beyond what
-// is sensible.
+// maxBody bounds a request in bytes. It has room for half a million repo IDs.
 const maxBody = 8 << 20
 
-// refusal is an error with the HTTP status that it is told as.
+// refusal is an error with its HTTP status.
 type refusal struct {
 	status int
 	text   string
@@ -31,8 +30,8 @@ func refused(status int, format string, args ...any) error {
 	return &refusal{status, fmt.Sprintf(format, args...)}
 }
 
-// decode reads the first JSON value of the body. Keys count without regard to
-// case, unknown ones and what follows the value do not count.
+// decode reads the first JSON value of the body. It ignores the case of keys, unknown
+// keys, and what follows the value.
 func decode(w http.ResponseWriter, r *http.Request, into any) error {
 	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(into)
 	var large *http.MaxBytesError
@@ -42,26 +41,26 @@ func decode(w http.ResponseWriter, r *http.Request, into any) error {
 	case errors.As(err, &large):
 		return refused(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", large.Limit)
 	case errors.Is(err, io.EOF):
-		return refused(http.StatusBadRequest, "the body is empty, it must be a JSON object")
+		return refused(http.StatusBadRequest, "the body is empty: send a JSON object")
 	}
 	return refused(http.StatusBadRequest, "read the body: %v", err)
 }
 
-// problem is how errors are told.
+// problem is the JSON of an error.
 type problem struct {
 	Error string `json:"Error"`
 }
 
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	code, text := explain(err)
-	// Others are the caller's own doing, or its deadline's.
+	// The caller or its deadline caused the others.
 	if code == http.StatusInternalServerError || code == http.StatusServiceUnavailable {
 		h.log.WarnContext(r.Context(), "zoekt request", "path", r.URL.Path, "status", code, "error", err)
 	}
 	h.send(w, r, code, problem{text})
 }
 
-// clientClosed is what proxies commonly log for a caller that went away.
+// clientClosed is the status that proxies commonly log for a caller that left.
 const clientClosed = 499
 
 var httpStatus = map[codes.Code]int{
@@ -80,8 +79,8 @@ var httpStatus = map[codes.Code]int{
 
 const internalError = "internal error, see the router's log"
 
-// explain says how an error is told. The text of one without a status was not
-// written for callers.
+// explain returns the HTTP status and text of an error. It hides the text of an error
+// without a status, which was not written for callers.
 func explain(err error) (code int, text string) {
 	if own, ok := errors.AsType[*refusal](err); ok {
 		return own.status, own.text
@@ -99,7 +98,7 @@ func explain(err error) (code int, text string) {
 	return code, s.Message()
 }
 
-// send writes v as the whole answer. When that fails the caller has gone.
+// send writes v as the whole answer. It fails only if the caller has gone.
 func (h *Handler) send(w http.ResponseWriter, r *http.Request, code int, v any) {
 	body, _ := buffers.Get().(*bytes.Buffer)
 	defer func() {
@@ -121,7 +120,7 @@ func (h *Handler) send(w http.ResponseWriter, r *http.Request, code int, v any) 
 	}
 }
 
-// buffers are kept for the next answers, unless they are larger than keptBuffer.
+// buffers are reused for later answers, unless they are larger than keptBuffer.
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 const keptBuffer = 4 << 20

@@ -10,13 +10,13 @@ type searchResult struct {
 	stats
 
 	Files []fileMatch `json:"Files"`
-	// RepoURLs and LineFragments are templates of links, which Trawl has none of.
+	// RepoURLs and LineFragments are templates of links. Trawl has none.
 	RepoURLs      map[string]string `json:"RepoURLs"`
 	LineFragments map[string]string `json:"LineFragments"`
 	Trawl         account           `json:"Trawl"`
 }
 
-// stats are zoekt's. Those that Trawl has no number for are always zero.
+// stats are zoekt's. Statistics that Trawl does not have are always zero.
 type stats struct {
 	ContentBytesLoaded    int64         `json:"ContentBytesLoaded"`
 	IndexBytesLoaded      int64         `json:"IndexBytesLoaded"`
@@ -40,7 +40,7 @@ type stats struct {
 	FlushReason           flushReason   `json:"FlushReason"`
 }
 
-// flushReason says why an answer was sent as it is, zero when it just ended.
+// flushReason says why an answer was cut short; zero means that it was not.
 type flushReason uint8
 
 const (
@@ -49,14 +49,14 @@ const (
 )
 
 type fileMatch struct {
-	// FileName shows bytes that are not UTF-8 as U+FFFD; then TrawlPath has all.
+	// FileName shows bytes that are not UTF-8 as U+FFFD. TrawlPath has the exact path then.
 	FileName   string   `json:"FileName"`
 	Repository string   `json:"Repository"`
 	Version    string   `json:"Version,omitempty"`
 	Language   string   `json:"Language"`
 	Debug      string   `json:"Debug,omitempty"`
 	Branches   []string `json:"Branches,omitempty"`
-	// One of LineMatches and ChunkMatches is there, if only as an empty list.
+	// One of LineMatches and ChunkMatches is set, even if it is empty.
 	LineMatches  []lineMatch  `json:"LineMatches,omitzero"`
 	ChunkMatches []chunkMatch `json:"ChunkMatches,omitzero"`
 	Content      []byte       `json:"Content,omitempty"`
@@ -112,7 +112,7 @@ type location struct {
 	Column     uint32 `json:"Column"`
 }
 
-// account is what zoekt's fields cannot say. Programs made for zoekt pass over it.
+// account is what zoekt's fields cannot express. Programs made for zoekt ignore it.
 type account struct {
 	// Complete: every shard that could hold a match was searched to its end.
 	Complete   bool   `json:"Complete"`
@@ -121,22 +121,22 @@ type account struct {
 	Pruned     uint64 `json:"Pruned"`
 	Failed     uint64 `json:"Failed"`
 	NotReached uint64 `json:"NotReached"`
-	// CountsAtLeast: more files and matches than FileCount and MatchCount say may match.
+	// CountsAtLeast: FileCount and MatchCount are lower bounds.
 	CountsAtLeast bool `json:"CountsAtLeast,omitempty"`
 	// Uncovered are the first shards that failed or were not reached.
 	Uncovered []uncovered `json:"Uncovered,omitempty"`
-	// Clamped are the options that asked for more than this server grants.
+	// Clamped are the options that exceeded the limits of this server.
 	Clamped []string `json:"Clamped,omitempty"`
-	// FilesLeftOut counts the files that match and are not shown for want of room.
+	// FilesLeftOut counts matching files without room in the answer.
 	FilesLeftOut int `json:"FilesLeftOut,omitempty"`
-	// ReposLeftOut counts such repos of a list.
+	// ReposLeftOut counts matching repos without room in the answer.
 	ReposLeftOut int `json:"ReposLeftOut,omitempty"`
-	// Ignored are the options that were set and have no effect.
+	// Ignored are options that were set but have no effect.
 	Ignored []string `json:"Ignored,omitempty"`
-	// ContentsMissing counts the files whose content Whole asked for in vain.
+	// ContentsMissing counts the files whose content is missing although Whole is set.
 	ContentsMissing int `json:"ContentsMissing,omitempty"`
-	// SharedIDs are the repos that ReposMap cannot hold, because their id is
-	// that of another.
+	// SharedIDs are the repos that ReposMap cannot hold because another repo has the
+	// same ID.
 	SharedIDs []string `json:"SharedIDs,omitempty"`
 }
 

@@ -9,13 +9,12 @@ import (
 
 type searchRequest struct {
 	Q string `json:"Q"`
-	// RepoIDs are the only repos to search; an empty list allows none.
+	// RepoIDs are the repos to search. An empty list allows none.
 	RepoIDs *[]uint32     `json:"RepoIDs"`
 	Opts    searchOptions `json:"Opts"`
 }
 
-// searchOptions are zoekt's, by its names. Counts of zero or less mean: no
-// such limit.
+// searchOptions are zoekt's, with its names. Counts of zero or less mean no limit.
 type searchOptions struct {
 	EstimateDocCount       bool              `json:"EstimateDocCount"`
 	Whole                  bool              `json:"Whole"`
@@ -41,7 +40,7 @@ type listRequest struct {
 	} `json:"Opts"`
 }
 
-// listField says which form a list has.
+// listField is the form of a list.
 type listField int
 
 const (
@@ -49,18 +48,18 @@ const (
 	listReposMap listField = 2
 )
 
-// What the messages to searchers allow.
+// Limits of the messages to searchers.
 const (
 	maxQuery   = 16 << 10
 	maxMatches = 100_000
-	// maxContext is one less than they allow: one more line than wanted tells
-	// whether the last wanted one ends with a newline.
+	// maxContext is one less than they allow: one extra line shows whether the last
+	// wanted line ends with a newline.
 	maxContext = 19
 )
 
 func checkQuery(q string) error {
 	if len(q) > maxQuery {
-		return refused(http.StatusBadRequest, "Q: the query has %d bytes, at most %d are allowed", len(q), maxQuery)
+		return refused(http.StatusBadRequest, "Q: the query has %d bytes: the limit is %d", len(q), maxQuery)
 	}
 	return nil
 }
@@ -75,7 +74,7 @@ func (r *searchRequest) check() error {
 	return checkQuery(r.Q)
 }
 
-// keep is the predicate of the repos that the request may see; nil: all.
+// keep is the predicate of the repos to search; nil keeps all.
 func (r *searchRequest) keep() func(repo string) bool {
 	if r.RepoIDs == nil {
 		return nil
@@ -87,11 +86,11 @@ func (r *searchRequest) keep() func(repo string) bool {
 	return func(repo string) bool { return allowed[RepoID(repo)] }
 }
 
-// ask is the request in Trawl's own terms.
+// ask translates the request to Trawl's.
 func (r *searchRequest) ask(limits Limits) *searchv1.SearchRequest {
 	o := &r.Opts
 	files := limits.Files
-	// A limit for each repo is applied to what was found: more must be found.
+	// A limit for each repo applies to the results, so more results are needed.
 	if o.MaxDocDisplayCount > 0 && o.ShardRepoMaxMatchCount <= 0 {
 		files = uint32(min(uint64(files), uint64(o.MaxDocDisplayCount)))
 	}
@@ -105,9 +104,9 @@ func (r *searchRequest) ask(limits Limits) *searchv1.SearchRequest {
 	}}
 }
 
-// mode says whether everything is counted. As in zoekt's interface, a request that limits the
-// files shown, and says nothing of matches, asks for the best files and not for counts
-// (CalculateDefaultSearchLimits in zoekt's internal/json).
+// mode is exhaustive if the request needs exact counts. As in zoekt, a request that limits
+// files but not matches needs the best files only (CalculateDefaultSearchLimits in zoekt's
+// internal/json).
 func (o *searchOptions) mode() searchv1.Mode {
 	if o.MaxDocDisplayCount > 0 && o.ShardMaxMatchCount == 0 && o.ShardRepoMaxMatchCount <= 0 {
 		return searchv1.Mode_MODE_TOP_K
@@ -115,10 +114,10 @@ func (o *searchOptions) mode() searchv1.Mode {
 	return searchv1.Mode_MODE_EXHAUSTIVE
 }
 
-// context is the lines to show before and after a match.
+// context is the number of lines to show before and after a match.
 func (o *searchOptions) context() int { return min(max(o.NumContextLines, 0), maxContext) }
 
-// clamped names the options that ask for more than there is.
+// clamped names the options that exceed the limits.
 func (o *searchOptions) clamped(limits Limits) (names []string) {
 	if o.MaxWallTime > limits.WallTime {
 		names = append(names, "MaxWallTime")
@@ -132,7 +131,7 @@ func (o *searchOptions) clamped(limits Limits) (names []string) {
 	return names
 }
 
-// ignored names the options that are set and have no effect.
+// ignored names the options that are set but have no effect.
 func (o *searchOptions) ignored() (names []string) {
 	for _, option := range []struct {
 		name string

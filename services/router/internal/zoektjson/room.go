@@ -6,18 +6,18 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// room is what is left of the bytes that an answer may have. What it takes is counted by
-// an upper bound of its JSON, which is quicker to have than the JSON.
+// room is the number of bytes left in an answer. It counts an upper bound of the JSON,
+// which is cheaper than the JSON itself.
 type room struct {
 	left int64
-	// files counts those left out for want of room. Matches is set when matches of the
-	// first file were: then it alone is larger than an answer may be.
+	// files counts the files without room. Matches is set if matches of the first file
+	// had no room, because it alone exceeds the limit.
 	files   int
 	matches bool
 }
 
-// Upper bounds of what JSON has beside texts, bytes and the numbers of ranges: names of
-// fields, punctuation and other numbers. TestRoomIsEnough holds them against the encoder.
+// Upper bounds of field names, punctuation and fixed numbers in JSON. Texts, bytes and the
+// numbers of ranges are counted apart. TestRoomIsEnough compares them with the encoder.
 const (
 	resultFrame    = 2 << 10
 	uncoveredFrame = 256
@@ -31,7 +31,7 @@ const (
 	branchFrame    = 64
 )
 
-// newRoom is the room for the files of a result whose account is made.
+// newRoom is the room for the files of a result that has its account.
 func newRoom(limit uint64, result *searchResult) *room {
 	frame := int64(resultFrame)
 	for _, u := range result.Trawl.Uncovered {
@@ -43,7 +43,7 @@ func newRoom(limit uint64, result *searchResult) *room {
 	return &room{left: int64(limit) - frame}
 }
 
-// take takes room for a file. Of the first one, matches are left out until it fits.
+// take takes room for a file. It removes matches of the first file until that fits.
 func (r *room) take(f *fileMatch, first bool) bool {
 	size := bareSize(f)
 	for i := range f.LineMatches {
@@ -77,8 +77,8 @@ func bareSize(f *fileMatch) int64 {
 	return size
 }
 
-// fitting takes room for the first of the parts. One that there is no room for is
-// shortened, if it can be, and is then the last.
+// fitting takes room for as many parts as fit. It shortens the first part that does not
+// fit, if possible, and drops the rest.
 func fitting[T any](r *room, parts []T, size func(*T) int64, shorten func(*T) bool) []T {
 	for i := range parts {
 		if n := size(&parts[i]); n <= r.left {
@@ -94,14 +94,14 @@ func fitting[T any](r *room, parts []T, size func(*T) int64, shorten func(*T) bo
 	return parts
 }
 
-// shortenLine leaves out fragments of a line; false if there is no room for any.
+// shortenLine drops fragments of a line. It is false if there is no room for any.
 func (r *room) shortenLine(m *lineMatch) bool {
 	r.left -= bareLineSize(m)
 	m.LineFragments = fitting(r, m.LineFragments, fragmentSize, nil)
 	return len(m.LineFragments) > 0
 }
 
-// shortenChunk leaves out ranges of a chunk; false if there is no room for any.
+// shortenChunk drops ranges of a chunk. It is false if there is no room for any.
 func (r *room) shortenChunk(m *chunkMatch) bool {
 	r.left -= bareChunkSize(m)
 	m.Ranges = fitting(r, m.Ranges, rangeSize, nil)
@@ -155,14 +155,14 @@ func (r *room) takeRepo(e *searchv1.RepoEntry) bool {
 		size += branchFrame + textSize(b.Name) + textSize(b.Commit)
 	}
 	if size > r.left {
-		r.left = 0 // or else a list would have gaps
+		r.left = 0 // a list has no gaps
 		return false
 	}
 	r.left -= size
 	return true
 }
 
-// textSize is the most that a text has as JSON: six bytes for one that is escaped.
+// textSize is an upper bound of a text in JSON: an escaped byte takes six.
 func textSize(s string) int64 {
 	size := int64(3)
 	for i := range len(s) {
@@ -175,5 +175,5 @@ func textSize(s string) int64 {
 	return size
 }
 
-// base64Size is what bytes have in JSON.
+// base64Size is the size of bytes in JSON.
 func base64Size(n int) int64 { return int64(base64.StdEncoding.EncodedLen(n)) + 3 }

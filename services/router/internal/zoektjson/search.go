@@ -32,15 +32,15 @@ func (h *Handler) search(ctx context.Context, req *searchRequest) (*searchReply,
 	result.Trawl.Clamped, result.Trawl.Ignored = req.Opts.clamped(h.limits), req.Opts.ignored()
 	room := newRoom(h.limits.Bytes, result)
 	result.Files = req.Opts.show(files, room)
-	h.tellSize(result, req, resp, room)
+	h.reportLimits(result, req, resp, room)
 	if req.Opts.Whole {
 		h.addContents(ctx, answers, files, result, room)
 	}
 	return &searchReply{Result: *result}, nil
 }
 
-// estimate answers with a bound of the documents that can match: those of the
-// repos in which something does.
+// estimate answers with an upper bound of the matching documents: all documents of the
+// repos in which something matches.
 func (h *Handler) estimate(ctx context.Context, answers Answers, req *searchRequest) (*searchReply, error) {
 	documents := 0
 	coverage, err := answers.EachRepo(ctx, &searchv1.ListRequest{Query: req.Q}, func(entries []*searchv1.RepoEntry) error {
@@ -61,9 +61,9 @@ func (h *Handler) estimate(ctx context.Context, answers Answers, req *searchRequ
 	return &searchReply{Result: result}, nil
 }
 
-// tellSize says that the answer is shorter than asked because of this server's
-// limits: of files, or of bytes, for which files or matches are left out.
-func (h *Handler) tellSize(result *searchResult, req *searchRequest, resp *searchv1.SearchResponse, room *room) {
+// reportLimits reports that this server's limits of files or bytes made the answer shorter
+// than requested.
+func (h *Handler) reportLimits(result *searchResult, req *searchRequest, resp *searchv1.SearchResponse, room *room) {
 	const files = "MaxDocDisplayCount"
 	asked := req.Opts.MaxDocDisplayCount
 	cut := room.files > 0 || len(resp.NextPageToken) > 0 && (asked <= 0 || asked > len(resp.Files))
@@ -82,7 +82,8 @@ func (h *Handler) tellSize(result *searchResult, req *searchRequest, resp *searc
 	}
 }
 
-// leftOut is how many files that match and that the request has room for are not shown.
+// leftOut is the number of matching files within the limits of the request that are not
+// shown.
 func leftOut(result *searchResult, asked int) int {
 	due := result.FileCount - result.FilesSkipped
 	if asked > 0 {
@@ -91,8 +92,7 @@ func leftOut(result *searchResult, asked int) int {
 	return max(due-len(result.Files), 0)
 }
 
-// cutShort reports whether ranges of the file are missing that the limit of
-// matches does not explain.
+// cutShort reports whether the file has fewer ranges than the limit of matches explains.
 func cutShort(f *searchv1.FileMatch, limit int) bool {
 	shown := uint64(0)
 	for _, c := range f.Chunks {
@@ -101,8 +101,8 @@ func cutShort(f *searchv1.FileMatch, limit int) bool {
 	return shown < f.MatchCount && (limit <= 0 || shown < uint64(limit))
 }
 
-// choose applies the limits of matches: of a repo, no file after that with
-// which it has enough; of all, likewise; then the limit of files.
+// choose applies the limits of matches, for each repo and in total, and then the limit of
+// files. The file that reaches a limit of matches is the last.
 func (o *searchOptions) choose(files []*searchv1.FileMatch) (chosen []*searchv1.FileMatch, skipped int) {
 	total, ofRepo := 0, make(map[string]int)
 	for _, f := range files {

@@ -6,8 +6,8 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// show puts files into zoekt's terms, up to the limit of matches, where the file
-// that reaches it is the last, and as far as there is room.
+// show translates files to zoekt's, as long as there is room. The file that reaches the
+// limit of matches is the last.
 func (o *searchOptions) show(files []*searchv1.FileMatch, room *room) []fileMatch {
 	shown := make([]fileMatch, 0, len(files))
 	left := o.MaxMatchDisplayCount
@@ -45,8 +45,8 @@ func describe(f *searchv1.FileMatch) fileMatch {
 	return m
 }
 
-// chunks shows a file as chunks with at most limit ranges, zero: all, and
-// counts those.
+// chunks translates the matches of a file to chunks with at most limit ranges, zero for
+// all. N is the number of ranges.
 func (o *searchOptions) chunks(f *searchv1.FileMatch, limit int) (out []chunkMatch, n int) {
 	matches := matchesOf(f)
 	out = make([]chunkMatch, 0, len(matches))
@@ -69,8 +69,8 @@ func (o *searchOptions) chunks(f *searchv1.FileMatch, limit int) (out []chunkMat
 	return out, n
 }
 
-// lines shows a file as lines with at most limit fragments, zero: all, and
-// counts those.
+// lines translates the matches of a file to lines with at most limit fragments, zero for
+// all. N is the number of fragments.
 func (o *searchOptions) lines(f *searchv1.FileMatch, limit int) (out []lineMatch, n int) {
 	matches := matchesOf(f)
 	out = make([]lineMatch, 0, len(matches))
@@ -103,8 +103,8 @@ func first[T any](list []T, n int, limited bool) []T {
 	return list
 }
 
-// matchesOf are the file's chunks. A file that nothing in it is shown of, as
-// lang:go finds them, is shown by its whole name.
+// matchesOf are the file's chunks. A file without matches, such as lang:go finds, matches
+// with its whole name.
 func matchesOf(f *searchv1.FileMatch) []*searchv1.ChunkMatch {
 	if f.MatchCount > 0 || len(f.Chunks) > 0 {
 		return f.Chunks

@@ -9,11 +9,11 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// fetches is how many files one request fetches at a time.
+// fetches is how many files one request fetches at once.
 const fetches = 8
 
-// addContents puts the contents into the files of the result, as many as the
-// time and the limit of bytes allow.
+// addContents adds contents to the files of the result, as far as the deadline and the
+// limit of bytes allow.
 func (h *Handler) addContents(ctx context.Context, answers Answers, files []*searchv1.FileMatch, result *searchResult, room *room) {
 	next := make(chan int)
 	var left, missing atomic.Int64
@@ -43,12 +43,12 @@ func (h *Handler) addContents(ctx context.Context, answers Answers, files []*sea
 	result.Trawl.ContentsMissing = int(missing.Load())
 }
 
-// besideContent is what a response with a file has beside its content, at most: beyond
-// it the file counts as one that there is no room for.
+// besideContent is room for the fields of a response beside the content, in bytes. A file
+// that needs more counts as too large.
 const besideContent = 4 << 10
 
-// fetch gets the content of a file that was found, if it has no more than most bytes.
-// A file without searchable content has an empty one.
+// fetch gets the content of a found file, unless it exceeds most bytes. A file without
+// searchable content has empty content.
 func fetch(ctx context.Context, answers Answers, f *searchv1.FileMatch, most int64) (content []byte, ok bool) {
 	if f.SkipReason != searchv1.SkipReason_SKIP_REASON_UNSPECIFIED {
 		return nil, true
