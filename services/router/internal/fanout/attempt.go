@@ -48,7 +48,7 @@ func (s *scatter[R]) send(target Target, tasks []*task, hedgeOf *attempt[R]) *at
 	a := &attempt[R]{target: target, tasks: tasks, sent: time.Now(), cancel: cancel, hedgeOf: hedgeOf}
 	shards := make([]searchapi.Shard, len(tasks))
 	for i, t := range tasks {
-		shards[i] = t.shard
+		shards[i] = *t.shard
 	}
 	peer := s.Peers.of(target)
 	peer.asked.Add(int64(len(shards)))

@@ -67,7 +67,8 @@ type Fanout struct {
 // reply to accept, reports whether there was one, and records in account what
 // became of every shard. It hedges a searcher that is slower than usual by asking
 // the next candidates too, and accepts the results of a shard from one searcher
-// only. It calls accept and Candidates in the calling goroutine.
+// only. It calls accept and Candidates in the calling goroutine. The shards must not
+// change until Scatter has returned.
 func Scatter[R any](ctx context.Context, f Fanout, shards []searchapi.Shard, account *coverage.Account, call Call[R], accept func(R)) (accepted bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -78,8 +79,8 @@ func Scatter[R any](ctx context.Context, f Fanout, shards []searchapi.Shard, acc
 	}
 	defer close(s.returned)
 	tasks, fresh := make([]task, len(shards)), make([]*task, len(shards))
-	for i, shard := range shards {
-		tasks[i].shard, fresh[i] = shard, &tasks[i]
+	for i := range shards {
+		tasks[i].shard, fresh[i] = &shards[i], &tasks[i]
 	}
 	s.startRound(fresh)
 	s.loop()
@@ -88,7 +89,8 @@ func Scatter[R any](ctx context.Context, f Fanout, shards []searchapi.Shard, acc
 
 // task is a shard that is not settled.
 type task struct {
-	shard searchapi.Shard
+	// shard is an element of the slice that Scatter got: there may be very many.
+	shard *searchapi.Shard
 	// candidates that have not failed in this round. The first replicas hold the shard.
 	// The slice is shared with other tasks.
 	candidates []Target
