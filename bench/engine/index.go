@@ -89,10 +89,7 @@ func (x *indexer) repo(ctx context.Context, r corpus.Repo) (err error) {
 			added = true
 		}
 		x.done.ReadBytes += uint64(len(doc.Content))
-		if err := x.current.Add(build.Document{
-			Path: doc.Path, Content: doc.Content, Branches: doc.Branches, Language: doc.Language,
-			OID: doc.OID, Skip: doc.Skip, Size: doc.Size,
-		}); err != nil {
+		if err := x.current.Add(*doc); err != nil {
 			return err
 		}
 	}

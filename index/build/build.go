@@ -191,7 +191,7 @@ func (b *Builder) add(d Document) error {
 		return err
 	}
 	if d.Skip == docstore.NotSkipped {
-		d.Skip = b.refuse(d.Content)
+		d.Skip = ContentSkip(d.Content, b.opts.MaxFileSize)
 	}
 	blob, skip, err := b.blob(d)
 	if err != nil {
@@ -209,10 +209,11 @@ func (b *Builder) add(d Document) error {
 	})
 }
 
-// refuse returns why content cannot be indexed, as far as a look at it tells.
-func (b *Builder) refuse(content []byte) docstore.SkipReason {
+// ContentSkip returns why content is not searchable: it is larger than maxFileSize
+// bytes, or binary, which is to say that it holds a NUL byte.
+func ContentSkip(content []byte, maxFileSize int) docstore.SkipReason {
 	switch {
-	case len(content) > b.opts.MaxFileSize:
+	case len(content) > maxFileSize:
 		return docstore.TooLarge
 	case bytes.IndexByte(content, 0) >= 0:
 		return docstore.Binary

@@ -10,19 +10,21 @@ import (
 	"github.com/trawl-search/trawl/internal/gitsource/language"
 )
 
-// MaxPath bounds the bytes of a path that can be indexed at all. An entry with
-// a longer one is left out and counted, see Source.Omitted.
+// MaxPath bounds the bytes of an indexed path. Entries with longer paths are left
+// out and counted by Source.Omitted.
 const MaxPath = docstore.MaxPath
 
-// Limits bound what is read. The zero value stands for the defaults, given at
-// each field.
+// Limits bound what a source reads. Fields that are zero have the default that is
+// given at each.
 type Limits struct {
-	// MaxFileSize is the most bytes of a searchable document (build.DefaultMaxFileSize, 32 MiB).
+	// MaxFileSize bounds the bytes of a searchable document (build.DefaultMaxFileSize,
+	// 32 MiB). It is checked before content is read; build.ContentSkip has the rules
+	// for content.
 	MaxFileSize int64
-	// MaxDepth is the most components of the path of one (128).
+	// MaxDepth bounds the components of a searchable document's path (128).
 	MaxDepth int
-	// MaxDocuments is the most documents of a source; one with more fails as
-	// TooLarge (4,000,000). They take some 150 bytes of memory each.
+	// MaxDocuments bounds the documents of a source (4,000,000); each takes some 150
+	// bytes of memory. A source with more fails as TooLarge.
 	MaxDocuments int
 }
 
@@ -39,56 +41,40 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Document is one content at one path. Its slices are only valid until the
-// next one is asked for, except Branches, which is shared and not to be changed.
-type Document struct {
-	// Path is relative, with slashes, in no particular encoding.
-	Path []byte
-	// Content is nil unless Skip is docstore.NotSkipped.
-	Content []byte
-	// Size is that of the content in bytes, also when it is skipped; of a
-	// symbolic link that of its target's name, of a submodule 0.
-	Size uint64
-	// OID is the Git object's name, empty in a plain folder.
-	OID []byte
-	// Branches that have this content at this path, as ordinals into those of
-	// the source, ascending.
-	Branches []uint32
-	// Language is linguist's name, "" when unknown.
-	Language string
-	Skip     docstore.SkipReason
-}
-
 // Source yields documents. It is for one goroutine.
 type Source interface {
-	// Branches of the documents, with their commits. A plain folder has one,
-	// "HEAD", without a commit.
+	// Branches returns the branches of the documents, with their commits. A plain
+	// folder has one branch, "HEAD", without a commit.
 	Branches() []docstore.Branch
-	// Documents yields every document once, in the order of their paths' bytes;
-	// one path comes several times when branches differ there, in the order of
-	// the objects' names. It ends after
-	// the first error. What cannot be read by itself is no error but a document
-	// with the reason in Skip.
-	Documents(ctx context.Context) iter.Seq2[*Document, error]
-	// Total is the number of documents, 0 when it is not known beforehand.
+	// Documents yields every document once, in the order of their paths' bytes. A
+	// path whose content differs between branches comes once for each content, in
+	// the order of object ids. A document whose content cannot be read has the
+	// reason in Skip. The iteration ends after the first error.
+	//
+	// A document is valid until the next one is asked for. Its Branches are ordinals
+	// into those of the source; they are shared and must not be changed. Content is
+	// nil unless Skip is docstore.NotSkipped. Size is the size of the content even if
+	// it is skipped; a symbolic link has the size of its target's name, a submodule
+	// has size 0. OID is empty in a plain folder.
+	Documents(ctx context.Context) iter.Seq2[*build.Document, error]
+	// Total returns the number of documents, 0 if it is not known beforehand.
 	Total() int
-	// Omitted is the number of entries that Documents has left out so far, for
-	// paths over MaxPath.
+	// Omitted returns the number of entries that were left out so far because their
+	// paths exceed MaxPath.
 	Omitted() int
-	// Close releases what the source holds.
+	// Close releases the source's resources.
 	Close() error
 }
 
-// tooDeep says whether a path is over the limit of depth.
+// tooDeep reports whether a path has more components than MaxDepth.
 func (l Limits) tooDeep(path []byte) bool {
 	return bytes.Count(path, []byte("/")) >= l.MaxDepth
 }
 
-// classify fills in what only the content tells.
-func (d *Document) classify(content []byte, detector *language.Detector) {
+// classify completes a document by its content, which may turn out to be unsearchable.
+func classify(d *build.Document, content []byte, limits Limits, detector *language.Detector) {
 	d.Size = uint64(len(content))
-	if bytes.IndexByte(content, 0) >= 0 {
-		d.Skip = docstore.Binary
+	if d.Skip = build.ContentSkip(content, int(limits.MaxFileSize)); d.Skip != docstore.NotSkipped {
 		return
 	}
 	d.Content = content

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/trawl-search/trawl/index/build"
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/internal/gitsource/language"
 )
@@ -54,8 +55,8 @@ func (f *Folder) Close() error { return f.root.Close() }
 
 // Documents implements Source. A folder that cannot be listed is a document
 // that is unreadable.
-func (f *Folder) Documents(ctx context.Context) iter.Seq2[*Document, error] {
-	return func(yield func(*Document, error) bool) {
+func (f *Folder) Documents(ctx context.Context) iter.Seq2[*build.Document, error] {
+	return func(yield func(*build.Document, error) bool) {
 		f.omitted, f.seen = 0, 0
 		w := folderWalk{Folder: f, ctx: ctx, yield: yield, branches: []uint32{0}}
 		w.below(f.root, ".", "", 0)
@@ -66,7 +67,7 @@ func (f *Folder) Documents(ctx context.Context) iter.Seq2[*Document, error] {
 type folderWalk struct {
 	*Folder
 	ctx      context.Context
-	yield    func(*Document, error) bool
+	yield    func(*build.Document, error) bool
 	branches []uint32
 	detector language.Detector
 }
@@ -101,7 +102,7 @@ func (w *folderWalk) dir(dir *os.File, prefix string, depth int) bool {
 
 func (w *folderWalk) below(dir *os.File, name, prefix string, depth int) bool {
 	if depth > maxFolderDepth {
-		return w.emit(&Document{Path: []byte(strings.TrimSuffix(prefix, "/")), Skip: docstore.TooDeep})
+		return w.emit(&build.Document{Path: []byte(strings.TrimSuffix(prefix, "/")), Skip: docstore.TooDeep})
 	}
 	inner, err := openDir(int(dir.Fd()), name, filepath.Join(w.root.Name(), prefix), unix.O_NOFOLLOW)
 	if err != nil {
@@ -117,7 +118,7 @@ func (w *folderWalk) unreadable(prefix string, err error) bool {
 	if prefix == "" {
 		return w.yield(nil, failure(Unknown, err, "the folder cannot be read: "+err.Error()))
 	}
-	return w.emit(&Document{Path: []byte(strings.TrimSuffix(prefix, "/")), Skip: docstore.Unreadable})
+	return w.emit(&build.Document{Path: []byte(strings.TrimSuffix(prefix, "/")), Skip: docstore.Unreadable})
 }
 
 // openDir opens a folder by its name in another one. Its path is used only where
@@ -147,7 +148,7 @@ func entriesOf(dir *os.File) ([]fs.DirEntry, error) {
 }
 
 // emit yields a document, unless it is over the limits; false means to stop.
-func (w *folderWalk) emit(doc *Document) bool {
+func (w *folderWalk) emit(doc *build.Document) bool {
 	if len(doc.Path) > MaxPath {
 		w.omitted++
 		return true
@@ -160,8 +161,8 @@ func (w *folderWalk) emit(doc *Document) bool {
 	return w.yield(doc, nil)
 }
 
-func (w *folderWalk) document(dir *os.File, path string, e fs.DirEntry) *Document {
-	doc := &Document{Path: []byte(path), Skip: docstore.Unreadable}
+func (w *folderWalk) document(dir *os.File, path string, e fs.DirEntry) *build.Document {
+	doc := &build.Document{Path: []byte(path), Skip: docstore.Unreadable}
 	if e.Type().IsRegular() {
 		w.open(int(dir.Fd()), e.Name(), doc)
 		return doc
@@ -181,7 +182,7 @@ func (w *folderWalk) document(dir *os.File, path string, e fs.DirEntry) *Documen
 //
 // It goes by the system's own calls: an os.File in an os.Root takes half as many
 // calls more, which are a tenth of the time of indexing small files.
-func (w *folderWalk) open(dir int, name string, doc *Document) {
+func (w *folderWalk) open(dir int, name string, doc *build.Document) {
 	fd, err := restart(func() (int, error) {
 		return unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	})
@@ -202,7 +203,7 @@ func (w *folderWalk) open(dir int, name string, doc *Document) {
 	default:
 		if content, ok := w.read(fd, int(doc.Size)); ok {
 			doc.Skip = docstore.NotSkipped
-			doc.classify(content, &w.detector)
+			classify(doc, content, w.limits, &w.detector)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/trawl-search/trawl/index/build"
 	"github.com/trawl-search/trawl/index/docstore"
 )
 
@@ -75,7 +76,7 @@ func TestFolder(t *testing.T) {
 		if len(got) != len(want) {
 			t.Errorf("%d documents, want %d: %v", len(got), len(want), got)
 		}
-		if !slices.IsSortedFunc(docs, func(a, b Document) int { return bytes.Compare(a.Path, b.Path) }) {
+		if !slices.IsSortedFunc(docs, func(a, b build.Document) int { return bytes.Compare(a.Path, b.Path) }) {
 			t.Error("documents are not in path order")
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/trawl-search/trawl/index/build"
 )
 
 func TestMain(m *testing.M) {
@@ -13,9 +15,9 @@ func TestMain(m *testing.M) {
 }
 
 // collect reads all documents of a source, with slices of their own.
-func collect(t testing.TB, s Source) []Document {
+func collect(t testing.TB, s Source) []build.Document {
 	t.Helper()
-	var docs []Document
+	var docs []build.Document
 	for d, err := range s.Documents(t.Context()) {
 		if err != nil {
 			t.Fatal(err)
@@ -31,7 +33,7 @@ func collect(t testing.TB, s Source) []Document {
 }
 
 // names are the names of a document's branches, with commas between.
-func names(s Source, d Document) string {
+func names(s Source, d build.Document) string {
 	var list []string
 	for _, ordinal := range d.Branches {
 		list = append(list, s.Branches()[ordinal].Name)

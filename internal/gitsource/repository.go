@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/trawl-search/trawl/index/build"
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/internal/gitsource/language"
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
@@ -156,8 +157,8 @@ func (r *Repository) Omitted() int { return r.listing.omitted }
 func (r *Repository) Close() error { return nil }
 
 // Documents implements Source. Each call reads the contents anew.
-func (r *Repository) Documents(ctx context.Context) iter.Seq2[*Document, error] {
-	return func(yield func(*Document, error) bool) {
+func (r *Repository) Documents(ctx context.Context) iter.Seq2[*build.Document, error] {
+	return func(yield func(*build.Document, error) bool) {
 		blobs := r.openBlobs(ctx)
 		defer blobs.close()
 		var detector language.Detector
@@ -171,8 +172,8 @@ func (r *Repository) Documents(ctx context.Context) iter.Seq2[*Document, error] 
 }
 
 // document makes the document of an entry, whose content comes from blobs.
-func (r *Repository) document(ctx context.Context, e *entry, blobs *blobs, detector *language.Detector) (*Document, error) {
-	doc := &Document{
+func (r *Repository) document(ctx context.Context, e *entry, blobs *blobs, detector *language.Detector) (*build.Document, error) {
+	doc := &build.Document{
 		Path: []byte(e.path), Size: uint64(max(e.size, 0)), OID: e.oid[:r.listing.oidLen],
 		Branches: r.listing.sets.members[e.set], Skip: e.skip,
 	}
@@ -190,6 +191,6 @@ func (r *Repository) document(ctx context.Context, e *entry, blobs *blobs, detec
 	if err != nil {
 		return nil, asFailure(err)
 	}
-	doc.classify(content, detector)
+	classify(doc, content, r.limits, detector)
 	return doc, nil
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/trawl-search/trawl/index/build"
 	"github.com/trawl-search/trawl/index/docstore"
 
 	"github.com/trawl-search/trawl/internal/gitsource/gitsourcetest"
@@ -67,7 +68,7 @@ func TestRepositoryOddEntries(t *testing.T) {
 	if len(docs) != 16 {
 		t.Errorf("%d documents, want 16", len(docs))
 	}
-	if !slices.IsSortedFunc(docs, func(a, b Document) int { return bytes.Compare(a.Path, b.Path) }) {
+	if !slices.IsSortedFunc(docs, func(a, b build.Document) int { return bytes.Compare(a.Path, b.Path) }) {
 		t.Error("documents are not in path order")
 	}
 	for _, d := range docs {
@@ -150,7 +151,7 @@ func TestRepositoryUnionProperty(t *testing.T) {
 	if fmt.Sprint(got) != fmt.Sprint(want) || len(docs) != len(want) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}
-	if !slices.IsSortedFunc(docs, func(a, b Document) int {
+	if !slices.IsSortedFunc(docs, func(a, b build.Document) int {
 		return cmp.Or(bytes.Compare(a.Path, b.Path), bytes.Compare(a.OID, b.OID))
 	}) {
 		t.Error("documents are not in the order of path and object")

@@ -119,15 +119,12 @@ func (b *shardBuild) write(ctx context.Context, w *bufio.Writer, src gitsource.S
 	return err
 }
 
-func (b *shardBuild) add(builder *build.Builder, doc *gitsource.Document) error {
+func (b *shardBuild) add(builder *build.Builder, doc *build.Document) error {
 	b.read += uint64(len(doc.Content))
 	if b.progress != nil {
 		_ = b.progress.Add(1) // drawing fails only when the terminal is gone
 	}
-	return builder.Add(build.Document{
-		Path: doc.Path, Content: doc.Content, Branches: doc.Branches, Language: doc.Language,
-		OID: doc.OID, Skip: doc.Skip, Size: doc.Size,
-	})
+	return builder.Add(*doc)
 }
 
 // report says what was read and written, and how fast.

@@ -1,8 +1,6 @@
 package compact
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,9 +18,7 @@ import (
 	"github.com/trawl-search/trawl/index/build"
 	"github.com/trawl-search/trawl/index/docset"
 	"github.com/trawl-search/trawl/index/docstore"
-	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/index/merge"
-	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/catalog"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	"github.com/trawl-search/trawl/services/indexer/internal/shardio"
@@ -31,8 +27,9 @@ import (
 const (
 	// manifestsAtOnce is how many manifests are read and written at once.
 	manifestsAtOnce = 8
-	// maxManifest bounds a manifest that is read: roots are bounded, too.
-	maxManifest = 4 * catalog.MaxRecordBytes
+	// readBlock is the unit in which shards are read, in bytes. A merge reads the
+	// documents of a repo from first to last, and the posting lists.
+	readBlock = 1 << 20
 	// flipPause is the wait before a flip is tried again while etcd is away.
 	flipPause = time.Second
 )
@@ -129,7 +126,7 @@ func (m *merging) pace(ctx context.Context, n int) error {
 
 // merge writes the new shard.
 func (m *merging) merge(ctx context.Context, w io.Writer, parts []*part) (result build.Result, err error) {
-	open := map[string]*sparse{}
+	open := map[string]*shardio.Reader{}
 	defer func() {
 		for _, s := range open {
 			err = errors.Join(err, s.Close())
@@ -143,7 +140,7 @@ func (m *merging) merge(ctx context.Context, w io.Writer, parts []*part) (result
 		})
 		for _, ref := range refs {
 			if open[ref.GetKey()] == nil {
-				s, err := openSparse(ctx, m.Bucket, m.TempDir, ref.GetKey(), int64(ref.GetSizeBytes()), m.bring)
+				s, err := shardio.OpenReader(ctx, m.Bucket, ref, shardio.ReaderOptions{TempDir: m.TempDir, BlockBytes: readBlock, Pace: m.paceRead})
 				if err != nil {
 					return result, fmt.Errorf("open shard %s: %w", ref.GetKey(), err)
 				}
@@ -151,7 +148,7 @@ func (m *merging) merge(ctx context.Context, w io.Writer, parts []*part) (result
 			}
 			size += share(ref)
 		}
-		record, err := m.record(open[refs[len(refs)-1].GetKey()].File, p)
+		record, err := m.record(open[refs[len(refs)-1].GetKey()], p)
 		if err != nil {
 			return result, err
 		}
@@ -184,20 +181,16 @@ func places(ref *catalogv1.ShardRef) []int {
 	return places
 }
 
-// bring is the pace of reading from the bucket.
-func (m *merging) bring(ctx context.Context, n int) error {
+// paceRead admits n bytes of reading from the bucket, and counts them.
+func (m *merging) paceRead(ctx context.Context, n int) error {
 	m.read.Add(int64(n))
 	return m.pace(ctx, n)
 }
 
 // record is what the new shard says of a repo: what the newest one of the old ones
 // does, at the root's commits and next generation.
-func (m *merging) record(f *format.File, p *part) (record docstore.Repo, err error) {
-	err = f.Guard(func() error {
-		docs, err := docstore.OpenDocs(f)
-		if err != nil {
-			return err
-		}
+func (m *merging) record(shard *shardio.Reader, p *part) (record docstore.Repo, err error) {
+	err = shard.ReadDocs(func(docs *docstore.Docs) error {
 		i, found, err := docs.FindRepo(p.next.GetRepo())
 		if err == nil && !found {
 			err = fmt.Errorf("%w: it does not hold %s", merge.ErrInputs, p.next.GetRepo())
@@ -209,7 +202,7 @@ func (m *merging) record(f *format.File, p *part) (record docstore.Repo, err err
 		return err
 	})
 	if err != nil {
-		return record, fmt.Errorf("read the record of a repo in shard %s: %w", f.Name(), err)
+		return record, fmt.Errorf("read the record of a repo in shard %s: %w", shard.Name(), err)
 	}
 	record.Generation = p.next.GetGeneration()
 	record.Branches = nil
@@ -219,50 +212,31 @@ func (m *merging) record(f *format.File, p *part) (record docstore.Repo, err err
 	return record, nil
 }
 
-// upload puts the new shard into the bucket and names it in the roots to be.
+// upload puts the new shard into the bucket and names it in the next roots.
 func (m *merging) upload(ctx context.Context, file *os.File, built build.Result, parts []*part) error {
-	key := catalog.ShardKey(m.claim.Fence(), built.SHA256)
-	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		return fmt.Errorf("read a shard for upload: %w", err)
-	}
+	// Give way before the upload starts: the bucket would end an upload that pauses.
 	if err := m.giveWay(ctx); err != nil {
 		return err
 	}
-	// The bucket would end an upload that rests.
-	content := &pacedReader{ctx: ctx, r: file, pace: m.pacer.wait}
-	err := m.Bucket.Put(ctx, key, content, bucket.PutOptions{Size: built.Size, SHA256: built.SHA256, IfAbsent: true})
-	if err != nil && !errors.Is(err, bucket.ErrExists) {
-		return fmt.Errorf("upload a shard: %w", err)
+	ref, err := shardio.UploadShard(ctx, m.Bucket, m.claim.Fence(), file, built, m.pacer.wait)
+	if err != nil {
+		return err
 	}
 	m.written = built.Size
 	names := make([]string, len(parts))
 	for i, p := range parts {
 		names[i] = p.next.GetRepo()
-		p.made.Digest, p.made.Key, p.made.SizeBytes = built.SHA256[:], key, uint64(built.Size)
-		p.made.FormatVersion, p.made.Documents, p.made.ContentBytes = format.WriterVersion, built.Documents, built.ContentBytes
+		p.made.Digest, p.made.Key, p.made.SizeBytes = ref.GetDigest(), ref.GetKey(), ref.GetSizeBytes()
+		p.made.FormatVersion, p.made.Documents, p.made.ContentBytes = ref.GetFormatVersion(), ref.GetDocuments(), ref.GetContentBytes()
 	}
-	if len(parts) == 1 {
-		// It is known exactly now.
+	if len(parts) == 1 { // all documents are of one repo, so its counts are exact
 		p := parts[0]
-		p.made.LiveDocuments, p.made.LiveContentBytes, p.made.LiveSkippedDocuments = built.Documents, built.ContentBytes, built.Skipped
-		p.made.Languages = built.Languages
+		p.made.LiveDocuments, p.made.LiveContentBytes, p.made.LiveSkippedDocuments = ref.GetLiveDocuments(), ref.GetLiveContentBytes(), ref.GetLiveSkippedDocuments()
+		p.made.Languages = ref.GetLanguages()
 		return nil
 	}
 	slices.Sort(names)
-	return m.claim.NotePack(ctx, &catalogv1.Pack{Key: key, MadeAt: timestamppb.Now(), Repos: names})
-}
-
-// pacedReader reads at a pace.
-type pacedReader struct {
-	ctx  context.Context //nolint:containedctx // a Reader has none, and it lives as long as one upload
-	r    io.Reader
-	pace func(context.Context, int) error
-}
-
-// Read implements io.Reader.
-func (p *pacedReader) Read(b []byte) (int, error) {
-	n, err := p.r.Read(b)
-	return n, cmp.Or(p.pace(p.ctx, n), err)
+	return m.claim.NotePack(ctx, &catalogv1.Pack{Key: ref.GetKey(), MadeAt: timestamppb.Now(), Repos: names})
 }
 
 // manifests puts the manifests of the new generations, which say what those of the
@@ -274,7 +248,7 @@ func (m *merging) manifests(ctx context.Context, parts []*part) ([]catalog.Flip,
 	for i, p := range parts {
 		flips[i] = catalog.Flip{Old: p.root, Next: p.next}
 		group.Go(func() error {
-			manifest, err := m.manifest(putting, p.root.Record.GetManifestKey())
+			manifest, err := shardio.GetManifest(putting, m.Bucket, p.root.Record.GetManifestKey())
 			if err != nil {
 				return err
 			}
@@ -284,27 +258,6 @@ func (m *merging) manifests(ctx context.Context, parts []*part) ([]catalog.Flip,
 		})
 	}
 	return flips, group.Wait()
-}
-
-// manifest reads a manifest; one that is missing says nothing.
-func (m *merging) manifest(ctx context.Context, key string) (*catalogv1.Manifest, error) {
-	manifest := &catalogv1.Manifest{}
-	content, _, err := m.Bucket.Get(ctx, key)
-	if errors.Is(err, bucket.ErrNotFound) {
-		return manifest, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer content.Close()
-	var data bytes.Buffer
-	if _, err := data.ReadFrom(io.LimitReader(content, maxManifest)); err != nil {
-		return nil, fmt.Errorf("read %s: %w", key, err)
-	}
-	if err := proto.Unmarshal(data.Bytes(), manifest); err != nil {
-		return nil, fmt.Errorf("decode %s: %w", key, err)
-	}
-	return manifest, nil
 }
 
 // flip makes the new roots served. While etcd is away it waits, until ctx ends.

@@ -149,7 +149,7 @@ func (m *model) do(c *catalogv1.Compaction) {
 		out := combine(next, in.Keys)
 		for _, ref := range root.Record.Shards {
 			if slices.Contains(in.Keys, ref.Key) {
-				m.read += share(ref) + blockSize
+				m.read += share(ref) + readBlock
 				shared[ref.Key] = ref.SizeBytes
 				size += share(ref)
 			}

@@ -19,22 +19,31 @@ import (
 	"github.com/trawl-search/trawl/services/indexer/internal/shardio"
 )
 
-// build makes and uploads the shards and the manifest of the next generation,
-// and returns the root that is to be published.
+// method is how a generation was built, and why so.
+type method struct {
+	kind   string // delta or full
+	reason reason
+}
+
+// String is for people.
+func (m method) String() string { return m.kind + ": " + string(m.reason) }
+
+// build builds and uploads the shards and the manifest of the next generation, and
+// returns the root to publish.
 func (t *task) build(ctx context.Context, dir string, branches []docstore.Branch) (*catalogv1.Root, error) {
 	ctx, span := t.Tracer.Start(ctx, "build")
 	defer span.End()
 	t.status.set(ingestv1.State_STATE_BUILDING, nil)
-	built, how, err := t.shards(ctx, dir, branches)
+	built, kept, method, err := t.buildShards(ctx, dir, branches)
 	if err != nil {
-		return nil, dropDamaged(err, dir)
+		return nil, removeDamaged(err, dir)
 	}
-	t.Metrics.built(how, built)
-	t.Log.InfoContext(ctx, "built", "repo", t.desired.GetName(), "kind", how.kind, "reason", string(how.reason),
+	t.Metrics.built(method, built)
+	t.Log.InfoContext(ctx, "built", "repo", t.desired.GetName(), "kind", method.kind, "reason", string(method.reason),
 		"documents", built.Documents, "bytes", built.ContentBytes)
 	root := &catalogv1.Root{
-		Repo: t.desired.GetName(), Generation: t.lease.NextGeneration(), Shards: slices.Concat(built.Kept, built.Shards),
-		Epoch: t.desired.GetEpoch(), PublishedAt: timestamppb.Now(), Url: t.desired.GetUrl(), Inputs: t.inputs(), Built: how.String(),
+		Repo: t.desired.GetName(), Generation: t.lease.NextGeneration(), Shards: slices.Concat(kept, built.Shards),
+		Epoch: t.desired.GetEpoch(), PublishedAt: timestamppb.Now(), Url: t.desired.GetUrl(), Inputs: t.inputs(), Built: method.String(),
 	}
 	for _, b := range branches {
 		root.Branches = append(root.Branches, &catalogv1.Branch{Name: b.Name, Commit: b.Commit})
@@ -46,46 +55,38 @@ func (t *task) build(ctx context.Context, dir string, branches []docstore.Branch
 	return root, shardio.PutManifest(ctx, t.Bucket, t.lease.Fence(), manifest)
 }
 
-// way is how a generation is built.
-type way struct {
-	kind   string // delta or full
-	reason reason
-}
-
-// String is for people.
-func (w way) String() string { return w.kind + ": " + string(w.reason) }
-
-// shards builds what changed, or everything where that is not enough.
-func (t *task) shards(ctx context.Context, dir string, branches []docstore.Branch) (shardio.Result, way, error) {
-	result, err := t.delta(ctx, dir, branches)
-	if full, ok := errors.AsType[*fullBuild](err); ok {
-		if full.cause != nil {
-			t.Log.InfoContext(ctx, "the repo is indexed in full", "repo", t.desired.GetName(), "error", full)
+// buildShards builds the documents that changed, or all of them if a delta is not
+// possible. Kept are the published shards that a delta builds upon.
+func (t *task) buildShards(ctx context.Context, dir string, branches []docstore.Branch) (built shardio.Result, kept []*catalogv1.ShardRef, how method, err error) {
+	plan, err := t.plan(ctx, dir, branches)
+	switch {
+	case err != nil:
+		return built, nil, how, err
+	case plan.full != "":
+		if plan.cause != nil {
+			t.Log.InfoContext(ctx, "building the repo in full", "repo", t.desired.GetName(), "reason", string(plan.full), "error", plan.cause)
 		}
-		result, err = t.full(ctx, dir, branches)
-		return result, way{"full", full.reason}, err
+		var names []string
+		for _, b := range branches {
+			names = append(names, b.Name)
+		}
+		src, err := gitsource.OpenRepository(ctx, dir, names, t.Limits)
+		if err == nil {
+			built, err = t.buildDocuments(ctx, src)
+		}
+		return built, nil, method{"full", plan.full}, err
+	case plan.changes.Total() == 0:
+		return built, plan.kept, method{"delta", commitsOnly}, nil
 	}
-	if result.Documents == 0 {
-		return result, way{"delta", commitsOnly}, err
+	built, err = t.buildDocuments(ctx, plan.changes)
+	for _, ref := range built.Shards {
+		ref.Delta = true
 	}
-	return result, way{"delta", changed}, err
+	return built, plan.kept, method{"delta", changed}, err
 }
 
-// full builds everything that is on the branches.
-func (t *task) full(ctx context.Context, dir string, branches []docstore.Branch) (shardio.Result, error) {
-	var names []string
-	for _, b := range branches {
-		names = append(names, b.Name)
-	}
-	src, err := gitsource.OpenRepository(ctx, dir, names, t.Limits)
-	if err != nil {
-		return shardio.Result{}, err
-	}
-	return t.buildAll(ctx, src)
-}
-
-// buildAll builds all documents of src, and closes it.
-func (t *task) buildAll(ctx context.Context, src gitsource.Source) (shardio.Result, error) {
+// buildDocuments builds and uploads all documents of src, and closes it.
+func (t *task) buildDocuments(ctx context.Context, src gitsource.Source) (shardio.Result, error) {
 	total := uint64(src.Total())
 	builder := shardio.Builder{
 		Bucket: t.Bucket, Fence: t.lease.Fence(), TempDir: t.Mirrors.TempDir(), Options: t.Build,
@@ -95,24 +96,21 @@ func (t *task) buildAll(ctx context.Context, src gitsource.Source) (shardio.Resu
 			}
 		},
 	}
-	result, err := builder.Build(ctx, t.repo(src.Branches()), src)
+	facts := t.desired.GetFacts()
+	repo := docstore.Repo{
+		Name: t.desired.GetName(), URL: t.desired.GetUrl(), Branches: src.Branches(),
+		Archived: facts.GetArchived(), Fork: facts.GetFork(), Public: facts.GetPublic(), Meta: facts.GetMeta(),
+		Generation: t.lease.NextGeneration(),
+	}
+	result, err := builder.Build(ctx, repo, src)
 	if n := src.Omitted(); n > 0 {
-		t.Log.WarnContext(ctx, "files left out: their paths are too long", "repo", t.desired.GetName(), "files", n)
+		t.Log.WarnContext(ctx, "files left out because their paths are too long", "repo", t.desired.GetName(), "files", n)
 	}
 	return result, errors.Join(err, src.Close())
 }
 
-// repo is what the shards know of the repo.
-func (t *task) repo(branches []docstore.Branch) docstore.Repo {
-	facts := t.desired.GetFacts()
-	return docstore.Repo{
-		Name: t.desired.GetName(), URL: t.desired.GetUrl(), Branches: branches,
-		Archived: facts.GetArchived(), Fork: facts.GetFork(), Public: facts.GetPublic(), Meta: facts.GetMeta(),
-		Generation: t.lease.NextGeneration(),
-	}
-}
-
-// inputs is a digest of what the shards depend on beside branches and commits.
+// inputs returns a digest of everything but branches and commits that the shards
+// depend on.
 func (t *task) inputs() []byte {
 	var facts []byte
 	if f := t.desired.GetFacts(); f != nil {
@@ -124,9 +122,9 @@ func (t *task) inputs() []byte {
 	return h.Sum(nil)
 }
 
-// dropDamaged removes a mirror that cannot be read, so that the next try
+// removeDamaged removes a mirror that cannot be read, so that the next attempt
 // fetches it anew.
-func dropDamaged(err error, dir string) error {
+func removeDamaged(err error, dir string) error {
 	if fail, ok := errors.AsType[*gitsource.Failure](err); ok && (fail.Kind == gitsource.Damaged || fail.Kind == gitsource.Unknown) {
 		return errors.Join(err, os.RemoveAll(dir))
 	}

@@ -3,7 +3,6 @@ package job
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/trawl-search/trawl/index/docstore"
@@ -13,33 +12,16 @@ import (
 	"github.com/trawl-search/trawl/services/indexer/internal/shardio"
 )
 
-// maxDeltas is how many deltas a root may have before the repo is built in full,
-// which takes them all away. Compaction merges them long before: this is for when
-// it is off, or cannot keep up.
+// maxDeltas bounds the deltas of a root. A full build then replaces them all.
+// Compaction merges them long before, unless it is off or cannot keep up.
 const maxDeltas = 256
 
-// mostChanged is the share of a repo's documents, one in so many, past which a
-// full build is as cheap and leaves less behind.
-const mostChanged = 4
+// changedShare bounds a delta: past one changed path for that many live documents a
+// full build is as cheap and hides nothing.
+const changedShare = 4
 
-// fullBuild says that a repo is built in full, and why.
-type fullBuild struct {
-	reason reason
-	cause  error // may be nil
-}
-
-// Error implements error.
-func (f *fullBuild) Error() string {
-	if f.cause != nil {
-		return fmt.Sprintf("%s: %v", f.reason, f.cause)
-	}
-	return string(f.reason)
-}
-
-// Unwrap gives the cause.
-func (f *fullBuild) Unwrap() error { return f.cause }
-
-// reason is why a generation is built as it is. Every one has a counter.
+// reason is why a generation is built as a delta or in full. A counter has it as a
+// label.
 type reason string
 
 // Reasons of a build.
@@ -64,62 +46,64 @@ var (
 	}
 )
 
-// delta builds what changed since the root. Where a full build is due instead the
-// error is a *fullBuild, and nothing was uploaded.
-func (t *task) delta(ctx context.Context, dir string, branches []docstore.Branch) (shardio.Result, error) {
-	old, err := t.base(branches)
-	if err != nil {
-		return shardio.Result{}, err
+// plan says how the next generation is built.
+type plan struct {
+	// full is why everything must be built, "" if a delta will do. Cause is the
+	// error behind it, if there is one.
+	full  reason
+	cause error
+	// changes are the documents of a delta, and kept the published shards with
+	// replaced documents hidden.
+	changes *gitsource.Changes
+	kept    []*catalogv1.ShardRef
+}
+
+// inFull plans a full build.
+func inFull(why reason, cause error) (plan, error) { return plan{full: why, cause: cause}, nil }
+
+// plan compares the branches with the published root. It uploads nothing.
+func (t *task) plan(ctx context.Context, dir string, branches []docstore.Branch) (plan, error) {
+	if why := t.rebuildReason(branches); why != "" {
+		return inFull(why, nil)
 	}
+	old := t.lease.Root().Record
 	live := uint64(0)
 	for _, ref := range old.GetShards() {
 		live += ref.GetLiveDocuments()
 	}
-	src, err := t.changes(ctx, dir, old, branches, int(live/mostChanged))
-	if err != nil {
-		return shardio.Result{}, err
-	}
-	if t.Limits.MaxDocuments > 0 && live+uint64(src.Total()) > uint64(t.Limits.MaxDocuments) {
-		return shardio.Result{}, &fullBuild{reason: muchChanged} // which says whether it is too many
-	}
-	change := Change{Paths: src.Paths(), Branches: origins(old, branches, src.From())}
-	kept, err := Apply(ctx, t.Bucket, t.desired.GetName(), old.GetShards(), change)
+	changes, err := t.changesSince(ctx, dir, old, branches, int(live/changedShare))
 	switch {
 	case ctx.Err() != nil:
-		return shardio.Result{}, context.Cause(ctx)
-	case errors.Is(err, ErrCrowded):
-		return shardio.Result{}, &fullBuild{manyHidden, err}
-	case bucketFailed(err):
-		return shardio.Result{}, &shardio.StoreError{Err: err}
+		return plan{}, context.Cause(ctx)
+	case errors.Is(err, gitsource.ErrManyChanges):
+		return inFull(muchChanged, err)
 	case err != nil:
-		return shardio.Result{}, &fullBuild{baseUnreadable, err}
-	case len(kept) == 0 && src.Total() == 0:
-		return shardio.Result{}, &fullBuild{reason: muchChanged} // a root has a shard
+		return inFull(commitGone, err)
+	case t.Limits.MaxDocuments > 0 && live+uint64(changes.Total()) > uint64(t.Limits.MaxDocuments):
+		return inFull(muchChanged, nil) // the full build finds out whether there are too many
 	}
-	var result shardio.Result
-	if src.Total() > 0 {
-		if result, err = t.buildAll(ctx, src); err != nil {
-			return result, err
-		}
+	since := change{paths: changes.Paths(), branches: branchOrigins(old, branches, changes.From())}
+	kept, err := hideReplaced(ctx, t.Bucket, t.Mirrors.TempDir(), t.desired.GetName(), old.GetShards(), since)
+	switch {
+	case ctx.Err() != nil:
+		return plan{}, context.Cause(ctx)
+	case errors.Is(err, errManyHidden):
+		return inFull(manyHidden, err)
+	case isStoreFailure(err):
+		return plan{}, &shardio.StoreError{Err: err}
+	case err != nil:
+		return inFull(baseUnreadable, err)
+	case len(kept) == 0 && changes.Total() == 0:
+		return inFull(muchChanged, nil) // a root has at least one shard
 	}
-	for _, ref := range result.Shards {
-		ref.Delta = true
-	}
-	result.Kept = kept
-	return result, nil
+	return plan{changes: changes, kept: kept}, nil
 }
 
-// bucketFailed says that the bucket did not answer, rather than that something is
-// wrong with what it has.
-func bucketFailed(err error) bool {
-	_, ok := errors.AsType[*bucket.Error](err)
-	return ok && !errors.Is(err, bucket.ErrNotFound) && !errors.Is(err, bucket.ErrRange)
-}
-
-// base is the root that a delta can be of.
-func (t *task) base(branches []docstore.Branch) (*catalogv1.Root, error) {
+// rebuildReason returns why no delta of the published root is possible, "" if one
+// may be.
+func (t *task) rebuildReason(branches []docstore.Branch) reason {
 	if t.lease.Root() == nil {
-		return nil, &fullBuild{reason: firstBuild}
+		return firstBuild
 	}
 	old := t.lease.Root().Record
 	deltas, counted, placed := 0, true, true
@@ -127,55 +111,54 @@ func (t *task) base(branches []docstore.Branch) (*catalogv1.Root, error) {
 		if ref.GetDelta() {
 			deltas++
 		}
-		counted = counted && Counted(ref)
+		counted = counted && hasCounts(ref)
 		placed = placed && (len(ref.GetBranches()) == 0 || len(ref.GetBranches()) == len(old.GetBranches()))
 	}
 	switch {
 	case !counted:
-		return nil, &fullBuild{reason: olderRoot}
+		return olderRoot
 	case !slices.Equal(t.inputs(), old.GetInputs()):
-		return nil, &fullBuild{reason: otherInputs}
+		return otherInputs
 	case len(branches) == 0 || len(old.GetBranches()) == 0:
-		return nil, &fullBuild{reason: noBranch}
+		return noBranch
 	case !placed:
-		return nil, &fullBuild{reason: baseUnreadable}
+		return baseUnreadable
 	case deltas >= maxDeltas:
-		return nil, &fullBuild{reason: manyDeltas}
+		return manyDeltas
 	}
-	return old, nil
+	return ""
 }
 
-// origins are the places, from 1, of the root's branches that branches come from; nil
-// if they are the same.
-func origins(old *catalogv1.Root, branches []docstore.Branch, from []int) []uint32 {
+// changesSince opens what changed since the root's commits. It fetches those that
+// the mirror lacks, as it does if another indexer built the root.
+func (t *task) changesSince(ctx context.Context, dir string, old *catalogv1.Root, branches []docstore.Branch, most int) (*gitsource.Changes, error) {
+	indexed := gitsource.Branches(old.GetBranches())
+	changes, err := gitsource.OpenChanges(ctx, dir, indexed, branches, most, t.Limits)
+	if errors.Is(err, gitsource.ErrNoCommit) && t.Fetcher.FetchCommits(ctx, dir, t.desired.GetUrl(), indexed) == nil {
+		changes, err = gitsource.OpenChanges(ctx, dir, indexed, branches, most, t.Limits)
+	}
+	return changes, err
+}
+
+// branchOrigins returns for each branch the position, from 1, of the root's branch
+// that it is derived from, nil if both have the same names.
+func branchOrigins(old *catalogv1.Root, branches []docstore.Branch, from []int) []uint32 {
 	if slices.EqualFunc(branches, old.GetBranches(), func(a docstore.Branch, b *catalogv1.Branch) bool { return a.Name == b.GetName() }) {
 		return nil
 	}
-	places := make([]uint32, len(from))
-	for i, place := range from {
-		places[i] = uint32(place) + 1
+	positions := make([]uint32, len(from))
+	for i, position := range from {
+		positions[i] = uint32(position) + 1
 	}
-	return places
+	return positions
 }
 
-// changes opens what changed since the root's commits, which are fetched where
-// the mirror does not have them: another indexer's job had.
-func (t *task) changes(ctx context.Context, dir string, old *catalogv1.Root, branches []docstore.Branch, most int) (*gitsource.Changes, error) {
-	var was []docstore.Branch
-	for _, b := range old.GetBranches() {
-		was = append(was, docstore.Branch{Name: b.GetName(), Commit: b.GetCommit()})
+// isStoreFailure reports whether the bucket or the local disk failed, as opposed to
+// an object that is missing or damaged.
+func isStoreFailure(err error) bool {
+	if _, local := errors.AsType[*shardio.StoreError](err); local {
+		return true
 	}
-	src, err := gitsource.OpenChanges(ctx, dir, was, branches, most, t.Limits)
-	if errors.Is(err, gitsource.ErrNoCommit) && t.Fetcher.FetchCommits(ctx, dir, t.desired.GetUrl(), was) == nil {
-		src, err = gitsource.OpenChanges(ctx, dir, was, branches, most, t.Limits)
-	}
-	switch {
-	case err == nil:
-		return src, nil
-	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
-	case errors.Is(err, gitsource.ErrManyChanges):
-		return nil, &fullBuild{muchChanged, err}
-	}
-	return nil, &fullBuild{commitGone, err}
+	_, remote := errors.AsType[*bucket.Error](err)
+	return remote && !errors.Is(err, bucket.ErrNotFound) && !errors.Is(err, bucket.ErrRange)
 }

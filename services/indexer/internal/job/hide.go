@@ -14,81 +14,93 @@ import (
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/internal/bucket"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+	"github.com/trawl-search/trawl/services/indexer/internal/shardio"
 )
 
-// ErrCrowded is the error of Hide when a root cannot name all that is hidden.
-var ErrCrowded = errors.New("too many documents are hidden")
+// errManyHidden is the error of hideReplaced when the hidden documents do not fit
+// into a root.
+var errManyHidden = errors.New("too many documents are hidden")
 
-// Counted says whether the root of a shard counts what is served of it: that of an
-// earlier version does not.
-func Counted(ref *catalogv1.ShardRef) bool {
-	return ref.GetLiveDocuments() > 0 || ref.GetDocuments() == 0
+const (
+	// readShards bounds how many shards are read at a time.
+	readShards = 8
+	// readBlock is the unit in which they are read, in bytes: documents are looked
+	// up here and there.
+	readBlock = 128 << 10
+)
+
+// change is what happened to a repo since its shards were built.
+type change struct {
+	// paths at which anything changed, ascending.
+	paths []string
+	// branches has for each branch now the position, from 1, of the old branch that
+	// it is derived from: both have the same documents except at paths. Nil means
+	// that the branches are the old ones.
+	branches []uint32
 }
 
-// atOnce is how many shards are read at a time.
-const atOnce = 8
-
-// Change is what happened to a repo since its shards were built.
-type Change struct {
-	// Paths at which anything is different, ascending.
-	Paths []string
-	// Branches are, for each branch now, the place of the one it comes from among
-	// those before, from 1; it has the same documents but for those at Paths. Nil:
-	// the branches are those before.
-	Branches []uint32
-}
-
-// Apply returns the refs of a repo's shards, which are counted, as they are after a
-// change, in the same order: documents at its paths, and those on none of the branches
-// now, are hidden; shards of which nothing is served any more are left out. It makes
-// sure that the bucket has all of them, and reads of each a few hundred KiB and what
-// finding the documents takes. Errors are ErrCrowded, and those of reading:
-// *bucket.Error, format.ErrCorrupt.
-func Apply(ctx context.Context, b bucket.Bucket, repo string, refs []*catalogv1.ShardRef, change Change) ([]*catalogv1.ShardRef, error) {
+// hideReplaced returns the references to a repo's published shards as the next root
+// has them: the shards stay as they are, and the references hide documents at
+// changed paths and documents that are on none of the branches any more. It leaves
+// out shards without live documents. It checks that the bucket has all shards, and
+// reads a few hundred KiB of each beside what the look-ups need. The references must
+// have counts (hasCounts). Errors are errManyHidden and those of shardio.OpenReader.
+func hideReplaced(ctx context.Context, b bucket.Bucket, tempDir, repo string, refs []*catalogv1.ShardRef, change change) ([]*catalogv1.ShardRef, error) {
 	next := make([]*catalogv1.ShardRef, len(refs))
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(atOnce)
+	group, reading := errgroup.WithContext(ctx)
+	group.SetLimit(readShards)
 	for i, ref := range refs {
 		group.Go(func() (err error) {
-			next[i], err = apply(ctx, b, repo, ref, &change)
+			next[i], err = hideInShard(reading, b, tempDir, repo, ref, &change)
 			return err
 		})
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	var left []*catalogv1.ShardRef
+	var live []*catalogv1.ShardRef
 	size := 0
 	for _, ref := range next {
 		if ref.GetLiveDocuments() == 0 {
 			continue
 		}
-		left = append(left, ref)
+		live = append(live, ref)
 		if size += len(ref.GetHidden()) + len(ref.GetBranches()); size > docset.MaxBytes {
-			return nil, fmt.Errorf("%w: %d bytes in all", ErrCrowded, size)
+			return nil, fmt.Errorf("%w: their numbers take more than %d bytes", errManyHidden, docset.MaxBytes)
 		}
 	}
-	return left, nil
+	return live, nil
 }
 
-func apply(ctx context.Context, b bucket.Bucket, repo string, ref *catalogv1.ShardRef, change *Change) (*catalogv1.ShardRef, error) {
+// hasCounts reports whether a reference counts the live documents of its shard.
+// Roots of earlier versions do not.
+func hasCounts(ref *catalogv1.ShardRef) bool {
+	return ref.GetLiveDocuments() > 0 || ref.GetDocuments() == 0
+}
+
+// hideInShard returns the next reference to one shard.
+func hideInShard(ctx context.Context, b bucket.Bucket, tempDir, repo string, ref *catalogv1.ShardRef, change *change) (*catalogv1.ShardRef, error) {
 	info, err := b.Stat(ctx, ref.GetKey())
 	if err != nil {
 		return nil, fmt.Errorf("look for shard: %w", err)
 	}
 	if info.Size != int64(ref.GetSizeBytes()) {
-		return nil, fmt.Errorf("shard %s has %d bytes, %d are wanted: %w", ref.GetKey(), info.Size, ref.GetSizeBytes(), format.ErrCorrupt)
+		return nil, fmt.Errorf("shard %s has %d bytes, want %d: %w", ref.GetKey(), info.Size, ref.GetSizeBytes(), format.ErrCorrupt)
 	}
 	next := proto.CloneOf(ref)
 	next.Branches = change.branchesIn(ref)
-	if len(change.Paths) == 0 && change.Branches == nil || ref.GetDocuments() == 0 {
+	if len(change.paths) == 0 && change.branches == nil || ref.GetDocuments() == 0 {
 		return next, nil
 	}
-	set, err := docset.Parse(ref.GetHidden())
+	hidden, err := docset.Parse(ref.GetHidden())
 	if err != nil {
 		return nil, fmt.Errorf("read root of %s: %w", repo, err)
 	}
-	err = withDocs(ctx, b, ref, func(docs *docstore.Docs) error {
+	shard, err := shardio.OpenReader(ctx, b, ref, shardio.ReaderOptions{TempDir: tempDir, BlockBytes: readBlock})
+	if err != nil {
+		return nil, fmt.Errorf("open shard %s: %w", ref.GetKey(), err)
+	}
+	err = shard.ReadDocs(func(docs *docstore.Docs) error {
 		i, ok, err := docs.FindRepo(repo)
 		if err != nil || !ok {
 			return err
@@ -97,116 +109,119 @@ func apply(ctx context.Context, b bucket.Bucket, repo string, ref *catalogv1.Sha
 		if err != nil {
 			return err
 		}
-		l := layer{docs: docs, repo: i, first: first, end: first + n, hidden: set}
-		return l.change(next, change)
+		in := repoDocs{docs: docs, repo: i, first: first, end: first + n, hidden: hidden}
+		return in.hide(next, change)
 	})
-	if err != nil {
+	if err = errors.Join(err, shard.Close()); err != nil {
 		return nil, fmt.Errorf("read shard %s: %w", ref.GetKey(), err)
 	}
 	return next, nil
 }
 
-// branchesIn are the places of the branches now in a shard, as its ref says it.
-func (c *Change) branchesIn(ref *catalogv1.ShardRef) []uint32 {
+// branchesIn returns the positions, from 1, of the present branches in a shard.
+func (c *change) branchesIn(ref *catalogv1.ShardRef) []uint32 {
 	switch {
-	case c.Branches == nil:
+	case c.branches == nil:
 		return ref.GetBranches()
 	case len(ref.GetBranches()) == 0:
-		return c.Branches
+		return c.branches
 	}
-	places := make([]uint32, len(c.Branches))
-	for i, from := range c.Branches {
-		places[i] = ref.GetBranches()[from-1]
+	positions := make([]uint32, len(c.branches))
+	for i, from := range c.branches {
+		positions[i] = ref.GetBranches()[from-1]
 	}
-	return places
+	return positions
 }
 
-// layer is what a shard holds of a repo.
-type layer struct {
+// repoDocs are the documents of one repo in a shard. Hidden ones are numbered from
+// the repo's first.
+type repoDocs struct {
 	docs       *docstore.Docs
 	repo       int
-	first, end uint32 // of the repo's documents
+	first, end uint32
 	hidden     docset.Set
 }
 
-// change hides what is not the repo's any more, and takes it off what ref counts.
-func (l *layer) change(ref *catalogv1.ShardRef, change *Change) error {
-	gone, err := l.at(change.Paths)
+// hide hides in ref the documents that a change replaced, and subtracts them from
+// its counts.
+func (r *repoDocs) hide(ref *catalogv1.ShardRef, change *change) error {
+	replaced, err := r.atPaths(change.paths)
 	if err != nil {
 		return err
 	}
-	if change.Branches != nil {
-		lost, err := l.off(ref.GetBranches())
+	if change.branches != nil {
+		dropped, err := r.offBranches(ref.GetBranches())
 		if err != nil {
 			return err
 		}
-		gone = append(gone, lost...)
-		slices.Sort(gone)
-		gone = slices.Compact(gone)
+		replaced = append(replaced, dropped...)
+		slices.Sort(replaced)
+		replaced = slices.Compact(replaced)
 	}
-	if len(gone) == 0 {
+	if len(replaced) == 0 {
 		return nil
 	}
-	l.hidden = l.hidden.With(gone...)
-	ref.Hidden = l.hidden.Code()
-	return l.count(ref, gone)
+	r.hidden = r.hidden.With(replaced...)
+	ref.Hidden = r.hidden.Code()
+	return r.subtract(ref, replaced)
 }
 
-// at are the documents at paths that are served.
-func (l *layer) at(paths []string) (gone []uint32, err error) {
+// atPaths returns the live documents at paths.
+func (r *repoDocs) atPaths(paths []string) (found []uint32, err error) {
 	for _, path := range paths {
-		doc, ok, err := l.docs.FindPath(l.repo, []byte(path))
+		doc, ok, err := r.docs.FindPath(r.repo, []byte(path))
 		if err != nil {
 			return nil, err
 		}
-		for ; ok && doc < l.end; doc++ {
-			have, err := l.docs.AppendPath(nil, doc)
+		for ; ok && doc < r.end; doc++ { // a path may have several documents
+			have, err := r.docs.AppendPath(nil, doc)
 			if err != nil {
 				return nil, err
 			}
 			if string(have) != path {
 				break
 			}
-			if !l.hidden.Has(doc - l.first) {
-				gone = append(gone, doc-l.first)
+			if !r.hidden.Has(doc - r.first) {
+				found = append(found, doc-r.first)
 			}
 		}
 	}
-	return gone, nil
+	return found, nil
 }
 
-// off are the documents that are served, but on none of the branches at these places,
-// counted from 1.
-func (l *layer) off(places []uint32) (gone []uint32, err error) {
-	known := make(map[uint32]bool) // by set of branches, whether documents with it stay
-	for doc := l.first; doc < l.end; doc++ {
-		set, err := l.docs.BranchSet(doc)
+// offBranches returns the live documents that are on none of the branches at these
+// positions, which count from 1.
+func (r *repoDocs) offBranches(positions []uint32) (found []uint32, err error) {
+	onBranch := make(map[uint32]bool) // by set of branches
+	for doc := r.first; doc < r.end; doc++ {
+		set, err := r.docs.BranchSet(doc)
 		if err != nil {
 			return nil, err
 		}
-		stays, ok := known[set]
-		if !ok {
-			branches, err := l.docs.AppendBranchSet(nil, set)
+		on, known := onBranch[set]
+		if !known {
+			branches, err := r.docs.AppendBranchSet(nil, set)
 			if err != nil {
 				return nil, err
 			}
-			stays = slices.ContainsFunc(branches, func(b uint32) bool { return slices.Contains(places, b+1) })
-			known[set] = stays
+			on = slices.ContainsFunc(branches, func(b uint32) bool { return slices.Contains(positions, b+1) })
+			onBranch[set] = on
 		}
-		if !stays && !l.hidden.Has(doc-l.first) {
-			gone = append(gone, doc-l.first)
+		if !on && !r.hidden.Has(doc-r.first) {
+			found = append(found, doc-r.first)
 		}
 	}
-	return gone, nil
+	return found, nil
 }
 
-// count takes documents that are hidden now off what is served of the shard.
-func (l *layer) count(ref *catalogv1.ShardRef, gone []uint32) error {
-	ref.LiveDocuments -= min(ref.LiveDocuments, uint64(len(gone)))
-	dropped := make(map[uint32]bool)
-	for _, number := range gone {
-		doc := l.first + number
-		skip, err := l.docs.Skip(doc)
+// subtract takes newly hidden documents off the counts of ref. Content counts as
+// long as any live document of the repo has it.
+func (r *repoDocs) subtract(ref *catalogv1.ShardRef, replaced []uint32) error {
+	ref.LiveDocuments -= min(ref.LiveDocuments, uint64(len(replaced)))
+	seen := make(map[uint32]bool) // blobs
+	for _, number := range replaced {
+		doc := r.first + number
+		skip, err := r.docs.Skip(doc)
 		if err != nil {
 			return err
 		}
@@ -214,20 +229,20 @@ func (l *layer) count(ref *catalogv1.ShardRef, gone []uint32) error {
 			ref.LiveSkippedDocuments -= min(ref.LiveSkippedDocuments, 1)
 			continue
 		}
-		blob, err := l.docs.Blob(doc)
+		blob, err := r.docs.Blob(doc)
 		if err != nil {
 			return err
 		}
-		if dropped[blob] {
+		if seen[blob] {
 			continue
 		}
-		dropped[blob] = true
-		used, err := l.used(blob)
+		seen[blob] = true
+		live, err := r.isLive(blob)
 		if err != nil {
 			return err
 		}
-		if !used {
-			size, err := l.docs.Size(doc)
+		if !live {
+			size, err := r.docs.Size(doc)
 			if err != nil {
 				return err
 			}
@@ -237,17 +252,17 @@ func (l *layer) count(ref *catalogv1.ShardRef, gone []uint32) error {
 	return nil
 }
 
-// used says whether a document of the repo that is served has the blob.
-func (l *layer) used(blob uint32) (bool, error) {
-	for doc, err := range l.docs.DocsOf(blob) {
+// isLive reports whether a live document of the repo has the blob.
+func (r *repoDocs) isLive(blob uint32) (bool, error) {
+	for doc, err := range r.docs.DocsOf(blob) {
 		if err != nil {
 			return false, err
 		}
-		repo, err := l.docs.RepoOf(doc)
+		repo, err := r.docs.RepoOf(doc)
 		if err != nil {
 			return false, err
 		}
-		if repo == l.repo && !l.hidden.Has(doc-l.first) {
+		if repo == r.repo && !r.hidden.Has(doc-r.first) {
 			return true, nil
 		}
 	}

@@ -87,7 +87,7 @@ func (m *Metrics) fresh(lease *catalog.Lease, now time.Time) {
 	m.waited.WithLabelValues(repo).Observe(max(now.Sub(since).Seconds(), 0))
 }
 
-func (m *Metrics) built(how way, r shardio.Result) {
+func (m *Metrics) built(how method, r shardio.Result) {
 	m.builds.WithLabelValues(how.kind, string(how.reason)).Inc()
 	m.documents.WithLabelValues("searchable").Add(float64(r.Documents - r.Skipped))
 	m.documents.WithLabelValues("by name").Add(float64(r.Skipped))

@@ -1,212 +1,171 @@
-// Package shardio turns the documents of a repo into shard objects in the
-// bucket: it builds one shard after the other in a temporary file and uploads
-// each, by the name that its digest and the job's fencing token give it.
+// Package shardio writes shards and manifests into the bucket and reads them back.
+// A Builder turns the documents of a repo into shards, a Reader downloads only the
+// parts of a shard that are read, and UploadShard and PutManifest store objects
+// under names that hold their digest and the writer's fencing token.
 package shardio
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/trawl-search/trawl/index/build"
 	"github.com/trawl-search/trawl/index/docstore"
-	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/internal/bucket"
-	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/gitsource"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
-// StoreError is a failure of the bucket or of the local disk: not the repo's
-// fault, and worth another try.
+// StoreError is a failure of the bucket or of the local disk. The repo did not
+// cause it, and another attempt may succeed.
 type StoreError struct{ Err error }
 
 // Error implements error.
 func (e *StoreError) Error() string { return e.Err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *StoreError) Unwrap() error { return e.Err }
 
-// BuildError is a failure of the shard builder on documents that it should
-// have been able to take.
+// BuildError is a failure of the shard builder on documents that it should accept.
 type BuildError struct{ Err error }
 
 // Error implements error.
 func (e *BuildError) Error() string { return "building a shard: " + e.Err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *BuildError) Unwrap() error { return e.Err }
 
-// Builder makes shards. It is safe for concurrent use.
+// Builder builds and uploads shards. It is safe for concurrent use.
 type Builder struct {
 	Bucket bucket.Bucket
-	// Fence is the fencing token of the lease that the shards are made under.
+	// Fence is the fencing token of the lease under which the shards are built.
 	Fence int64
-	// TempDir is where shards are written before their upload.
+	// TempDir holds each shard until it is uploaded.
 	TempDir string
 	Options build.Options
-	// Progress is called after every document, with how many there were. It
-	// must be quick.
+	// Progress is called after every document with the number of documents so far.
+	// It must return quickly. It may be nil.
 	Progress func(done uint64)
 }
 
-// Result is what became of the documents.
+// Result describes the shards of one Build.
 type Result struct {
 	Shards []*catalogv1.ShardRef
-	// Kept are shards of the generation before that stay beside them: it is for
-	// whoever builds on those.
-	Kept []*catalogv1.ShardRef
-	// Documents counts all, Skipped those found by name only.
+	// Documents counts all documents, Skipped those found by name only.
 	Documents, Skipped uint64
-	// ContentBytes are those of distinct contents in each shard.
+	// ContentBytes counts the bytes of distinct contents in each shard.
 	ContentBytes uint64
 }
 
-// Build writes all documents of src into shards of repo and uploads them. There
-// is at least one shard, also without documents. What was uploaded before an
-// error stays until it is collected as garbage: nobody ever names it.
+// Build writes all documents of src into shards of repo and uploads them. It makes
+// at least one shard, even without documents. Shards uploaded before an error are
+// named by no root, and garbage collection removes them. Errors are *StoreError,
+// *BuildError and those of src.
 func (b *Builder) Build(ctx context.Context, repo docstore.Repo, src gitsource.Source) (Result, error) {
-	run := &run{Builder: b, repo: repo}
-	defer run.discard()
+	w := &writer{Builder: b, repo: repo}
+	defer w.discard()
 	for doc, err := range src.Documents(ctx) {
 		if err != nil {
 			return Result{}, err
 		}
-		if err := run.add(ctx, doc); err != nil {
+		if w.current != nil && w.current.Full() {
+			if err := w.finish(ctx); err != nil {
+				return Result{}, err
+			}
+		}
+		if err := w.add(doc); err != nil {
 			return Result{}, err
 		}
 	}
-	if run.current == nil && len(run.result.Shards) == 0 {
-		if err := run.begin(); err != nil {
+	if w.current == nil && len(w.result.Shards) == 0 {
+		if err := w.start(); err != nil {
 			return Result{}, err
 		}
 	}
-	return run.result, run.finish(ctx)
+	err := w.finish(ctx)
+	return w.result, err
 }
 
-// run is one Build.
-type run struct {
+// writer is the state of one Build.
+type writer struct {
 	*Builder
 	repo    docstore.Repo
 	file    *os.File
-	sink    *sink
-	current *build.Builder
+	local   *localWriter   // writes to file
+	current *build.Builder // nil between shards
 	result  Result
 }
 
-func (r *run) add(ctx context.Context, doc *gitsource.Document) error {
-	if r.current != nil && r.current.Full() {
-		if err := r.finish(ctx); err != nil {
+// add adds a document to the current shard, and starts one if there is none.
+func (w *writer) add(doc *build.Document) error {
+	if w.current == nil {
+		if err := w.start(); err != nil {
 			return err
 		}
 	}
-	if r.current == nil {
-		if err := r.begin(); err != nil {
-			return err
-		}
+	if err := w.current.Add(*doc); err != nil {
+		return w.buildError(err)
 	}
-	err := r.current.Add(build.Document{
-		Path: doc.Path, Content: doc.Content, Branches: doc.Branches, Language: doc.Language,
-		OID: doc.OID, Skip: doc.Skip, Size: doc.Size,
-	})
-	if err != nil {
-		return r.blame(err)
-	}
-	if r.result.Documents++; r.Progress != nil {
-		r.Progress(r.result.Documents)
+	if w.result.Documents++; w.Progress != nil {
+		w.Progress(w.result.Documents)
 	}
 	return nil
 }
 
-// begin starts a shard in a temporary file.
-func (r *run) begin() error {
-	file, err := os.CreateTemp(r.TempDir, "shard-")
+// start starts a shard in a temporary file.
+func (w *writer) start() error {
+	file, err := os.CreateTemp(w.TempDir, "shard-")
 	if err != nil {
-		return &StoreError{fmt.Errorf("making a file for a shard: %w", err)}
+		return &StoreError{fmt.Errorf("create a file for a shard: %w", err)}
 	}
-	r.file, r.sink = file, &sink{file: file}
-	if r.current, err = build.NewBuilder(r.sink, r.Options); err != nil {
-		return r.blame(err)
+	w.file, w.local = file, &localWriter{w: file}
+	if w.current, err = build.NewBuilder(w.local, w.Options); err != nil {
+		return w.buildError(err)
 	}
-	if err := r.current.AddRepo(r.repo); err != nil {
-		return r.blame(err)
+	if err := w.current.AddRepo(w.repo); err != nil {
+		return w.buildError(err)
 	}
 	return nil
 }
 
-// finish ends the current shard, if there is one, and uploads it.
-func (r *run) finish(ctx context.Context) error {
-	if r.current == nil {
+// finish completes and uploads the current shard, if there is one.
+func (w *writer) finish(ctx context.Context) error {
+	if w.current == nil {
 		return nil
 	}
-	built, err := r.current.Close()
-	r.current = nil
+	built, err := w.current.Close()
+	w.current = nil
 	if err != nil {
-		return r.blame(err)
+		return w.buildError(err)
 	}
-	ref := &catalogv1.ShardRef{
-		Digest: built.SHA256[:], Key: catalog.ShardKey(r.Fence, built.SHA256), SizeBytes: uint64(built.Size),
-		FormatVersion: format.WriterVersion, Documents: built.Documents,
-		ContentBytes: built.ContentBytes, Languages: built.Languages,
-		LiveDocuments: built.Documents, LiveContentBytes: built.ContentBytes, LiveSkippedDocuments: built.Skipped,
-	}
-	if err := r.upload(ctx, ref, built); err != nil {
+	ref, err := UploadShard(ctx, w.Bucket, w.Fence, w.file, built, nil)
+	if err != nil {
 		return err
 	}
-	r.result.Shards = append(r.result.Shards, ref)
-	r.result.Skipped += built.Skipped
-	r.result.ContentBytes += built.ContentBytes
-	r.discard()
+	w.result.Shards = append(w.result.Shards, ref)
+	w.result.Skipped += built.Skipped
+	w.result.ContentBytes += built.ContentBytes
+	w.discard()
 	return nil
 }
 
-// upload puts the finished file into the bucket. An object that is there already
-// was put by an earlier attempt of this very call: no other job has the fence.
-func (r *run) upload(ctx context.Context, ref *catalogv1.ShardRef, built build.Result) error {
-	if _, err := r.file.Seek(0, io.SeekStart); err != nil {
-		return &StoreError{fmt.Errorf("reading a shard for upload: %w", err)}
-	}
-	err := r.Bucket.Put(ctx, ref.Key, r.file, bucket.PutOptions{Size: built.Size, SHA256: built.SHA256, IfAbsent: true})
-	if err == nil || errors.Is(err, bucket.ErrExists) {
-		return nil
-	}
-	return &StoreError{fmt.Errorf("uploading a shard: %w", err)}
-}
-
-// blame tells errors of the disk, which the builder passes on, from its own.
-func (r *run) blame(err error) error {
-	if r.sink.err != nil {
-		return &StoreError{fmt.Errorf("writing a shard: %w", r.sink.err)}
+// buildError returns a *StoreError if the disk failed, else a *BuildError.
+func (w *writer) buildError(err error) error {
+	if w.local.err != nil {
+		return &StoreError{fmt.Errorf("write a shard: %w", w.local.err)}
 	}
 	return &BuildError{err}
 }
 
-// discard removes the temporary file, and what is built of an unfinished shard.
-func (r *run) discard() {
-	if r.current != nil {
-		_, _ = r.current.Close() // it only gives its memory back
-		r.current = nil
+// discard removes the temporary file and frees the memory of an unfinished shard.
+func (w *writer) discard() {
+	if w.current != nil {
+		_, _ = w.current.Close() // the result of an unfinished shard is of no use
+		w.current = nil
 	}
-	if r.file != nil {
-		r.file.Close()
-		_ = os.Remove(r.file.Name()) // at the next start at the latest
-		r.file = nil
+	if w.file != nil {
+		w.file.Close()
+		_ = os.Remove(w.file.Name()) // the next start removes what stays
+		w.file = nil
 	}
-}
-
-// sink remembers the error of the disk.
-type sink struct {
-	file *os.File
-	err  error
-}
-
-// Write implements io.Writer.
-func (s *sink) Write(p []byte) (int, error) {
-	n, err := s.file.Write(p)
-	if err != nil && s.err == nil {
-		s.err = err
-	}
-	return n, err
 }

@@ -16,12 +16,11 @@ import (
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/shard"
 	"github.com/trawl-search/trawl/internal/bucket"
-	"github.com/trawl-search/trawl/internal/gitsource"
 )
 
 // listed is a Source of given documents, which may end in an error.
 type listed struct {
-	docs []gitsource.Document
+	docs []build.Document
 	err  error
 }
 
@@ -30,8 +29,8 @@ func (l *listed) Total() int                  { return len(l.docs) }
 func (l *listed) Omitted() int                { return 0 }
 func (l *listed) Close() error                { return nil }
 
-func (l *listed) Documents(context.Context) iter.Seq2[*gitsource.Document, error] {
-	return func(yield func(*gitsource.Document, error) bool) {
+func (l *listed) Documents(context.Context) iter.Seq2[*build.Document, error] {
+	return func(yield func(*build.Document, error) bool) {
 		for i := range l.docs {
 			if !yield(&l.docs[i], nil) {
 				return
@@ -43,10 +42,10 @@ func (l *listed) Documents(context.Context) iter.Seq2[*gitsource.Document, error
 	}
 }
 
-func documents(n int) []gitsource.Document {
-	var docs []gitsource.Document
+func documents(n int) []build.Document {
+	var docs []build.Document
 	for i := range n {
-		docs = append(docs, gitsource.Document{
+		docs = append(docs, build.Document{
 			Path: fmt.Appendf(nil, "f%03d", i), Content: fmt.Appendf(nil, "%d %s", i, strings.Repeat("x", 50)), Branches: []uint32{0},
 		})
 	}
@@ -150,12 +149,12 @@ func TestFullDisk(t *testing.T) {
 		t.Skip("no device that is always full")
 	}
 	defer file.Close()
-	s := &sink{file: file}
+	s := &localWriter{w: file}
 	if _, err := s.Write([]byte("x")); err == nil {
 		t.Fatal("it took a byte")
 	}
-	r := run{sink: s}
-	if err := r.blame(errors.New("finish shard: no space")); !isStore(err) {
+	w := writer{local: s}
+	if err := w.buildError(errors.New("finish shard: no space")); !isStore(err) {
 		t.Errorf("got %v (%T)", err, err)
 	}
 }
