@@ -1,10 +1,10 @@
 // Package job indexes one repo: it takes the repo's lease, fetches its branches,
-// builds and uploads shards and publishes them as the repo's next generation.
+// builds and uploads shards, and publishes them as the repo's next generation.
 //
-// A job may be stopped at any point and done again by anyone: what it has put
-// into the bucket is its own and becomes garbage, the mirror repairs itself, and the
-// one transaction that publishes holds only for the holder of the lease and
-// only on the root that the job began from.
+// Any indexer may stop a job at any point and repeat it. Objects that an unfinished
+// job uploaded become garbage, a damaged mirror is fetched anew, and the one
+// transaction that publishes succeeds only for the holder of the lease, and only on
+// the root that the job started from.
 package job
 
 import (
@@ -29,16 +29,17 @@ import (
 	"github.com/trawl-search/trawl/internal/queue"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
+	"github.com/trawl-search/trawl/services/indexer/internal/backoff"
 	"github.com/trawl-search/trawl/services/indexer/internal/mirrors"
 )
 
-// Config is what jobs are bound by.
+// Config holds the settings of jobs.
 type Config struct {
-	// Timeout is the longest time of one job.
+	// Timeout bounds one job.
 	Timeout time.Duration
-	// LeaseTTL is how long a repo stays leased by a process that died.
+	// LeaseTTL is how long a repo stays leased after its indexer died.
 	LeaseTTL time.Duration
-	// Attempts after which a failure that may pass is final.
+	// Attempts bounds how often a job is tried before a temporary failure is final.
 	Attempts int
 	Limits   gitsource.Limits
 	Build    build.Options
@@ -59,7 +60,8 @@ type Worker struct {
 	Metrics *Metrics
 }
 
-// Handle does the job of a delivery. It is a queue.Handler.
+// Handle does the job of a delivery. It is a queue.Handler. Metrics, the log and the
+// trace record how the job ended.
 func (w *Worker) Handle(ctx context.Context, d *queue.Delivery) error {
 	ctx, span := w.Tracer.Start(ctx, "index repo", trace.WithAttributes(
 		attribute.String("trawl.repo", d.Repo), attribute.Int64("trawl.epoch", int64(d.Epoch))))
@@ -81,61 +83,46 @@ func (w *Worker) Handle(ctx context.Context, d *queue.Delivery) error {
 }
 
 func (w *Worker) handle(ctx context.Context, d *queue.Delivery) (Outcome, error) {
-	root, err := w.Store.GetRoot(ctx, d.Repo)
-	if err == nil && root.Record.GetEpoch() >= d.Epoch {
-		return Superseded, nil
-	}
-	if err != nil && !errors.Is(err, catalog.ErrNotFound) {
-		return w.judge(ctx, d, nil, err)
-	}
-	if left := w.early(ctx, d.Repo); left > 0 {
-		return Postponed, queue.Later(errEarly, min(left, maxEarly))
-	}
 	lease, err := w.Store.AcquireLease(ctx, d.Repo, w.LeaseTTL)
 	if err != nil {
-		return w.judge(ctx, d, nil, err)
+		return w.resolveFailure(ctx, d, nil, err)
 	}
 	defer func() {
-		// An error costs the next job the lease's ttl. The job's own context may
-		// be over.
+		// If this fails, the next job waits for the lease's ttl. The job's own context
+		// may have ended.
 		release, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
 		if err := lease.Release(release); err != nil {
 			w.Log.WarnContext(ctx, "lease not released", "repo", d.Repo, "error", err)
 		}
 	}()
-	outcome, err := w.leased(ctx, d, lease)
+	desired := lease.Desired()
+	if root := lease.Root(); root != nil && root.Record.GetEpoch() >= min(d.Epoch, desired.GetEpoch()) {
+		return Superseded, nil
+	}
+	if at := desired.GetNotBefore(); at != nil {
+		if wait := time.Until(at.AsTime()); wait > 0 {
+			return Postponed, queue.Later(errEarly, min(wait, maxEarly))
+		}
+	}
+	outcome, err := w.index(ctx, d, lease)
 	if err != nil {
-		return w.judge(ctx, d, lease, err)
+		return w.resolveFailure(ctx, d, lease, err)
 	}
 	return outcome, nil
 }
 
-// errEarly is why a job waits for its turn.
-var errEarly = errors.New("the repo was asked for shortly before: its pushes are indexed together")
+// errEarly is why a job is postponed until Desired.not_before.
+var errEarly = errors.New("the repo was requested shortly before: its pushes are indexed together")
 
-// maxEarly bounds the wait for a turn, should the clock of who gave it be wrong.
+// maxEarly bounds that wait, in case the clock of the process that set it is wrong.
 const maxEarly = time.Minute
 
-// early is how long it is to the turn of a repo's newest request. What is wrong with
-// the record is found by who takes the lease.
-func (w *Worker) early(ctx context.Context, repo string) time.Duration {
-	desired, err := w.Store.GetDesired(ctx, repo)
-	if err != nil || desired.Record.GetNotBefore() == nil {
-		return 0
-	}
-	return time.Until(desired.Record.GetNotBefore().AsTime())
-}
-
-// errTimeout is the cause of a job that reached its limit of time.
+// errTimeout is the cause of a job that reached its time limit.
 var errTimeout = errors.New("the job took longer than its limit of time")
 
-// leased does the job as long as the lease is held.
-func (w *Worker) leased(ctx context.Context, d *queue.Delivery, lease *catalog.Lease) (Outcome, error) {
-	root := lease.Root()
-	if root != nil && root.Record.GetEpoch() >= lease.Desired().GetEpoch() {
-		return Superseded, nil
-	}
+// index does the job while the lease is held.
+func (w *Worker) index(ctx context.Context, d *queue.Delivery, lease *catalog.Lease) (Outcome, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	ctx, stop := context.WithTimeoutCause(ctx, w.Timeout, errTimeout)
@@ -157,14 +144,14 @@ func (w *Worker) leased(ctx context.Context, d *queue.Delivery, lease *catalog.L
 	if err != nil {
 		return "", err
 	}
-	w.Metrics.fresh(lease, time.Now())
-	w.published(ctx, lease, t.desired.GetEpoch(), d)
+	w.Metrics.published(lease, time.Now())
+	w.notePublished(ctx, lease, t.desired.GetEpoch(), d)
 	return outcome, nil
 }
 
-// published notes the success where people look. The root says it already, so
-// nothing is lost when this fails.
-func (w *Worker) published(ctx context.Context, lease *catalog.Lease, epoch uint64, d *queue.Delivery) {
+// notePublished writes the success into the repo's status and removes its dead
+// letter. The root is the truth, so a failure here loses nothing.
+func (w *Worker) notePublished(ctx context.Context, lease *catalog.Lease, epoch uint64, d *queue.Delivery) {
 	status := &catalogv1.Status{
 		State: ingestv1.State_STATE_PUBLISHED, Epoch: epoch, Attempts: uint32(d.NumDelivered), UpdatedAt: timestamppb.Now(),
 	}
@@ -184,14 +171,16 @@ type task struct {
 	status  *reporter
 }
 
+// run asks for the branches, fetches them, builds and publishes. Where nothing
+// changed it publishes the old root with the new epoch.
 func (t *task) run(ctx context.Context) (Outcome, error) {
 	t.status.set(ingestv1.State_STATE_FETCHING, nil)
 	branches, err := t.Fetcher.Branches(ctx, t.desired.GetUrl(), t.desired.GetBranches())
 	if err != nil {
 		return "", err
 	}
-	t.saw(ctx, branches)
-	if next := t.unchanged(branches); next != nil && t.whole(ctx, next) {
+	t.noteSeen(ctx, branches)
+	if next := t.unchanged(branches); next != nil && t.isStored(ctx, next) {
 		return Unchanged, t.publish(ctx, next)
 	}
 	dir, release := t.Mirrors.Use(t.desired.GetName(), t.desired.GetUrl(), t.lease.Life())
@@ -206,12 +195,12 @@ func (t *task) run(ctx context.Context) (Outcome, error) {
 	return Published, t.publish(ctx, next)
 }
 
-// saw notes where the branches are, unless whoever asked for the job has said so. It
-// is lost without harm.
-func (t *task) saw(ctx context.Context, branches []docstore.Branch) {
-	told := t.lease.Seen()
+// noteSeen records the newest commit for the freshness that users see, unless the
+// request reported it already. A failure does no harm.
+func (t *task) noteSeen(ctx context.Context, branches []docstore.Branch) {
+	seen := t.lease.Seen()
 	if len(branches) == 0 || slices.ContainsFunc(branches, func(b docstore.Branch) bool {
-		return b.Name == told.GetBranch() && b.Commit == told.GetCommit()
+		return b.Name == seen.GetBranch() && b.Commit == seen.GetCommit()
 	}) {
 		return
 	}
@@ -223,12 +212,12 @@ func (t *task) saw(ctx context.Context, branches []docstore.Branch) {
 	}
 }
 
-// unchanged returns the root to publish when a build would give the same
-// documents: the old one, with the new request's epoch.
+// unchanged returns the old root with the new request's epoch if a build would
+// yield the same documents, else nil.
 func (t *task) unchanged(branches []docstore.Branch) *catalogv1.Root {
 	old := t.lease.Root()
 	if old == nil || !slices.Equal(t.inputs(), old.Record.GetInputs()) ||
-		!slices.EqualFunc(branches, old.Record.GetBranches(), sameBranch) {
+		!slices.Equal(branches, gitsource.Branches(old.Record.GetBranches())) {
 		return nil
 	}
 	next := proto.CloneOf(old.Record)
@@ -236,19 +225,16 @@ func (t *task) unchanged(branches []docstore.Branch) *catalogv1.Root {
 	return next
 }
 
-// whole says whether the bucket has the shards of a root, as far as can be seen
-// without reading them. Where the bucket does not answer they are taken to be there.
-func (t *task) whole(ctx context.Context, root *catalogv1.Root) bool {
+// isStored reports whether the bucket has all shards of a root with their sizes. A
+// shard counts as stored if the bucket does not answer.
+func (t *task) isStored(ctx context.Context, root *catalogv1.Root) bool {
 	return !slices.ContainsFunc(root.GetShards(), func(s *catalogv1.ShardRef) bool {
 		info, err := t.Bucket.Stat(ctx, s.GetKey())
 		return errors.Is(err, bucket.ErrNotFound) || err == nil && info.Size != int64(s.GetSizeBytes())
 	})
 }
 
-func sameBranch(a docstore.Branch, b *catalogv1.Branch) bool {
-	return a.Name == b.GetName() && a.Commit == b.GetCommit()
-}
-
+// fetch fetches the branches into the mirror at dir.
 func (t *task) fetch(ctx context.Context, dir string, branches []docstore.Branch) ([]docstore.Branch, error) {
 	ctx, span := t.Tracer.Start(ctx, "fetch")
 	defer span.End()
@@ -257,27 +243,25 @@ func (t *task) fetch(ctx context.Context, dir string, branches []docstore.Branch
 	})
 }
 
-// The pauses between tries to publish.
+// Bounds of the pause between attempts to publish; it doubles.
 const (
 	minPublishPause = 100 * time.Millisecond
 	maxPublishPause = 5 * time.Second
 )
 
-// publish makes next the repo's root. Everything is built, so while etcd is away
-// it waits, until ctx ends: that is when the lease is lost, at the latest. A try
-// whose answer was lost is repeated: the store knows its own root again.
+// publish makes next the repo's root. While etcd does not answer it tries again
+// until ctx ends, at the latest when the lease is lost. An attempt whose answer was
+// lost can be repeated, since the store recognises its own root.
 func (t *task) publish(ctx context.Context, next *catalogv1.Root) error {
 	ctx, span := t.Tracer.Start(ctx, "publish")
 	defer span.End()
-	for pause := minPublishPause; ; pause = min(2*pause, maxPublishPause) {
+	for attempt := uint32(0); ; attempt++ {
 		_, err := t.Store.Publish(ctx, t.lease, t.lease.Root(), next)
 		if err == nil || !catalog.IsTransient(err) {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("publishing: %w", context.Cause(ctx))
-		case <-time.After(pause):
+		if !backoff.Sleep(ctx, backoff.Double(minPublishPause, attempt, maxPublishPause)) {
+			return fmt.Errorf("publish the root of %q: %w", t.desired.GetName(), context.Cause(ctx))
 		}
 	}
 }

@@ -395,6 +395,33 @@ func TestStoppedAtEveryStep(t *testing.T) {
 	}
 }
 
+// TestNothingIsReadBeforeTheLease: the transaction that takes the lease reads the
+// repo, so a job reads nothing before it, and a job that is published already reads
+// nothing after it.
+func TestNothingIsReadBeforeTheLease(t *testing.T) {
+	var mu sync.Mutex
+	var points []string
+	r, e := newRepo(t, func(point string) {
+		mu.Lock()
+		defer mu.Unlock()
+		points = append(points, point)
+	})
+	r.Files("main", "a", "1")
+	d := e.want(r.Dir)
+	for _, name := range []string{"published", "superseded"} {
+		points = nil
+		if err := e.Handle(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		if len(points) == 0 || points[0] != "before txn" {
+			t.Errorf("%s: the job starts with %v, want the lease's transaction", name, points)
+		}
+		if name == "superseded" && slices.Contains(points, "before get") {
+			t.Errorf("a superseded job reads: %v", points)
+		}
+	}
+}
+
 // TestRequestsWaitForTheirTurn: what is asked for again and again is worked on in
 // its time.
 func TestRequestsWaitForTheirTurn(t *testing.T) {

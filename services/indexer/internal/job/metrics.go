@@ -10,7 +10,7 @@ import (
 	"github.com/trawl-search/trawl/services/indexer/internal/shardio"
 )
 
-// Metrics counts what jobs do.
+// Metrics are the metrics of jobs.
 type Metrics struct {
 	running   prometheus.Gauge
 	jobs      *prometheus.CounterVec
@@ -50,7 +50,7 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 	}
 	for _, c := range []prometheus.Collector{m.running, m.jobs, m.seconds, m.waited, m.documents, m.content, m.builds, m.shards, m.stored} {
 		if err := r.Register(c); err != nil {
-			return nil, fmt.Errorf("registering the indexer's metrics: %w", err)
+			return nil, fmt.Errorf("register the metrics of jobs: %w", err)
 		}
 	}
 	for _, o := range []Outcome{Published, Unchanged, Superseded, Deleted, Failed, Retried, Postponed, Stopped} {
@@ -77,8 +77,8 @@ func (m *Metrics) done(outcome Outcome, took time.Duration) {
 	m.seconds.WithLabelValues(string(outcome)).Observe(took.Seconds())
 }
 
-// fresh counts a publication under a lease by how long it was waited for.
-func (m *Metrics) fresh(lease *catalog.Lease, now time.Time) {
+// published observes the time from the oldest unpublished request to its publication.
+func (m *Metrics) published(lease *catalog.Lease, now time.Time) {
 	repo, published := "new", uint64(0)
 	if root := lease.Root(); root != nil {
 		repo, published = "known", root.Record.GetEpoch()

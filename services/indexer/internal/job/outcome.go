@@ -18,40 +18,40 @@ import (
 	"github.com/trawl-search/trawl/services/indexer/internal/shardio"
 )
 
-// Outcome is how a job ended. Every way has a name, and a counter.
+// Outcome is how a job ended. Each has a counter.
 type Outcome string
 
 // Outcomes of jobs.
 const (
 	// Published a new generation.
 	Published Outcome = "published"
-	// Unchanged commits: only the root's epoch advanced.
+	// Unchanged: the commits are the same, and only the root's epoch advanced.
 	Unchanged Outcome = "unchanged"
-	// Superseded: the request, or a newer one, is published already.
+	// Superseded: this request or a newer one was published before.
 	Superseded Outcome = "superseded"
-	// Deleted: the repo is not desired any more.
+	// Deleted: the repo is no longer desired.
 	Deleted Outcome = "deleted"
-	// Failed for good, until somebody asks again.
+	// Failed until the repo is requested again.
 	Failed Outcome = "failed"
-	// Retried: it may go better at the next attempt.
+	// Retried: the next attempt may succeed.
 	Retried Outcome = "retried"
-	// Postponed for something that is not the repo's fault: etcd, the bucket, a
-	// full disk, another job that has the lease.
+	// Postponed for a cause outside the repo: etcd, the bucket, a full disk, a lease
+	// that another job holds, or a request that is not due yet.
 	Postponed Outcome = "postponed"
 	// Stopped because the process ends.
 	Stopped Outcome = "stopped"
 )
 
-// How long a job that is postponed waits.
+// Waits of postponed jobs.
 const (
 	leasedWait  = 5 * time.Second
 	brokenWait  = 10 * time.Second
 	noSpaceWait = time.Minute
 )
 
-// judge decides what becomes of a job that failed, and notes it in the status.
-// The lease is nil when the job got none.
-func (w *Worker) judge(ctx context.Context, d *queue.Delivery, lease *catalog.Lease, err error) (Outcome, error) {
+// resolveFailure maps the error of a job to its outcome and to what the queue does
+// next, and writes the repo's status. The lease is nil if the job got none.
+func (w *Worker) resolveFailure(ctx context.Context, d *queue.Delivery, lease *catalog.Lease, err error) (Outcome, error) {
 	fail, isSource := errors.AsType[*gitsource.Failure](err)
 	_, isStore := errors.AsType[*shardio.StoreError](err)
 	_, isBuild := errors.AsType[*shardio.BuildError](err)
@@ -76,7 +76,7 @@ func (w *Worker) judge(ctx context.Context, d *queue.Delivery, lease *catalog.Le
 	return Postponed, queue.Later(err, brokenWait) // etcd
 }
 
-// retry lets the queue bring the job again, unless this was the last attempt.
+// retry lets the queue deliver the job again, unless this was the last attempt.
 func (w *Worker) retry(ctx context.Context, d *queue.Delivery, lease *catalog.Lease, err error) (Outcome, error) {
 	if d.NumDelivered >= w.Attempts {
 		return w.fail(ctx, d, lease, fmt.Errorf("%w; tried %d times", err, d.NumDelivered))
@@ -90,25 +90,26 @@ func (w *Worker) postpone(ctx context.Context, d *queue.Delivery, lease *catalog
 	return Postponed, queue.Later(err, wait)
 }
 
-// fail makes the failure final. If that cannot be noted the job comes again:
-// nobody would learn of it otherwise.
+// fail makes the failure final. If the status cannot be written, the job is delivered
+// again, so that the failure does not go unnoticed.
 func (w *Worker) fail(ctx context.Context, d *queue.Delivery, lease *catalog.Lease, err error) (Outcome, error) {
-	noted := w.note(ctx, d, lease, ingestv1.State_STATE_FAILED, err.Error())
+	noted := w.writeStatus(ctx, d, lease, ingestv1.State_STATE_FAILED, err.Error())
 	if noted != nil && !errors.Is(noted, catalog.ErrStale) && !errors.Is(noted, catalog.ErrNotDesired) {
 		return Postponed, queue.Later(errors.Join(err, noted), brokenWait)
 	}
 	return Failed, queue.Permanent(err)
 }
 
-// noteRetry says that the job comes again, and why. It is lost without harm.
+// noteRetry writes into the status that the job will be tried again, and why. A
+// failure does no harm.
 func (w *Worker) noteRetry(ctx context.Context, d *queue.Delivery, lease *catalog.Lease, err error) {
-	_ = w.note(ctx, d, lease, ingestv1.State_STATE_QUEUED, "will be tried again: "+err.Error())
+	_ = w.writeStatus(ctx, d, lease, ingestv1.State_STATE_QUEUED, "will be tried again: "+err.Error())
 }
 
 // maxReason bounds the reason in a status, in bytes.
 const maxReason = 2000
 
-// clip makes a reason fit for a record: text, and not too long.
+// clip bounds a reason and makes it valid UTF-8.
 func clip(reason string) string {
 	if len(reason) > maxReason {
 		reason = reason[:maxReason] + "…"
@@ -116,8 +117,8 @@ func clip(reason string) string {
 	return strings.ToValidUTF8(reason, "\uFFFD")
 }
 
-// note writes the status of a job that did not publish.
-func (w *Worker) note(ctx context.Context, d *queue.Delivery, lease *catalog.Lease, state ingestv1.State, reason string) error {
+// writeStatus writes the status of a job that did not publish.
+func (w *Worker) writeStatus(ctx context.Context, d *queue.Delivery, lease *catalog.Lease, state ingestv1.State, reason string) error {
 	err := w.Store.PutStatus(ctx, d.Repo, &catalogv1.Status{
 		State: state, Reason: clip(reason), Epoch: lease.Desired().GetEpoch(), Attempts: uint32(d.NumDelivered), UpdatedAt: timestamppb.Now(),
 	}, lease)

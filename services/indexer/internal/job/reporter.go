@@ -11,13 +11,14 @@ import (
 	"github.com/trawl-search/trawl/internal/catalog"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
+	"github.com/trawl-search/trawl/services/indexer/internal/backoff"
 )
 
 // reportEvery bounds how often a job's progress is written to etcd.
 const reportEvery = time.Second
 
-// reporter writes how far a job is, in the background, so that a slow etcd does
-// not hold the job up. What it cannot write is lost without harm.
+// reporter writes a job's progress in the background, so that a slow etcd does not
+// delay the job. A progress that cannot be written is dropped.
 type reporter struct {
 	store    *catalog.Store
 	lease    *catalog.Lease
@@ -41,7 +42,7 @@ func startReporter(ctx context.Context, store *catalog.Store, lease *catalog.Lea
 	return r
 }
 
-// set says how far the job is. It never waits.
+// set replaces the progress to write next. It never waits.
 func (r *reporter) set(state ingestv1.State, progress *ingestv1.Progress) {
 	r.mu.Lock()
 	r.latest = &catalogv1.Status{State: state, Epoch: r.epoch, Attempts: r.attempts, Progress: progress}
@@ -52,7 +53,7 @@ func (r *reporter) set(state ingestv1.State, progress *ingestv1.Progress) {
 	}
 }
 
-// stop ends the reporter. Nothing is written afterwards.
+// stop ends the reporter, which writes nothing afterwards.
 func (r *reporter) stop() {
 	r.cancel()
 	r.done.Wait()
@@ -66,10 +67,8 @@ func (r *reporter) run(ctx context.Context) {
 		case <-r.wake:
 		}
 		r.write(ctx)
-		select {
-		case <-ctx.Done():
+		if !backoff.Sleep(ctx, reportEvery) {
 			return
-		case <-time.After(reportEvery):
 		}
 	}
 }

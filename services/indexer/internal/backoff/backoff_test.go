@@ -1,0 +1,53 @@
+package backoff
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestDouble(t *testing.T) {
+	for times, want := range []time.Duration{3, 6, 12, 24, 40, 40} {
+		if got := Double(3*time.Second, uint32(times), 40*time.Second); got != want*time.Second {
+			t.Errorf("doubled %d times: %v, want %vs", times, got, int(want))
+		}
+	}
+	if got := Double(time.Second, 1<<31, 1<<62); got != 1<<62 {
+		t.Errorf("doubled very often: %v", got)
+	}
+	if got := Double(time.Hour, 0, time.Hour); got != time.Hour {
+		t.Errorf("the bounds are equal: %v", got)
+	}
+}
+
+func TestJitter(t *testing.T) {
+	least, most := time.Hour, time.Duration(0)
+	for range 1000 {
+		d := Jitter(time.Minute, 4)
+		least, most = min(least, d), max(most, d)
+	}
+	if least < 45*time.Second || least > 48*time.Second || most > 75*time.Second || most < 72*time.Second {
+		t.Errorf("from %v to %v, want nearly 45s to 75s", least, most)
+	}
+	if d := Jitter(0, 4); d != 0 {
+		t.Errorf("no time became %v", d)
+	}
+}
+
+func TestSleep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		start := time.Now()
+		if !Sleep(ctx, 20*time.Second) || time.Since(start) != 20*time.Second {
+			t.Errorf("slept %v", time.Since(start))
+		}
+		if Sleep(ctx, time.Hour) || time.Since(start) != time.Minute {
+			t.Errorf("slept %v under a context of a minute", time.Since(start))
+		}
+		if Sleep(ctx, 0) {
+			t.Error("the context has ended")
+		}
+	})
+}
