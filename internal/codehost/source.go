@@ -15,35 +15,35 @@ const (
 	GitLab    = "gitlab"
 	Gitea     = "gitea"
 	Bitbucket = "bitbucket"
-	// BitbucketServer is Bitbucket Data Center, too.
+	// BitbucketServer is Bitbucket Data Center as well.
 	BitbucketServer = "bitbucket-server"
 	Gerrit          = "gerrit"
 )
 
-// What a source has that does not say.
+// Defaults and bounds of a source.
 const (
 	DefaultEvery = 15 * time.Minute
 	DefaultGrace = 72 * time.Hour
-	// MinEvery bounds how often a host is asked.
+	// MinEvery is the minimum time between two looks at a host.
 	MinEvery = time.Second
-	// MaxSources is how many sources there can be.
+	// MaxSources bounds the number of sources.
 	MaxSources = 1000
 )
 
-// public are the base URLs of the hosts that everybody uses.
+// public has the API addresses of the public hosts.
 var public = map[string]string{
 	GitHub: "https://api.github.com", GitLab: "https://gitlab.com", Bitbucket: "https://api.bitbucket.org",
 }
 
-// BaseURL is where the host's API is.
+// BaseURL returns the address of the host's API.
 func BaseURL(s *ingestv1.Source) string { return cmp.Or(s.GetUrl(), public[s.GetKind()]) }
 
-// Every is the time between two looks at the host.
+// Every returns the time between two looks at the host.
 func Every(s *ingestv1.Source) time.Duration {
 	return cmp.Or(s.GetEvery().AsDuration(), DefaultEvery)
 }
 
-// Grace is how long a repo that has left is kept.
+// Grace returns how long a repo is kept after it left the source.
 func Grace(s *ingestv1.Source) time.Duration {
 	if s.GetGrace() == nil {
 		return DefaultGrace
@@ -51,20 +51,14 @@ func Grace(s *ingestv1.Source) time.Duration {
 	return s.GetGrace().AsDuration()
 }
 
-// Facts are what decides whether a source wants a repo.
-type Facts struct {
-	// Path of the repo at its host, such as org/name.
-	Path           string
-	Archived, Fork bool
+// Wants reports whether a source selects a repo of its host.
+func Wants(s *ingestv1.Source, r Repo) bool {
+	return (s.GetArchived() || !r.Archived) && (s.GetForks() || !r.Fork) &&
+		(len(s.GetInclude()) == 0 || origin.MatchAny(s.GetInclude(), r.Path)) && !origin.MatchAny(s.GetExclude(), r.Path)
 }
 
-// Wants reports whether a source wants a repo of its host.
-func Wants(s *ingestv1.Source, f Facts) bool {
-	return (s.GetArchived() || !f.Archived) && (s.GetForks() || !f.Fork) &&
-		(len(s.GetInclude()) == 0 || origin.MatchAny(s.GetInclude(), f.Path)) && !origin.MatchAny(s.GetExclude(), f.Path)
-}
-
-// Branches are the branches to index of the repo at a path.
+// Branches returns the branches to index of the repo at a path, those of the first
+// override that matches.
 func Branches(s *ingestv1.Source, path string) []string {
 	for _, rule := range s.GetOverrides() {
 		if origin.MatchPattern(rule.GetMatch(), path) {

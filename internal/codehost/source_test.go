@@ -43,7 +43,7 @@ func TestParse(t *testing.T) {
 	if !slices.Equal(Branches(acme, "acme/big"), []string{"main", "release/*"}) || !slices.Equal(Branches(acme, "acme/x"), []string{"main"}) {
 		t.Errorf("branches of %v", acme)
 	}
-	for f, want := range map[Facts]bool{
+	for f, want := range map[Repo]bool{
 		{Path: "acme/a"}: true, {Path: "acme/a", Archived: true}: true, {Path: "acme/a", Fork: true}: false,
 		{Path: "acme/secret-a"}: false, {Path: "other/a"}: false, {Path: "acme/a/b"}: false,
 	} {

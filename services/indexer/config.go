@@ -12,7 +12,7 @@ import (
 	"github.com/trawl-search/trawl/services/indexer/internal/compact"
 )
 
-// Config is the settings of an indexer.
+// Config holds the settings of an indexer.
 type Config struct {
 	server.Config
 	Source gitsource.FetchConfig `config:"source"`
@@ -61,8 +61,7 @@ func (c *Config) SetDefaults() {
 	c.Compact.SetDefaults()
 }
 
-// maxAttempts is the number of deliveries after which the queue itself gives a
-// job up.
+// maxAttempts is the number of deliveries after which the queue gives up a job.
 const maxAttempts = 5
 
 // Validate implements config.Settings.
@@ -94,9 +93,10 @@ func (c *Config) limits() gitsource.Limits {
 	return gitsource.Limits{MaxFileSize: int64(c.MaxFileBytes), MaxDepth: c.MaxDepth, MaxDocuments: c.MaxFiles}
 }
 
-// bounds are the times within which a deleted repo's bytes leave the bucket, as long
-// as collections and compactions succeed: a hold and two collections, and before
-// that the age at which a shared shard is rewritten, and the time to plan and do it.
+// bounds returns the times within which the bytes of a deleted repo leave the bucket
+// while collections and compactions succeed: a hold and two collections for its own
+// shards, and for shared ones the age at which they are rewritten and the time to plan
+// and carry that out before.
 func (c *Config) bounds() gc.Bounds {
 	own := c.GC.Hold + 2*c.GCEvery
 	if c.Compact.Every == 0 {

@@ -1,8 +1,9 @@
-// Package indexer is the role that turns repos into shards: it takes jobs from
-// the queue, fetches with git, builds, uploads to the bucket and publishes in
-// etcd. Any number of indexers can run; each repo is worked on by one at a time.
-// One of them, which they elect, also re-enqueues lost requests, collects the
-// garbage of the bucket, and keeps the desired repos in step with the sources.
+// Package indexer is the role that turns repos into shards. It takes jobs from the
+// queue, fetches with git, builds shards, uploads them to the bucket and publishes
+// them in etcd. Any number of indexers can run; a lease ensures that one at a time
+// works on a repo. The indexers elect a leader, which also enqueues lost requests
+// again, collects the garbage of the bucket, plans compactions, and keeps the desired
+// repos in step with the sources.
 package indexer
 
 import (
@@ -30,7 +31,7 @@ import (
 // component names the role in logs, metrics and traces.
 const component = "indexer"
 
-// Deps is what an indexer works with. Who made it closes it, after Run.
+// Deps are the clients of an indexer. The caller closes them after Run.
 type Deps struct {
 	Etcd      *clientv3.Client
 	Queue     *queue.Queue
@@ -55,7 +56,7 @@ type Indexer struct {
 	jobs compact.Jobs
 }
 
-// New makes an indexer. It neither listens nor talks to anything yet.
+// New makes an indexer. It opens no connection.
 func New(cfg Config, deps Deps) (*Indexer, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("configure indexer: %w", err)
@@ -95,10 +96,10 @@ func (x *Indexer) GRPCAddr() net.Addr { return x.server.GRPCAddr() }
 // HTTPAddr is the address that HTTP is bound to, or nil before Listen.
 func (x *Indexer) HTTPAddr() net.Addr { return x.server.HTTPAddr() }
 
-// Run works until ctx ends. Jobs under way are stopped then and given back to
-// the queue, so that another indexer has them at once. It does not fail while
-// etcd, the queue, the bucket or the disk is away: readiness tells, and it goes
-// on when they are back. An indexer runs once.
+// Run works until ctx ends. It then stops its jobs and returns them to the queue, so
+// that another indexer takes them at once. It does not fail while etcd, the queue, the
+// bucket or the disk is unavailable: readiness reports that, and work continues when
+// they are back. An indexer runs once.
 func (x *Indexer) Run(ctx context.Context) error {
 	store := catalog.New(x.deps.Etcd, "")
 	probes := x.newProbes(store)
@@ -124,9 +125,9 @@ func (x *Indexer) work(ctx context.Context, store *catalog.Store, tools tools, r
 	handle := x.counted(x.worker(store, tools).Handle)
 	var running sync.WaitGroup
 	running.Go(func() { watchRoom(ctx, room, tools.cache.TempDir()) })
-	compactor, cleared := x.compactor(store, tools), make(chan int64)
-	running.Go(func() { x.keepDisk(ctx, cleared) })
-	running.Go(func() { x.sweepMirrors(ctx, sweeper{store, tools.cache, compactor}, cleared) })
+	compactor, purgedThrough := x.compactor(store, tools), make(chan int64)
+	running.Go(func() { x.reportDisk(ctx, purgedThrough) })
+	running.Go(func() { x.sweepMirrors(ctx, sweeper{store, tools.cache, compactor}, purgedThrough) })
 	running.Go(func() { compactor.Run(ctx) })
 	running.Go(func() { x.maintain(ctx, store, tools.fetcher) })
 	running.Go(func() {
@@ -137,7 +138,7 @@ func (x *Indexer) work(ctx context.Context, store *catalog.Store, tools tools, r
 	running.Wait()
 }
 
-// counted has the compactor give way to jobs while they are handled.
+// counted makes the compactor give way to jobs while they are handled.
 func (x *Indexer) counted(handle queue.Handler) queue.Handler {
 	return func(ctx context.Context, d *queue.Delivery) error {
 		defer x.jobs.Begin()()
@@ -156,7 +157,7 @@ func (x *Indexer) worker(store *catalog.Store, tools tools) *job.Worker {
 	}
 }
 
-// version is what the Go build recorded of this program.
+// version returns the version that the Go build recorded.
 func version() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		return info.Main.Version

@@ -15,15 +15,14 @@ import (
 )
 
 const (
-	// election is what the indexers elect the leader of their maintenance in.
+	// election is the name of the election of the maintenance leader.
 	election = "maintenance"
-	// leaderTTL is how long maintenance rests when its leader died.
+	// leaderTTL is how long maintenance pauses after its leader died.
 	leaderTTL = 15 * time.Second
 )
 
-// maintain does what one process must do for all, whenever this indexer leads:
-// it reconciles, collects garbage, plans compactions and looks at the sources,
-// until ctx ends.
+// maintain does the work of the leader while this indexer leads, until ctx ends: it
+// reconciles, collects garbage, plans compactions and polls the sources.
 func (x *Indexer) maintain(ctx context.Context, store *catalog.Store, fetcher *gitsource.Fetcher) {
 	log := x.tel.Logger()
 	reconciler := reconcile.Reconciler{
@@ -46,7 +45,7 @@ func (x *Indexer) maintain(ctx context.Context, store *catalog.Store, fetcher *g
 	})
 }
 
-// compactor does compactions that whoever leads has planned.
+// compactor makes the worker that carries out planned compactions.
 func (x *Indexer) compactor(store *catalog.Store, tools tools) *compact.Worker {
 	return &compact.Worker{
 		Config: x.cfg.Compact, Store: store, Bucket: x.deps.Bucket, TempDir: tools.cache.TempDir(), LeaseTTL: x.cfg.LeaseTTL,
@@ -58,6 +57,7 @@ func (x *Indexer) compactor(store *catalog.Store, tools tools) *compact.Worker {
 	}
 }
 
+// discoverer makes the part of maintenance that polls the sources.
 func (x *Indexer) discoverer(store *catalog.Store, fetcher *gitsource.Fetcher) *discover.Discoverer {
 	from := x.cfg.Source
 	return &discover.Discoverer{

@@ -8,7 +8,7 @@ import (
 	"github.com/trawl-search/trawl/internal/queue"
 )
 
-// metrics tell what all indexers see of the queue, and which one leads.
+// metrics are the state of the queue, which all indexers report, and leadership.
 type metrics struct {
 	queue  *prometheus.GaugeVec
 	dead   prometheus.Gauge
@@ -29,11 +29,12 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 			return nil, fmt.Errorf("register the metrics of the queue: %w", err)
 		}
 	}
-	m.saw(queue.Depth{})
+	m.setDepth(queue.Depth{})
 	return m, nil
 }
 
-func (m *metrics) saw(d queue.Depth) {
+// setDepth sets the gauges of the queue.
+func (m *metrics) setDepth(d queue.Depth) {
 	m.queue.WithLabelValues("waiting").Set(float64(max(d.Jobs-d.Delivered, 0)))
 	m.queue.WithLabelValues("delivered").Set(float64(d.Delivered))
 	m.dead.Set(float64(d.Dead))

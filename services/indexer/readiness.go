@@ -11,20 +11,20 @@ import (
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/gitsource"
 	"github.com/trawl-search/trawl/internal/server"
+	"github.com/trawl-search/trawl/services/indexer/internal/backoff"
 )
 
 const (
-	// probeEvery is the time between two looks at what the indexer needs,
-	// brokenEvery while some of it is missing, and probeTimeout the longest time
-	// for one.
+	// probeEvery is the time between two probes, brokenEvery that after a failed one,
+	// and probeTimeout bounds each.
 	probeEvery   = 5 * time.Second
 	brokenEvery  = time.Second
 	probeTimeout = 5 * time.Second
-	// probeBytes are written to the cache folder to see that there is room.
+	// probeBytes is the size of the file that a probe writes to the cache folder.
 	probeBytes = 1 << 20
 )
 
-// probes keep the conditions of readiness current.
+// probes update the conditions of readiness.
 type probes struct {
 	etcd, queue, bucket, cache, git *server.Condition
 
@@ -42,14 +42,14 @@ func (x *Indexer) newProbes(store *catalog.Store) *probes {
 	}
 }
 
-// run probes what is elsewhere until ctx ends.
+// run probes etcd, the queue, the bucket and git until ctx ends.
 func (p *probes) run(ctx context.Context) {
 	every(ctx, func() bool {
 		well := check(ctx, p.etcd, func(ctx context.Context) error {
 			_, err := p.store.CurrentRevision(ctx)
 			return err
 		})
-		well = check(ctx, p.queue, p.lookAtQueue) && well
+		well = check(ctx, p.queue, p.probeQueue) && well
 		well = check(ctx, p.bucket, func(ctx context.Context) error { return bucket.Reachable(ctx, p.deps.Bucket) }) && well
 		return check(ctx, p.git, func(ctx context.Context) error {
 			_, err := gitsource.GitVersion(ctx)
@@ -58,11 +58,11 @@ func (p *probes) run(ctx context.Context) {
 	})
 }
 
-// lookAtQueue sees whether the queue is there, and how much is in it.
-func (p *probes) lookAtQueue(ctx context.Context) error {
+// probeQueue checks that the queue answers, and records its depth.
+func (p *probes) probeQueue(ctx context.Context) error {
 	depth, err := p.deps.Queue.Depth(ctx)
 	if err == nil {
-		p.metrics.saw(depth)
+		p.metrics.setDepth(depth)
 	}
 	return err
 }
@@ -74,28 +74,24 @@ func watchRoom(ctx context.Context, cond *server.Condition, dir string) {
 	})
 }
 
-// every probes until ctx ends, more often while the probe says that not all is
-// well.
+// every probes until ctx ends, more often while the probe fails.
 func every(ctx context.Context, probe func() bool) {
 	for ctx.Err() == nil {
 		wait := brokenEvery
 		if probe() {
 			wait = probeEvery
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(wait):
-		}
+		backoff.Sleep(ctx, wait)
 	}
 }
 
-// check probes one thing, and says whether it is well.
+// check runs a probe, sets its condition, and reports whether the probe succeeded.
 func check(ctx context.Context, cond *server.Condition, probe func(context.Context) error) bool {
 	limited, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	err := probe(limited)
 	switch {
-	case ctx.Err() != nil: // shutting down says nothing about it
+	case ctx.Err() != nil: // a shutdown says nothing about the probed thing
 	case err != nil:
 		cond.Unmet(err.Error())
 	default:
@@ -104,11 +100,11 @@ func check(ctx context.Context, cond *server.Condition, probe func(context.Conte
 	return err == nil
 }
 
-// probeDisk sees whether a file can be written.
+// probeDisk checks that a file can be written.
 func probeDisk(dir string) error {
 	file, err := os.CreateTemp(dir, "probe-")
 	if err != nil {
-		return fmt.Errorf("making a file: %w", err)
+		return fmt.Errorf("write a probe file: %w", err)
 	}
 	_, err = file.Write(make([]byte, probeBytes))
 	return errors.Join(err, file.Close(), os.Remove(file.Name()))

@@ -7,34 +7,34 @@ import (
 
 	"github.com/trawl-search/trawl/internal/gitsource"
 	"github.com/trawl-search/trawl/internal/server"
+	"github.com/trawl-search/trawl/services/indexer/internal/backoff"
 	"github.com/trawl-search/trawl/services/indexer/internal/mirrors"
 )
 
-// tools are what jobs need of the local disk.
+// tools are the parts of a job that use the local disk.
 type tools struct {
 	cache   *mirrors.Cache
 	fetcher *gitsource.Fetcher
 }
 
+// Bounds of the wait between two attempts to open the cache folder.
 const (
 	minToolsWait = time.Second
 	maxToolsWait = 30 * time.Second
 )
 
-// openTools tries until the cache folder can be used; ok is false when ctx ends
-// before.
+// openTools tries until the cache folder can be used; ok is false if ctx ends first.
 func (x *Indexer) openTools(ctx context.Context, cond *server.Condition) (t tools, ok bool) {
-	for wait := minToolsWait; ; wait = min(2*wait, maxToolsWait) {
+	for attempt := uint32(0); ; attempt++ {
 		t, err := x.tryTools()
 		if err == nil {
 			return t, true
 		}
+		wait := backoff.Double(minToolsWait, attempt, maxToolsWait)
 		cond.Unmet(err.Error())
 		x.tel.Logger().WarnContext(ctx, "cannot use the cache folder, trying again", "error", err, "wait", wait)
-		select {
-		case <-ctx.Done():
+		if !backoff.Sleep(ctx, wait) {
 			return tools{}, false
-		case <-time.After(wait):
 		}
 	}
 }

@@ -17,7 +17,7 @@ type Config struct {
 	Rate    config.Bytes  `config:"rate" doc:"bytes a second that one indexer reads and merges for compaction"`
 }
 
-// SetDefaults implements config.Settings. The reasons are in decision 20.
+// SetDefaults implements config.Settings. Decision 20 explains the defaults.
 func (c *Config) SetDefaults() {
 	*c = Config{
 		Every: 2 * time.Minute, Small: 64 * config.MiB, Target: config.GiB, Deltas: 8,
@@ -25,8 +25,9 @@ func (c *Config) SetDefaults() {
 	}
 }
 
-// Longest is how long one compaction takes at its pace: it reads at most four times
-// the target, and writes, which is to read it twice, two times that.
+// Longest returns how long the largest compaction takes at Rate. It reads at most
+// four times Target and writes at most twice Target, whose bytes pass the rate limit
+// twice: when they are merged and when they are uploaded.
 func (c *Config) Longest() time.Duration {
 	return time.Duration(8 * float64(c.Target) / float64(c.Rate) * float64(time.Second))
 }

@@ -1,13 +1,14 @@
-// Package compact merges shards that were written into fewer and smaller ones:
-// the base and the deltas of a repo, the shards of many small repos, and shared
-// shards of which much is nobody's any more.
+// Package compact merges published shards into fewer and smaller ones: the base and
+// the deltas of a repo, the shards of many small repos, and shared shards that are
+// largely dead.
 //
-//	scheduler  in the indexer that leads: plans, from all roots, into etcd
-//	worker     in every indexer: claims a plan, merges, uploads, flips the roots
+//	Scheduler  in the leading indexer: plans compactions from all roots, in etcd
+//	Worker     in every indexer: claims a plan, merges, uploads, replaces the roots
 //
-// A compaction may be stopped at any point and done again by anyone: what it has
-// put into the bucket is named by its claim and becomes garbage with it, and the
-// transactions that flip roots hold only for the holder of the claim, and for
-// roots that are as they were planned, of repos that no job works on (package
-// catalog). Each repo is flipped at once, so that no reader sees a mix.
+// Any indexer may stop a compaction at any point and repeat it. The names of the
+// objects that it uploaded hold its claim's fencing token, and they become garbage
+// with the claim. The transaction that replaces a root succeeds only for the holder
+// of the claim, for a root that is as it was planned, and for a repo without a job
+// (package catalog). A root is replaced in one transaction, so that no reader sees a
+// mix of old and new shards.
 package compact

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// Jobs are the indexing jobs that an indexer has in hand, to which its merges give
-// way. The zero value has none. It is safe for concurrent use.
+// Jobs counts the running indexing jobs of an indexer, which go before its merges.
+// The zero value counts none. It is safe for concurrent use.
 type Jobs struct {
 	mu   sync.Mutex
 	n    int
 	idle chan struct{} // closed when the last one ends
 }
 
-// Begin counts a job until end is called, once.
+// Begin counts a job until end is called, which must happen once.
 func (j *Jobs) Begin() (end func()) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -33,36 +33,32 @@ func (j *Jobs) end() {
 	}
 }
 
-// ended is closed when no job is in hand any more; nil if none is.
-func (j *Jobs) ended() <-chan struct{} {
+// idleC returns a channel that is closed when the last running job ends, nil if none
+// runs.
+func (j *Jobs) idleC() <-chan struct{} {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.idle
 }
 
-// giveWay waits as long as the indexer has a job in hand, and the compaction has
-// patience. The claim is kept alive meanwhile; its loss ends ctx.
+// giveWay waits while a job runs, until the compaction's patience ends. The claim is
+// kept alive meanwhile, and its loss ends ctx.
 func (m *merging) giveWay(ctx context.Context) error {
 	for {
-		ended, left := m.Jobs.ended(), time.Until(m.late)
-		if ended == nil || left <= 0 {
+		idle, left := m.Jobs.idleC(), time.Until(m.late)
+		if idle == nil || left <= 0 {
 			return nil
 		}
 		start := time.Now()
 		select {
-		case <-ended:
+		case <-idle:
 		case <-time.After(left):
 		case <-ctx.Done():
 		}
-		m.waited(time.Since(start))
+		m.paused.Add(int64(time.Since(start)))
+		m.Metrics.paused.Add(time.Since(start).Seconds())
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 	}
-}
-
-// waited notes that the merge has given way for so long.
-func (m *merging) waited(long time.Duration) {
-	m.paused.Add(int64(long))
-	m.Metrics.paused.Add(long.Seconds())
 }

@@ -20,18 +20,21 @@ import (
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/merge"
 	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/gitsource"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+	"github.com/trawl-search/trawl/services/indexer/internal/backoff"
 	"github.com/trawl-search/trawl/services/indexer/internal/shardio"
 )
 
 const (
-	// manifestsAtOnce is how many manifests are read and written at once.
+	// manifestsAtOnce bounds how many manifests are read and written concurrently.
 	manifestsAtOnce = 8
 	// readBlock is the unit in which shards are read, in bytes. A merge reads the
 	// documents of a repo from first to last, and the posting lists.
 	readBlock = 1 << 20
-	// flipPause is the wait before a flip is tried again while etcd is away.
-	flipPause = time.Second
+	// replacePause is the wait between attempts to replace roots while etcd does not
+	// answer.
+	replacePause = time.Second
 )
 
 // merging is one compaction under its claim.
@@ -40,7 +43,7 @@ type merging struct {
 
 	claim *catalog.Claim
 	pacer pacer
-	late  time.Time // when it no longer gives way to jobs
+	late  time.Time // from then on it no longer gives way to jobs
 
 	read, paused    atomic.Int64 // bytes, nanoseconds
 	written         int64
@@ -51,11 +54,13 @@ type merging struct {
 type part struct {
 	root catalog.Root
 	keys []string
-	// next is the root to be, and made its new shard.
+	// next is the root to publish, and made the reference to its new shard.
 	next *catalogv1.Root
 	made *catalogv1.ShardRef
 }
 
+// run merges the shards, uploads the new one, writes the manifests and replaces the
+// roots. It returns the outcome.
 func (m *merging) run(ctx context.Context) (string, error) {
 	parts, err := m.parts(ctx)
 	if err != nil {
@@ -67,11 +72,11 @@ func (m *merging) run(ctx context.Context) (string, error) {
 	}
 	file, err := os.CreateTemp(m.TempDir, "compact-")
 	if err != nil {
-		return "", fmt.Errorf("make a file for a shard: %w", err)
+		return "", fmt.Errorf("create a file for a shard: %w", err)
 	}
 	defer func() {
 		file.Close()
-		_ = os.Remove(file.Name()) // at the next start at the latest
+		_ = os.Remove(file.Name()) // the next start removes what stays
 	}()
 	built, err := m.merge(ctx, file, parts)
 	if err != nil {
@@ -80,11 +85,11 @@ func (m *merging) run(ctx context.Context) (string, error) {
 	if err := m.upload(ctx, file, built, parts); err != nil {
 		return "", err
 	}
-	flips, err := m.manifests(ctx, parts)
+	replacements, err := m.putManifests(ctx, parts)
 	if err != nil {
 		return "", err
 	}
-	done, err := m.flip(ctx, flips)
+	done, err := m.replaceShards(ctx, replacements)
 	m.compacted = len(done)
 	m.left += len(parts) - len(done)
 	if err != nil {
@@ -96,7 +101,7 @@ func (m *merging) run(ctx context.Context) (string, error) {
 	return compacted, nil
 }
 
-// parts are the repos that the compaction may still do.
+// parts returns the repos whose roots are still as they were planned.
 func (m *merging) parts(ctx context.Context) ([]*part, error) {
 	roots, err := m.claim.Roots(ctx)
 	if err != nil {
@@ -116,7 +121,7 @@ func (m *merging) parts(ctx context.Context) ([]*part, error) {
 	return parts, nil
 }
 
-// pace admits n bytes of reading or merging, when jobs and the rate allow it.
+// pace admits n bytes of reading or merging as soon as jobs and the rate allow it.
 func (m *merging) pace(ctx context.Context, n int) error {
 	if err := m.giveWay(ctx); err != nil {
 		return err
@@ -158,12 +163,12 @@ func (m *merging) merge(ctx context.Context, w io.Writer, parts []*part) (result
 				return result, fmt.Errorf("root of %s: %w", p.next.GetRepo(), err)
 			}
 			in := inputs[ref.GetKey()]
-			in.Repos = append(in.Repos, merge.Repo{Record: record, Hidden: hidden.Numbers(), Branches: places(ref)})
+			in.Repos = append(in.Repos, merge.Repo{Record: record, Hidden: hidden.Numbers(), Branches: branchPositions(ref)})
 		}
 	}
-	opts := merge.Options{Processors: 1, Pace: m.pace, TempDir: m.TempDir} // jobs and searches come first
+	opts := merge.Options{Processors: 1, Pace: m.pace, TempDir: m.TempDir} // jobs and searches go first
 	if size >= uint64(m.Small) {
-		opts.Effort = docstore.Compact // it stays for long
+		opts.Effort = docstore.Compact // the shard will be kept for long
 	}
 	var ordered []merge.Input
 	for _, key := range slices.Sorted(maps.Keys(inputs)) {
@@ -172,13 +177,13 @@ func (m *merging) merge(ctx context.Context, w io.Writer, parts []*part) (result
 	return merge.Shards(ctx, w, ordered, opts)
 }
 
-// places are those of the root's branches in a shard, as merge wants them.
-func places(ref *catalogv1.ShardRef) []int {
-	var places []int
-	for _, place := range ref.GetBranches() {
-		places = append(places, int(place)-1)
+// branchPositions returns the positions, from 0, of the root's branches in a shard.
+func branchPositions(ref *catalogv1.ShardRef) []int {
+	var positions []int
+	for _, position := range ref.GetBranches() {
+		positions = append(positions, int(position)-1)
 	}
-	return places
+	return positions
 }
 
 // paceRead admits n bytes of reading from the bucket, and counts them.
@@ -187,13 +192,13 @@ func (m *merging) paceRead(ctx context.Context, n int) error {
 	return m.pace(ctx, n)
 }
 
-// record is what the new shard says of a repo: what the newest one of the old ones
-// does, at the root's commits and next generation.
+// record returns the repo record of the new shard: that of the newest old shard with
+// the root's commits and the next generation.
 func (m *merging) record(shard *shardio.Reader, p *part) (record docstore.Repo, err error) {
 	err = shard.ReadDocs(func(docs *docstore.Docs) error {
 		i, found, err := docs.FindRepo(p.next.GetRepo())
 		if err == nil && !found {
-			err = fmt.Errorf("%w: it does not hold %s", merge.ErrInputs, p.next.GetRepo())
+			err = fmt.Errorf("%w: the shard does not hold %s", merge.ErrInputs, p.next.GetRepo())
 		}
 		if err != nil {
 			return err
@@ -205,10 +210,7 @@ func (m *merging) record(shard *shardio.Reader, p *part) (record docstore.Repo, 
 		return record, fmt.Errorf("read the record of a repo in shard %s: %w", shard.Name(), err)
 	}
 	record.Generation = p.next.GetGeneration()
-	record.Branches = nil
-	for _, b := range p.next.GetBranches() {
-		record.Branches = append(record.Branches, docstore.Branch{Name: b.GetName(), Commit: b.GetCommit()})
-	}
+	record.Branches = gitsource.Branches(p.next.GetBranches())
 	return record, nil
 }
 
@@ -239,14 +241,14 @@ func (m *merging) upload(ctx context.Context, file *os.File, built build.Result,
 	return m.claim.NotePack(ctx, &catalogv1.Pack{Key: ref.GetKey(), MadeAt: timestamppb.Now(), Repos: names})
 }
 
-// manifests puts the manifests of the new generations, which say what those of the
-// old ones do of the requests.
-func (m *merging) manifests(ctx context.Context, parts []*part) ([]catalog.Flip, error) {
+// putManifests writes the manifests of the new generations. They keep the requests
+// that the old manifests hold. A root without a manifest gets one without a request.
+func (m *merging) putManifests(ctx context.Context, parts []*part) ([]catalog.Flip, error) {
 	group, putting := errgroup.WithContext(ctx)
 	group.SetLimit(manifestsAtOnce)
-	flips := make([]catalog.Flip, len(parts))
+	replacements := make([]catalog.Flip, len(parts))
 	for i, p := range parts {
-		flips[i] = catalog.Flip{Old: p.root, Next: p.next}
+		replacements[i] = catalog.Flip{Old: p.root, Next: p.next}
 		group.Go(func() error {
 			manifest, err := shardio.GetManifest(putting, m.Bucket, p.root.Record.GetManifestKey())
 			if err != nil {
@@ -257,20 +259,19 @@ func (m *merging) manifests(ctx context.Context, parts []*part) ([]catalog.Flip,
 			return shardio.PutManifest(putting, m.Bucket, m.claim.Fence(), manifest)
 		})
 	}
-	return flips, group.Wait()
+	return replacements, group.Wait()
 }
 
-// flip makes the new roots served. While etcd is away it waits, until ctx ends.
-func (m *merging) flip(ctx context.Context, flips []catalog.Flip) ([]string, error) {
+// replaceShards publishes the new roots and returns the repos whose roots were
+// replaced. While etcd does not answer it tries again until ctx ends.
+func (m *merging) replaceShards(ctx context.Context, replacements []catalog.Flip) ([]string, error) {
 	for {
-		done, err := m.claim.Flip(ctx, flips)
+		done, err := m.claim.Flip(ctx, replacements)
 		if err == nil || !catalog.IsTransient(err) {
 			return done, err
 		}
-		select {
-		case <-ctx.Done():
+		if !backoff.Sleep(ctx, replacePause) {
 			return done, err
-		case <-time.After(flipPause):
 		}
 	}
 }

@@ -10,17 +10,17 @@ import (
 // Outcomes of a compaction.
 const (
 	compacted = "compacted"
-	// vain: every repo was changed, deleted or being indexed meanwhile.
+	// vain: every repo was changed, deleted or being indexed by then.
 	vain = "in vain"
-	// failed: it will be tried again.
+	// failed: it will be tried again, by any indexer.
 	failed = "failed"
-	// lostClaim: another indexer may have it.
+	// lostClaim: the claim expired, and another indexer may hold it.
 	lostClaim = "lost"
 	stopped   = "stopped"
 )
 
-// Metrics tell what compaction does and what it would have to do. The gauges are
-// of the last plan, and 0 in indexers that do not lead.
+// Metrics are the metrics of compaction: what it does, and what remains to do. The
+// gauges describe the last plan; they are 0 in indexers that do not lead.
 type Metrics struct {
 	runs                *prometheus.CounterVec
 	seconds             *prometheus.HistogramVec
@@ -62,7 +62,7 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 		m.runs, m.seconds, m.repos, m.read, m.written, m.paused, m.stored, m.live, m.shards, m.planned, m.oldestPlan,
 	} {
 		if err := r.Register(c); err != nil {
-			return nil, fmt.Errorf("registering the metrics of compaction: %w", err)
+			return nil, fmt.Errorf("register the metrics of compaction: %w", err)
 		}
 	}
 	for _, outcome := range []string{compacted, vain, failed, lostClaim, stopped} {
@@ -74,7 +74,7 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 	for _, outcome := range []string{"compacted", "left"} {
 		m.repos.WithLabelValues(outcome)
 	}
-	m.tell(&view{}, nil)
+	m.setPlanned(&view{}, nil)
 	return m, nil
 }
 
@@ -87,8 +87,9 @@ func (m *Metrics) done(outcome, reason string, took time.Duration, of *merging) 
 	m.written.Add(float64(of.written))
 }
 
-// tell tells what a plan was made from; planned are the times of what is planned.
-func (m *Metrics) tell(v *view, planned []time.Time) {
+// setPlanned sets the gauges from the state that was planned from and the times of the
+// planned compactions.
+func (m *Metrics) setPlanned(v *view, planned []time.Time) {
 	var stored, live uint64
 	kinds := map[string]int{"own": 0, "shared": 0, "delta": 0}
 	for _, o := range v.objects {

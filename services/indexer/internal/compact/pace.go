@@ -9,13 +9,13 @@ import (
 // pacer admits bytes at a rate.
 type pacer struct{ *rate.Limiter }
 
-// newPacer returns a pacer of so many bytes a second. Its bucket holds what the rate
-// admits in 5 ms: a shorter wait is not worth a timer.
+// newPacer returns a pacer for a rate. Its bucket holds the bytes of 5 ms, since a
+// shorter wait is not worth a timer.
 func newPacer(bytesPerSecond int64) pacer {
 	return pacer{rate.NewLimiter(rate.Limit(bytesPerSecond), int(max(1, bytesPerSecond/200)))}
 }
 
-// wait returns when n bytes may pass, or with the cause of the context's end.
+// wait waits until n bytes may pass. Its error is the cause of the context's end.
 func (p pacer) wait(ctx context.Context, n int) error {
 	for n > 0 {
 		step := min(n, p.Burst())
@@ -23,7 +23,7 @@ func (p pacer) wait(ctx context.Context, n int) error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			return err //nolint:wrapcheck // it says that the deadline comes first
+			return err //nolint:wrapcheck // the deadline comes before the turn
 		}
 		n -= step
 	}

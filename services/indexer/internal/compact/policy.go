@@ -11,37 +11,38 @@ import (
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
-// Bounds of the policy; decision 20 has the reasons.
+// Bounds of the policy; decision 20 explains them.
 const (
-	// fanIn is how many shards of about one size are merged into one, so that a
-	// byte is rewritten once for each power of it that lies between the smallest
-	// shard and the target.
+	// fanIn is how many shards of about the same size are merged into one. A byte is
+	// rewritten once for each power of fanIn between the smallest shard and the target.
 	fanIn = 8
-	// levels below the target: smaller shards are all of one size.
+	// levels of size below the target. Smaller shards all count as one size.
 	levels = 4
-	// maxRepos is how many repos a shard has at most: the record of a pack names them.
+	// maxRepos bounds the repos of a shard, which its pack record names.
 	maxRepos = 4096
-	// hiddenShare and deltaShare: merging pays when one of so many documents or bytes is.
+	// hiddenShare and deltaShare: merging pays when more than one in that many
+	// documents is hidden, or one in that many bytes is a delta's.
 	hiddenShare, deltaShare = 8, 8
-	// readShare: at least one of so many bytes that are read must be written.
+	// readShare: a compaction writes at least one in that many bytes that it reads.
 	readShare = 8
-	// replacedReclaims times Reclaim is how old a shard of several repos may be
-	// that has documents which a later generation replaced.
+	// replacedReclaims times Reclaim is the age at which a shared shard is rewritten
+	// for the documents that later generations replaced.
 	replacedReclaims = 14
-	// cold is how long a repo is left alone before its large shards are made smaller.
+	// cold is how long a repo must be unchanged before its large shards are compressed
+	// harder.
 	cold = 24 * time.Hour
 )
 
 // Reasons of compactions.
 const (
-	becauseDeltas  = "deltas"  // a repo has many, or much is hidden
+	becauseDeltas  = "deltas"  // a repo has many, or much of it is hidden
 	becauseSmall   = "small"   // many small shards
-	becauseDead    = "dead"    // half of a shared shard is nobody's, or it is old
+	becauseDead    = "dead"    // half of a shared shard is dead, or an old one has dead parts
 	becauseDeleted = "deleted" // a shared shard has documents of a deleted repo
-	becauseCold    = "cold"    // a large shard stays, and was written in haste
+	becauseCold    = "cold"    // a large shard that stays was compressed for speed
 )
 
-// Plan says which compactions are due, the most pressing first.
+// Plan returns the compactions that are due, pressing ones first.
 func (c *Config) Plan(s State) []*catalogv1.Compaction {
 	v := newView(s)
 	p := &planner{Config: c, view: v}
@@ -61,6 +62,7 @@ func boolInt(b bool) int {
 	return 0
 }
 
+// planner collects the compactions of one plan.
 type planner struct {
 	*Config
 	*view
@@ -68,9 +70,10 @@ type planner struct {
 	plan []*catalogv1.Compaction
 }
 
-// most is the size that no merged shard passes by much.
+// most is the size that merged shards hardly exceed.
 func (p *planner) most() uint64 { return 2 * uint64(p.Target) }
 
+// add plans a compaction and marks its repos as busy.
 func (p *planner) add(reason string, inputs []*catalogv1.CompactionInput, repos ...*repo) {
 	for _, r := range repos {
 		r.busy = true
@@ -81,32 +84,34 @@ func (p *planner) add(reason string, inputs []*catalogv1.CompactionInput, repos 
 	})
 }
 
-// deltas merges shards of one repo. To take one repo out of a shared shard costs
-// reading much of it, so that several of its repos must want that.
+// deltas merges the shards of single repos. Taking a repo out of a shared shard means
+// reading much of it, so several of its repos must need that at once.
 func (p *planner) deltas() {
-	wanting := map[string][]*repo{}
+	leaving := map[string][]*repo{} // by shared shard
 	for _, r := range p.repos {
 		if r.busy {
 			continue
 		}
 		refs := p.mergeable(r)
 		if at := slices.IndexFunc(refs, p.shared); at >= 0 {
-			wanting[refs[at].GetKey()] = append(wanting[refs[at].GetKey()], r)
-			refs = p.crowded(r)
+			leaving[refs[at].GetKey()] = append(leaving[refs[at].GetKey()], r)
+			refs = p.manyDeltas(r)
 		}
 		if refs != nil {
 			p.add(becauseDeltas, []*catalogv1.CompactionInput{input(r, refs)}, r)
 		}
 	}
 	for _, o := range p.objects {
-		p.leave(o, wanting[o.key])
+		p.unshare(o, leaving[o.key])
 	}
 }
 
+// shared reports whether a shard holds several repos.
 func (p *planner) shared(ref *catalogv1.ShardRef) bool { return p.byKey[ref.GetKey()].shared }
 
-// crowded are deltas that are merged among themselves because there are too many.
-func (p *planner) crowded(r *repo) []*catalogv1.ShardRef {
+// manyDeltas returns the deltas to merge among themselves if there are too many, else
+// nil.
+func (p *planner) manyDeltas(r *repo) []*catalogv1.ShardRef {
 	var deltas []*catalogv1.ShardRef
 	for _, ref := range r.Record.GetShards() {
 		if ref.GetDelta() {
@@ -119,13 +124,13 @@ func (p *planner) crowded(r *repo) []*catalogv1.ShardRef {
 	return inOrder(r, fit(tier(deltas), p.most()))
 }
 
-// leave moves the repos that want it from a shared shard into one of their own,
-// with all that they have, if that is enough for reading it.
-func (p *planner) leave(o *object, wanting []*repo) {
+// unshare moves repos from a shared shard into a new one together with all their other
+// shards, if they are large enough to justify reading it.
+func (p *planner) unshare(o *object, repos []*repo) {
 	sum := uint64(0)
 	var inputs []*catalogv1.CompactionInput
 	var leaving []*repo
-	for _, r := range wanting {
+	for _, r := range repos {
 		if r.busy || sum+r.own > p.most() {
 			continue
 		}
@@ -137,8 +142,8 @@ func (p *planner) leave(o *object, wanting []*repo) {
 	}
 }
 
-// mergeable are the shards of a repo that are to become one, in the root's order;
-// nil where that does not pay.
+// mergeable returns the shards of a repo to merge into one, in the root's order, nil
+// if merging does not pay.
 func (p *planner) mergeable(r *repo) []*catalogv1.ShardRef {
 	var deltas, chosen []*catalogv1.ShardRef
 	var base, delta uint64
@@ -170,8 +175,8 @@ func (p *planner) mergeable(r *repo) []*catalogv1.ShardRef {
 	return inOrder(r, chosen)
 }
 
-// hidden counts the documents of a root's own shard that are not served. In one
-// that is shared it is not known which of the others are.
+// hidden counts the hidden documents of a repo's own shard. For a shared shard it
+// counts the documents of other repos too, since a root does not count those apart.
 func hidden(ref *catalogv1.ShardRef) uint64 {
 	if len(ref.GetHidden()) == 0 {
 		return 0
@@ -179,8 +184,8 @@ func hidden(ref *catalogv1.ShardRef) uint64 {
 	return ref.GetDocuments() - min(ref.GetDocuments(), ref.GetLiveDocuments())
 }
 
-// affordable are all deltas and the shards below them, the smallest first, that
-// may be rewritten for so many bytes of deltas.
+// affordable returns all deltas and the bases, the smallest first, that may be
+// rewritten for this many bytes of deltas.
 func (p *planner) affordable(r *repo, delta uint64) []*catalogv1.ShardRef {
 	refs := bySize(r.Record.GetShards())
 	var chosen []*catalogv1.ShardRef
@@ -196,9 +201,9 @@ func (p *planner) affordable(r *repo, delta uint64) []*catalogv1.ShardRef {
 	return chosen
 }
 
-// tier are the smallest deltas, so many that the next one is more than twice as
-// large as they are together: so a byte is rewritten a few times for each power of
-// two that a delta has grown by.
+// tier returns the smallest deltas up to the first gap in size: the next one is more
+// than twice as large as all of them together. A byte is thus rewritten a few times
+// for each power of two by which a delta grows.
 func tier(deltas []*catalogv1.ShardRef) []*catalogv1.ShardRef {
 	sorted := bySize(deltas)
 	n, sum, best := 0, uint64(0), 2
@@ -211,13 +216,14 @@ func tier(deltas []*catalogv1.ShardRef) []*catalogv1.ShardRef {
 	return sorted[:min(best, len(sorted))]
 }
 
+// bySize returns the shards in ascending order of their live bytes.
 func bySize(refs []*catalogv1.ShardRef) []*catalogv1.ShardRef {
 	sorted := slices.Clone(refs)
 	slices.SortStableFunc(sorted, func(a, b *catalogv1.ShardRef) int { return cmp.Compare(share(a), share(b)) })
 	return sorted
 }
 
-// fit takes the smallest first as long as they are not too much together.
+// fit returns the smallest shards that together have at most most bytes, at least one.
 func fit(refs []*catalogv1.ShardRef, most uint64) []*catalogv1.ShardRef {
 	sum := uint64(0)
 	for i, ref := range bySize(refs) {
@@ -228,6 +234,7 @@ func fit(refs []*catalogv1.ShardRef, most uint64) []*catalogv1.ShardRef {
 	return refs
 }
 
+// inOrder returns the shards in the order of the repo's root.
 func inOrder(r *repo, refs []*catalogv1.ShardRef) []*catalogv1.ShardRef {
 	var ordered []*catalogv1.ShardRef
 	for _, ref := range r.Record.GetShards() {
@@ -238,16 +245,16 @@ func inOrder(r *repo, refs []*catalogv1.ShardRef) []*catalogv1.ShardRef {
 	return ordered
 }
 
-// segment is what is packed together: the repos of a shared shard, or one repo.
+// segment is a unit of packing: all repos of a shared shard, or one repo.
 type segment struct {
 	repos []*repo
-	// live is what comes out, read what must be read for it, in bytes.
+	// live and read are the bytes that are written and read for it.
 	live, read uint64
-	// reason why it must be rewritten even alone; empty: it need not.
+	// reason to rewrite it even alone, "" if there is none.
 	reason string
 }
 
-// packs puts small repos together, and rewrites shared shards.
+// packs merges small repos into shared shards, and rewrites shared shards.
 func (p *planner) packs() {
 	var byLevel [levels + 1][]segment
 	var due []segment
@@ -258,24 +265,24 @@ func (p *planner) packs() {
 		}
 		byLevel[p.level(s.live)] = append(byLevel[p.level(s.live)], s)
 	}
-	// What must be rewritten takes the smallest with it, which are free to go.
+	// Segments that must be rewritten take small ones along.
 	chosen := due
 	for _, segments := range byLevel {
 		if len(segments) >= fanIn {
 			chosen = append(chosen, segments...)
 		}
 	}
-	p.fill(chosen)
+	p.group(chosen)
 }
 
-// level of a size: 0 for all below the target by fanIn to the power of levels.
+// level returns the level of a size: 0 up to the target divided by fanIn^levels.
 func (p *planner) level(live uint64) int {
 	least := max(uint64(p.Target)>>(3*levels), 1)
 	return min((bits.Len64(live/least)+2)/3, levels)
 }
 
-// segments are the candidates: small repos on their own that were left alone, and
-// shared shards that are not full, or have too much that is dead.
+// segments returns the candidates: small repos of their own that are settled, and
+// shared shards that are not full or have too many dead bytes.
 func (p *planner) segments() (all []segment) {
 	for _, r := range p.repos {
 		if r.busy || p.sharing(r) || r.own >= uint64(p.Small) || !p.settled(r, p.Settle) || len(r.Record.GetShards()) == 0 {
@@ -287,7 +294,7 @@ func (p *planner) segments() (all []segment) {
 		if !o.shared || o.busy() {
 			continue
 		}
-		s := segment{repos: o.repos, read: o.size, reason: p.dead(o)}
+		s := segment{repos: o.repos, read: o.size, reason: p.rewriteReason(o)}
 		for _, r := range o.repos {
 			s.live += r.own
 		}
@@ -299,13 +306,13 @@ func (p *planner) segments() (all []segment) {
 	return all
 }
 
-// sharing says whether a repo has documents in a shared shard.
+// sharing reports whether a repo has documents in a shared shard.
 func (p *planner) sharing(r *repo) bool {
 	return slices.ContainsFunc(r.Record.GetShards(), func(ref *catalogv1.ShardRef) bool { return p.byKey[ref.GetKey()].shared })
 }
 
-// dead says why a shared shard must be rewritten, if it must.
-func (p *planner) dead(o *object) string {
+// rewriteReason returns why a shared shard must be rewritten, "" if it need not be.
+func (p *planner) rewriteReason(o *object) string {
 	age := p.Now.Sub(o.made)
 	switch {
 	case o.deleted && age >= p.Reclaim:
@@ -316,9 +323,9 @@ func (p *planner) dead(o *object) string {
 	return ""
 }
 
-// fill makes shards of about the target's size out of segments, the smallest
-// first. One of them alone is rewritten only if it must be.
-func (p *planner) fill(segments []segment) {
+// group plans shards of about the target's size, the smallest segments first. A single
+// segment is rewritten only if it has a reason.
+func (p *planner) group(segments []segment) {
 	slices.SortStableFunc(segments, func(a, b segment) int {
 		return cmp.Or(cmp.Compare(boolInt(b.reason == becauseDeleted), boolInt(a.reason == becauseDeleted)), cmp.Compare(a.live, b.live))
 	})
@@ -339,6 +346,7 @@ func (p *planner) fill(segments []segment) {
 	flush()
 }
 
+// pack plans one shard of these segments.
 func (p *planner) pack(segments []segment) {
 	reason := ""
 	var inputs []*catalogv1.CompactionInput
@@ -364,7 +372,7 @@ func (p *planner) pack(segments []segment) {
 	p.add(cmp.Or(reason, becauseSmall), inputs, repos...)
 }
 
-// cold makes large shards smaller that have stayed as they were first written.
+// cold plans to compress large shards harder that were never compacted.
 func (p *planner) cold() {
 	for _, r := range p.repos {
 		if r.busy || r.own < uint64(p.Small) || !p.settled(r, cold) {
@@ -373,7 +381,7 @@ func (p *planner) cold() {
 		for _, ref := range r.Record.GetShards() {
 			if !ref.GetCompacted() && !ref.GetDelta() && ref.GetSizeBytes() <= p.most() {
 				p.add(becauseCold, []*catalogv1.CompactionInput{input(r, []*catalogv1.ShardRef{ref})}, r)
-				break // one at a time: the others are planned from the next root
+				break // the others are planned from the next root
 			}
 		}
 	}

@@ -6,13 +6,14 @@ import (
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
-// combine makes one shard of those of a root that keys name, and returns its
-// reference, which says what the root has of it and lacks the object. What was
-// merged from deltas alone is one; bases stand before deltas.
+// combine replaces the shards of a root that keys name by one, and returns its
+// reference. The reference counts the root's documents; the caller adds the object's
+// key, digest and size. A shard merged from deltas alone is a delta. In the root,
+// bases stand before deltas.
 func combine(root *catalogv1.Root, keys []string) *catalogv1.ShardRef {
 	made := &catalogv1.ShardRef{Delta: true, Compacted: true}
 	var bases, deltas []*catalogv1.ShardRef
-	silent := false // a shard that names no language does not tell
+	unknown := false // a shard with documents may name no languages
 	for _, ref := range root.GetShards() {
 		if slices.Contains(keys, ref.GetKey()) {
 			made.Delta = made.Delta && ref.GetDelta()
@@ -20,7 +21,7 @@ func combine(root *catalogv1.Root, keys []string) *catalogv1.ShardRef {
 			made.LiveContentBytes += liveContent(ref)
 			made.LiveSkippedDocuments += ref.GetLiveSkippedDocuments()
 			made.Languages = append(made.Languages, ref.GetLanguages()...)
-			silent = silent || len(ref.GetLanguages()) == 0 && ref.GetDocuments() > 0
+			unknown = unknown || len(ref.GetLanguages()) == 0 && ref.GetDocuments() > 0
 			continue
 		}
 		if ref.GetDelta() {
@@ -30,7 +31,7 @@ func combine(root *catalogv1.Root, keys []string) *catalogv1.ShardRef {
 		}
 	}
 	slices.Sort(made.Languages)
-	if made.Languages = slices.Compact(made.Languages); silent {
+	if made.Languages = slices.Compact(made.Languages); unknown {
 		made.Languages = nil
 	}
 	if made.Delta {

@@ -3,23 +3,23 @@ package compact
 import (
 	"context"
 	"log/slog"
-	"math/rand/v2"
 	"time"
 
 	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/services/indexer/internal/backoff"
 )
 
 const (
-	// maxPlanned is how many compactions are planned at once: roots change, and
-	// what is planned long before it is done is in vain.
+	// maxPlanned bounds the planned compactions. Roots change, so a plan that waits
+	// for long is in vain.
 	maxPlanned = 32
-	// splitAfter attempts of which nothing came a compaction of several repos is
-	// split, so that what makes it fail is alone in the end.
+	// splitAfter is the number of failed attempts after which a compaction of several
+	// repos is split in halves, until the repo that makes it fail is alone.
 	splitAfter = 2
 )
 
-// Scheduler plans compactions. One runs in the indexer that leads; two at once do
-// no harm, since what is planned twice is done once.
+// Scheduler plans compactions. One runs in the leading indexer. Two at once do no
+// harm, since a compaction that is planned twice is done once.
 type Scheduler struct {
 	Config
 	Store   *catalog.Store
@@ -32,13 +32,8 @@ func (s *Scheduler) Run(ctx context.Context) {
 	if s.Every == 0 {
 		return
 	}
-	defer s.Metrics.tell(&view{}, nil)
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(s.Every*3/4 + rand.N(s.Every/2+1)):
-		}
+	defer s.Metrics.setPlanned(&view{}, nil)
+	for backoff.Sleep(ctx, backoff.Jitter(s.Every, 4)) {
 		if err := s.Pass(ctx, time.Now()); err != nil && ctx.Err() == nil {
 			s.Log.WarnContext(ctx, "planning compactions failed, trying again", "error", err)
 		}
@@ -51,15 +46,15 @@ func (s *Scheduler) Pass(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	if state.Planned, err = s.tidy(ctx, state); err != nil {
+	if state.Planned, err = s.replaceOutdated(ctx, state); err != nil {
 		return err
 	}
 	var times []time.Time
 	for _, c := range state.Planned {
 		times = append(times, c.Record.GetPlannedAt().AsTime())
 	}
-	s.Metrics.tell(newView(state), times)
-	// One that is pressing has its place, whatever else is planned.
+	s.Metrics.setPlanned(newView(state), times)
+	// A pressing compaction has a place however many others are planned.
 	for i, c := range s.Plan(state) {
 		if i+len(state.Planned) >= maxPlanned && !c.GetPressing() || i >= maxPlanned {
 			break
@@ -72,8 +67,8 @@ func (s *Scheduler) Pass(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// state reads what a plan is made from: packs after roots, since a pack is noted
-// before a root names it.
+// state reads what a plan is made from. It reads packs after roots, since a pack is
+// recorded before a root names it.
 func (s *Scheduler) state(ctx context.Context, now time.Time) (State, error) {
 	state := State{Now: now}
 	for root, err := range s.Store.ListRoots(ctx) {
@@ -96,9 +91,9 @@ func (s *Scheduler) state(ctx context.Context, now time.Time) (State, error) {
 	return state, err
 }
 
-// tidy takes away what cannot be done any more, splits what fails, and returns
-// what stays planned.
-func (s *Scheduler) tidy(ctx context.Context, state State) (stay []catalog.Compaction, err error) {
+// replaceOutdated removes plans that cannot be carried out any more, splits those
+// that fail, and returns those that stay.
+func (s *Scheduler) replaceOutdated(ctx context.Context, state State) (stay []catalog.Compaction, err error) {
 	revisions := map[string]int64{}
 	for _, root := range state.Roots {
 		revisions[root.Record.GetRepo()] = root.Revision
@@ -110,10 +105,10 @@ func (s *Scheduler) tidy(ctx context.Context, state State) (stay []catalog.Compa
 		case stale(c, revisions):
 			err = s.Store.ReplaceCompaction(ctx, c)
 		case c.Record.GetAttempts() >= splitAfter && len(c.Record.GetInputs()) > 1:
-			s.Log.WarnContext(ctx, "a compaction fails; it is split", "reason", c.Record.GetReason(),
+			s.Log.WarnContext(ctx, "splitting a compaction that fails", "reason", c.Record.GetReason(),
 				"repos", len(c.Record.GetInputs()), "attempts", c.Record.GetAttempts(), "error", c.Record.GetError())
 			err = s.Store.ReplaceCompaction(ctx, c, halves(c.Record)...)
-			stay = append(stay, c) // its repos are as busy as before
+			stay = append(stay, c) // its halves have the same repos
 		default:
 			stay = append(stay, c)
 		}

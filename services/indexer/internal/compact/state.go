@@ -9,39 +9,39 @@ import (
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
-// State is what a plan is made from.
+// State is the input of a plan.
 type State struct {
-	// Roots as of one revision; Packs, Lives and Planned are not older.
+	// Roots are as of one revision; Packs, Lives and Planned are not older.
 	Roots []catalog.Root
 	Packs []catalog.Pack
-	// Lives are the revisions that made repos desired.
+	// Lives maps desired repos to the revisions that made them desired.
 	Lives map[string]int64
-	// Planned is what is planned already, and may be under way.
+	// Planned are the compactions that are planned or running.
 	Planned []catalog.Compaction
 	Now     time.Time
 }
 
-// repo is a repo of the roots.
+// repo is a repo with a root.
 type repo struct {
 	catalog.Root
 
-	// busy: a compaction of it is planned.
+	// busy: it is part of a planned compaction.
 	busy bool
-	// own is what its live documents take of all its shards, in bytes.
+	// own is the number of bytes that its live documents take in all its shards.
 	own uint64
 }
 
 func (r *repo) name() string { return r.Record.GetRepo() }
 
-// object is a shard as all roots see it.
+// object is a shard with what all roots say about it.
 type object struct {
 	key   string
 	size  uint64
 	repos []*repo
-	// live is what the live documents take of it: at most size.
+	// live is the number of its bytes that live documents take, at most size.
 	live uint64
-	// shared: it was made of several repos. One of which it is not known of how
-	// many, after a restore, counts as one with deleted repos, made long ago.
+	// shared: it was made of several repos. A shard whose repo count is unknown, as
+	// after a restore, counts as made long ago and holding deleted repos.
 	shared  bool
 	deleted bool
 	made    time.Time
@@ -57,11 +57,11 @@ func (o *object) busy() bool {
 	return false
 }
 
-// share is what a root's live documents take of a shard, in bytes.
+// share returns the number of a shard's bytes that the root's live documents take.
 func share(ref *catalogv1.ShardRef) uint64 {
 	size := ref.GetSizeBytes()
 	switch {
-	case !told(ref):
+	case !hasCounts(ref):
 		return size
 	case ref.GetContentBytes() > 0:
 		return min(size, uint64(float64(size)*float64(ref.GetLiveContentBytes())/float64(ref.GetContentBytes())))
@@ -71,32 +71,34 @@ func share(ref *catalogv1.ShardRef) uint64 {
 	return size
 }
 
-// told says whether a root tells which of a shard's documents are its own.
-func told(ref *catalogv1.ShardRef) bool {
+// hasCounts reports whether a reference counts the root's own documents in the shard.
+// Roots of earlier versions do not.
+func hasCounts(ref *catalogv1.ShardRef) bool {
 	return ref.GetCompacted() || ref.GetLiveDocuments()+ref.GetLiveContentBytes()+ref.GetLiveSkippedDocuments() > 0 || len(ref.GetHidden()) > 0
 }
 
-// liveDocuments, liveContent and liveSkipped are the root's own in a shard.
+// liveDocuments returns the number of the root's live documents in a shard.
 func liveDocuments(ref *catalogv1.ShardRef) uint64 {
-	if told(ref) {
+	if hasCounts(ref) {
 		return ref.GetLiveDocuments()
 	}
 	return ref.GetDocuments()
 }
 
+// liveContent returns the number of bytes of their contents.
 func liveContent(ref *catalogv1.ShardRef) uint64 {
-	if told(ref) {
+	if hasCounts(ref) {
 		return ref.GetLiveContentBytes()
 	}
 	return ref.GetContentBytes()
 }
 
-// view is a state by repos and objects.
+// view indexes a state by repos and objects.
 type view struct {
 	State
 
 	repos   []*repo
-	objects []*object // in the order in which roots name them first
+	objects []*object // in the order of their first mention by a root
 	byKey   map[string]*object
 }
 
@@ -117,12 +119,13 @@ func newView(s State) *view {
 	}
 	for _, pack := range s.Packs {
 		if o := v.byKey[pack.Record.GetKey()]; o != nil {
-			v.judge(o, pack)
+			v.applyPack(o, pack)
 		}
 	}
 	return v
 }
 
+// add counts a root's reference to a shard.
 func (v *view) add(r *repo, ref *catalogv1.ShardRef) {
 	o := v.byKey[ref.GetKey()]
 	if o == nil {
@@ -132,13 +135,14 @@ func (v *view) add(r *repo, ref *catalogv1.ShardRef) {
 	}
 	own := share(ref)
 	o.repos, o.live, r.own = append(o.repos, r), min(o.size, o.live+own), r.own+own
-	if len(o.repos) > 1 || told(ref) && ref.GetCompacted() && ref.GetLiveDocuments() < ref.GetDocuments() && len(ref.GetHidden()) == 0 {
-		o.shared, o.deleted = true, true // unless a pack tells
+	if len(o.repos) > 1 || hasCounts(ref) && ref.GetCompacted() && ref.GetLiveDocuments() < ref.GetDocuments() && len(ref.GetHidden()) == 0 {
+		o.shared, o.deleted = true, true // unless a pack is known
 	}
 }
 
-// judge notes which repos of a pack are deleted, those that came back included.
-func (v *view) judge(o *object, pack catalog.Pack) {
+// applyPack sets when a shared shard was made and whether a repo in it was deleted
+// since, even if the repo was put again.
+func (v *view) applyPack(o *object, pack catalog.Pack) {
 	o.shared, o.deleted, o.made = true, false, pack.Record.GetMadeAt().AsTime()
 	for _, name := range pack.Record.GetRepos() {
 		if life, desired := v.Lives[name]; !desired || life > pack.Revision {
@@ -148,12 +152,12 @@ func (v *view) judge(o *object, pack catalog.Pack) {
 	o.deleted = o.deleted || pack.Record.GetUnknown()
 }
 
-// settled says whether a repo was left alone for so long.
-func (v *view) settled(r *repo, long time.Duration) bool {
-	return v.Now.Sub(r.Record.GetPublishedAt().AsTime()) >= long
+// settled reports whether the last publication of a repo is at least that long ago.
+func (v *view) settled(r *repo, ago time.Duration) bool {
+	return v.Now.Sub(r.Record.GetPublishedAt().AsTime()) >= ago
 }
 
-// input is what a compaction takes of a repo, as it is planned.
+// input returns the part of a compaction that merges these shards of a repo.
 func input(r *repo, refs []*catalogv1.ShardRef) *catalogv1.CompactionInput {
 	in := &catalogv1.CompactionInput{Repo: r.name(), Revision: r.Revision}
 	for _, ref := range refs {
@@ -162,7 +166,7 @@ func input(r *repo, refs []*catalogv1.ShardRef) *catalogv1.CompactionInput {
 	return in
 }
 
-// stale says whether nothing of a planned compaction can be done any more.
+// stale reports whether all roots of a planned compaction have changed.
 func stale(c catalog.Compaction, revisions map[string]int64) bool {
 	for _, in := range c.Record.GetInputs() {
 		if revisions[in.GetRepo()] == in.GetRevision() {
@@ -172,8 +176,7 @@ func stale(c catalog.Compaction, revisions map[string]int64) bool {
 	return true
 }
 
-// halves are the two compactions that a failing one is split into, so that what
-// makes it fail is alone in the end.
+// halves returns the two compactions that a failing one is split into.
 func halves(c *catalogv1.Compaction) []*catalogv1.Compaction {
 	n := len(c.GetInputs()) / 2
 	first, second := proto.CloneOf(c), proto.CloneOf(c)

@@ -11,50 +11,51 @@ import (
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/catalog"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+	"github.com/trawl-search/trawl/services/indexer/internal/backoff"
 )
 
 const (
-	// maxPoll bounds the wait before a worker looks for work again.
+	// maxPoll bounds the wait between two looks for work.
 	maxPoll = 15 * time.Second
-	// minRetry and maxRetry bound the wait after an attempt of which nothing came;
-	// it is four times as long after each.
+	// minRetry and maxRetry bound the wait after a failed attempt, which quadruples
+	// with each.
 	minRetry = time.Minute
 	maxRetry = 6 * time.Hour
-	// patience is how long after it was planned a compaction gives way to repos that
-	// wait to be indexed, and to jobs of its indexer: an endless stream of them costs
-	// it no more.
+	// patience is how long after its planning a compaction gives way to jobs and to
+	// repos in the queue, so that an endless stream of them does not starve it.
 	patience = time.Hour
 	// timeout bounds one compaction, its pauses included.
 	timeout = 4 * time.Hour
-	// settleTimeout bounds what is said after the end of a compaction.
+	// settleTimeout bounds recording how a compaction ended.
 	settleTimeout = 5 * time.Second
 )
 
-// Worker does compactions that are planned, one at a time.
+// Worker carries out planned compactions, one at a time.
 type Worker struct {
 	Config
 	Store  *catalog.Store
 	Bucket bucket.Bucket
-	// TempDir has room for the shards that are merged, for the new one, and for what
-	// merging does not hold in memory.
+	// TempDir needs room for the merged shards, the new one, and what merging spills
+	// from memory.
 	TempDir string
-	// LeaseTTL is how long a compaction waits for an indexer that died.
+	// LeaseTTL is how long a compaction stays claimed after its indexer died.
 	LeaseTTL time.Duration
-	// Waiting says whether repos wait to be indexed.
+	// Waiting reports whether repos are in the queue that no indexer has taken.
 	Waiting func(ctx context.Context) bool
-	// Jobs are those that this indexer has in hand.
+	// Jobs counts the running jobs of this indexer.
 	Jobs *Jobs
 	// Version of this program, for manifests.
 	Version string
 	Metrics *Metrics
 	Log     *slog.Logger
 
-	// since is the fencing token of the compaction under way, 0 without one.
+	// since is the fencing token of the running compaction, 0 without one.
 	since atomic.Int64
 }
 
-// Since is the newest revision, at most the one given, as of which nothing of a
-// deleted repo is being compacted here. The revision was read before the call.
+// Since returns the newest revision, at most the given one, such that no repo deleted
+// by then is part of a running compaction of this worker. The given revision must have
+// been read before the call.
 func (w *Worker) Since(revision int64) int64 {
 	if since := w.since.Load(); since > 0 {
 		return min(since, revision)
@@ -62,35 +63,31 @@ func (w *Worker) Since(revision int64) int64 {
 	return revision
 }
 
-// Run does what is planned until ctx ends.
+// Run carries out planned compactions until ctx ends.
 func (w *Worker) Run(ctx context.Context) {
 	if w.Every == 0 {
 		return
 	}
 	poll := min(w.Every/4, maxPoll)
 	for ctx.Err() == nil {
-		more, err := w.Next(ctx)
+		did, err := w.Next(ctx)
 		if err != nil && ctx.Err() == nil {
 			w.Log.WarnContext(ctx, "compacting failed, trying again", "error", err)
 		}
-		if more && err == nil {
-			continue
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(poll/2 + rand.N(poll)):
+		if !did || err != nil {
+			backoff.Sleep(ctx, backoff.Jitter(poll, 2))
 		}
 	}
 }
 
-// Next does one compaction, if one is due, and says whether it did.
+// Next carries out one compaction if one is due, and reports whether it did.
 func (w *Worker) Next(ctx context.Context) (did bool, err error) {
 	all, err := w.Store.ListCompactions(ctx)
 	if err != nil {
 		return false, err
 	}
 	now := time.Now()
-	waiting := len(all) > 0 && (w.Jobs.ended() != nil || w.Waiting(ctx))
+	waiting := len(all) > 0 && (w.Jobs.idleC() != nil || w.Waiting(ctx))
 	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	for _, pressing := range []bool{true, false} {
 		for _, c := range all {
@@ -100,19 +97,19 @@ func (w *Worker) Next(ctx context.Context) (did bool, err error) {
 			}
 			claim, err := w.Store.Claim(ctx, c, w.LeaseTTL, now.Add(retryAfter(c.Record.GetAttempts())))
 			if errors.Is(err, catalog.ErrLeased) || errors.Is(err, catalog.ErrStale) {
-				continue // another one has it, or has done it
+				continue // another indexer claimed it or is done with it
 			}
 			if err != nil {
 				return false, err
 			}
-			return true, w.claimed(ctx, claim)
+			return true, w.compact(ctx, claim)
 		}
 	}
 	return false, nil
 }
 
-// lateAt is when a compaction goes before jobs. A plan of the future, by a clock
-// that is wrong, is as one of now.
+// lateAt returns when a compaction stops giving way to jobs. A plan from the future,
+// which another clock made, counts as made now.
 func lateAt(c *catalogv1.Compaction, now time.Time) time.Time {
 	if c.GetPressing() {
 		return now
@@ -124,13 +121,14 @@ func lateAt(c *catalogv1.Compaction, now time.Time) time.Time {
 	return planned.Add(patience)
 }
 
-// retryAfter is the wait after an attempt, with so many before it.
+// retryAfter returns the wait after a failed attempt that had this many before it.
 func retryAfter(attempts uint32) time.Duration {
-	return min(minRetry<<min(2*attempts, 20), maxRetry)
+	return backoff.Double(minRetry, 2*min(attempts, 16), maxRetry)
 }
 
-// claimed does the compaction as long as the claim is held.
-func (w *Worker) claimed(ctx context.Context, claim *catalog.Claim) error {
+// compact carries out the claimed compaction while the claim is held, and records how
+// it ended.
+func (w *Worker) compact(ctx context.Context, claim *catalog.Claim) error {
 	start := time.Now()
 	w.since.Store(claim.Fence())
 	defer w.since.Store(0)

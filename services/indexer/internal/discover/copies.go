@@ -17,27 +17,26 @@ import (
 )
 
 const (
-	// compareEvery is the time between two looks at whether the bucket still has
-	// the copies of all sources.
+	// compareEvery is the time between two checks that the bucket still has the copies
+	// of all sources.
 	compareEvery = time.Hour
-	// copyTimeout bounds how long a bucket that does not answer holds up the rest.
+	// copyTimeout bounds how long a bucket that does not answer delays other work.
 	copyTimeout = 10 * time.Second
 )
 
-// copies keeps a copy of each source in the bucket, for an etcd that is lost: one object
-// for each time that the source was changed or removed, which is never changed
-// nor deleted. What etcd does not know is left alone: it may be etcd that has
-// forgotten.
+// copies keeps a copy of each source in the bucket, from which a lost etcd can be
+// restored. Each change or removal of a source is a new object, which is never changed
+// or deleted. Objects that etcd does not know stay, since etcd may have lost its data.
 type copies struct {
 	*Discoverer
 
-	// stored are the revisions of which the bucket had copies when it was compared, or has since.
+	// stored maps sources to the revisions that are known to be in the bucket.
 	stored   map[string]int64
 	compared time.Time
 }
 
-// keep copies the sources that are not in the bucket as they are now. What fails is
-// tried again with the next call.
+// keep copies the sources whose present state is not in the bucket. The next call
+// repeats what failed.
 func (c *copies) keep(ctx context.Context, sources map[string]catalog.Source) {
 	if time.Since(c.compared) >= compareEvery {
 		c.stored, c.compared = map[string]int64{}, time.Now()
@@ -54,12 +53,12 @@ func (c *copies) keep(ctx context.Context, sources map[string]catalog.Source) {
 		left, err := c.copy(within, missing)
 		c.Metrics.unstored.Set(float64(left))
 		if err != nil && ctx.Err() == nil {
-			c.Log.WarnContext(ctx, "sources are not in the bucket yet, and would be lost with etcd; trying again", "sources", left, "error", err)
+			c.Log.WarnContext(ctx, "sources are not in the bucket yet and would be lost with etcd, trying again", "sources", left, "error", err)
 		}
 	}
 }
 
-// copy makes copies, and says of how many there is none yet.
+// copy copies sources and returns how many have no copy yet.
 func (c *copies) copy(ctx context.Context, missing []catalog.Source) (left int, err error) {
 	have, newest, err := c.list(ctx)
 	if err != nil {
@@ -67,7 +66,7 @@ func (c *copies) copy(ctx context.Context, missing []catalog.Source) (left int, 
 	}
 	for i, source := range missing {
 		if err := c.one(ctx, source, newest, have); errors.Is(err, catalog.ErrStale) {
-			left++ // it is read anew
+			left++ // it changed, and the next pass reads it again
 		} else if err != nil {
 			return left + len(missing) - i, err
 		}
@@ -75,7 +74,7 @@ func (c *copies) copy(ctx context.Context, missing []catalog.Source) (left int, 
 	return left, nil
 }
 
-// list reads which copies the bucket has, and the newest version of all.
+// list returns the keys of the copies in the bucket and their newest version.
 func (c *copies) list(ctx context.Context) (have map[string]bool, newest uint64, err error) {
 	have = map[string]bool{}
 	for info, err := range c.Bucket.List(ctx, catalog.SourcePrefix) {
@@ -88,8 +87,8 @@ func (c *copies) list(ctx context.Context) (have map[string]bool, newest uint64,
 	return have, newest, nil
 }
 
-// one copies a source. Its version is noted in etcd first: so whoever copies
-// what was applied later has a later one, though this may come last.
+// one copies a source. It takes a version in etcd first, so that a later state of the
+// source has a later version even if it is copied earlier.
 func (c *copies) one(ctx context.Context, source catalog.Source, newest uint64, have map[string]bool) error {
 	numbered, err := c.Store.NumberSource(ctx, source, newest)
 	if err != nil {

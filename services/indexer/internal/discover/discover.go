@@ -1,6 +1,6 @@
-// Package discover keeps the desired repos in step with the sources: it asks each
-// source's host for its repos, makes them desired, deletes those that have left
-// after a grace time, and has those indexed anew whose branches have moved.
+// Package discover keeps the desired repos in step with the sources. It lists the
+// repos of each source's host, makes them desired, deletes those that left the source
+// after a grace period, and requests those whose branches moved.
 package discover
 
 import (
@@ -26,52 +26,52 @@ type Host interface {
 	Close()
 }
 
-// Remote tells the commits of a repository's branches.
+// Remote returns the commits of a repository's branches.
 type Remote interface {
 	Branches(ctx context.Context, url string, want []string) ([]docstore.Branch, error)
 }
 
-// Queue wakes indexers.
+// Queue wakes indexers for a job.
 type Queue interface {
 	Publish(ctx context.Context, job queue.Job) error
 }
 
-// Config is what looking is bound by.
+// Config bounds the load on hosts and indexers.
 type Config struct {
-	// PerHost is how many repositories of one host are asked for their branches at
-	// once, PerSecond how many in a second.
+	// PerHost bounds how many repositories of one host are asked for their branches at
+	// once, PerSecond how many each second.
 	PerHost, PerSecond int
-	// Apart is the least time between two requests for one repo.
+	// Apart is the minimum time between two requests for one repo.
 	Apart time.Duration
 }
 
-// Discoverer looks at every source in its time. One runs in the indexer that
-// leads; two at once do no harm, since each does only what is missing.
+// Discoverer polls every source at its interval. One runs in the leading indexer. Two
+// at once do no harm, since each does only what is missing.
 type Discoverer struct {
 	Config
 	Store  *catalog.Store
 	Queue  Queue
 	Remote Remote
 	Policy origin.Policy
-	// Bucket gets copies of the sources: see copies.
+	// Bucket receives copies of the sources.
 	Bucket bucket.Bucket
-	// File has all sources, if it has a name: see applyFile.
+	// File is the path of a file that defines all sources, "" if there is none.
 	File string
-	// Open makes a client for a source, which is closed after its use.
+	// Open makes a client for one source; the Discoverer closes it.
 	Open    func() (Host, error)
 	Metrics *Metrics
 	Log     *slog.Logger
 
 	hosts hosts
-	// refused is why the file was not applied when it was last looked at.
+	// refused is the last reason not to apply the file, "" if it was applied.
 	refused string
 }
 
-// readEvery is the time between two looks at which sources there are.
+// readEvery is the time between two reads of the list of sources.
 const readEvery = 5 * time.Second
 
-// Run looks until the context ends. Each source has a goroutine of its own, so that
-// a host that is slow or away holds up no other.
+// Run polls the sources until ctx ends. Each source has a goroutine of its own, so that
+// a slow or unreachable host delays no other.
 func (d *Discoverer) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -110,6 +110,7 @@ func (d *Discoverer) Run(ctx context.Context) {
 	}
 }
 
+// sources reads all sources, by name.
 func (d *Discoverer) sources(ctx context.Context) (map[string]catalog.Source, error) {
 	all := map[string]catalog.Source{}
 	for s, err := range d.Store.ListSources(ctx) {
@@ -121,7 +122,7 @@ func (d *Discoverer) sources(ctx context.Context) (map[string]catalog.Source, er
 	return all, nil
 }
 
-// start follows one source; the returned function ends it and waits.
+// start follows one source. The returned function stops it and waits for its end.
 func (d *Discoverer) start(ctx context.Context, running *sync.WaitGroup, s catalog.Source) func() {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})

@@ -9,9 +9,8 @@ import (
 	"github.com/trawl-search/trawl/internal/codehost"
 )
 
-// applyFile makes the sources of the file all that there are, if there is a file. What
-// is as it was is not written, so that it may be called at any time; what cannot be
-// read or breaks a rule changes nothing.
+// applyFile replaces all sources by those of the file, if there is a file. It writes
+// only what differs. A file that cannot be read or breaks a rule changes nothing.
 func (d *Discoverer) applyFile(ctx context.Context) {
 	if d.File == "" {
 		return
@@ -20,13 +19,13 @@ func (d *Discoverer) applyFile(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
 	}
-	d.Metrics.tookFile(err)
+	d.Metrics.setRefused(err)
 	text := ""
 	if err != nil {
 		text = err.Error()
 	}
-	if text != "" && text != d.refused { // once, not every five seconds
-		d.Log.WarnContext(ctx, "the file of sources is not applied: the sources stay as they are", "file", d.File, "error", err)
+	if text != "" && text != d.refused { // only once for each reason
+		d.Log.WarnContext(ctx, "the file of sources is not applied, the sources stay as they are", "file", d.File, "error", err)
 	}
 	d.refused = text
 }
@@ -34,12 +33,12 @@ func (d *Discoverer) applyFile(ctx context.Context) {
 func (d *Discoverer) tryFile(ctx context.Context) error {
 	f, err := os.Open(d.File)
 	if err != nil {
-		return fmt.Errorf("reading the sources: %w", err)
+		return fmt.Errorf("read the file of sources: %w", err)
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, codehost.MaxFileBytes+1))
 	if err != nil {
-		return fmt.Errorf("reading the sources: %w", err)
+		return fmt.Errorf("read the file of sources: %w", err)
 	}
 	list, err := codehost.ParseSources(text)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics tell what looking at sources has come to; of the indexer that leads.
+// Metrics are the metrics of sources, in the leading indexer.
 type Metrics struct {
 	sources       *prometheus.GaugeVec
 	looks         *prometheus.CounterVec
@@ -17,7 +17,7 @@ type Metrics struct {
 	deleted       prometheus.Counter
 
 	mu sync.Mutex
-	// failing says of each source that was looked at whether that failed.
+	// failing says for each followed source whether the last look failed.
 	failing map[string]bool
 }
 
@@ -42,19 +42,20 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 	}
 	for _, c := range []prometheus.Collector{m.sources, m.looks, m.refused, m.unstored, m.polled, m.moved, m.deleted} {
 		if err := r.Register(c); err != nil {
-			return nil, fmt.Errorf("registering the metrics of sources: %w", err)
+			return nil, fmt.Errorf("register the metrics of sources: %w", err)
 		}
 	}
 	m.looks.WithLabelValues("ok")
 	m.looks.WithLabelValues("failed")
-	m.tell()
+	m.countSources()
 	return m, nil
 }
 
+// looked counts a look at a source.
 func (m *Metrics) looked(source string, err error) {
 	m.mu.Lock()
 	m.failing[source] = err != nil
-	m.tell()
+	m.countSources()
 	m.mu.Unlock()
 	outcome := "ok"
 	if err != nil {
@@ -63,16 +64,16 @@ func (m *Metrics) looked(source string, err error) {
 	m.looks.WithLabelValues(outcome).Inc()
 }
 
-// forget leaves a source out that is not followed any more.
+// forget removes a source that is no longer followed.
 func (m *Metrics) forget(source string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.failing, source)
-	m.tell()
+	m.countSources()
 }
 
-// tell counts the sources; the caller has the lock, or is the only one.
-func (m *Metrics) tell() {
+// countSources sets the gauge of sources. The caller holds the lock.
+func (m *Metrics) countSources() {
 	count := map[bool]float64{}
 	for _, failing := range m.failing {
 		count[failing]++
@@ -81,7 +82,8 @@ func (m *Metrics) tell() {
 	m.sources.WithLabelValues("failing").Set(count[true])
 }
 
-func (m *Metrics) tookFile(err error) {
+// setRefused records whether the file of sources could be applied.
+func (m *Metrics) setRefused(err error) {
 	if err == nil {
 		m.refused.Set(0)
 		return

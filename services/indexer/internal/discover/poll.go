@@ -21,16 +21,16 @@ import (
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
-// maxUnreachable is how many repositories of a source can be unreachable in one
-// look: then its host is taken to be down, and left alone.
+// maxUnreachable is how many repositories can be unreachable in one look before the
+// whole host counts as down and is left alone.
 const maxUnreachable = 5
 
-// poll has those of some repos indexed anew whose branches have moved.
+// poll requests the repos whose branches moved.
 func (l *look) poll(ctx context.Context, repos []*catalogv1.Desired) error {
 	var polling errgroup.Group
 	polling.SetLimit(l.PerHost)
 	var unreachable atomic.Int32
-	next, err := l.published(ctx, repos)
+	next, err := l.publishedRepos(ctx, repos)
 	if err != nil {
 		return err
 	}
@@ -39,21 +39,21 @@ func (l *look) poll(ctx context.Context, repos []*catalogv1.Desired) error {
 			if unreachable.Load() >= maxUnreachable {
 				return nil
 			}
-			return ofHost(l.pollOne(ctx, p), &unreachable)
+			return hostError(l.pollOne(ctx, p), &unreachable)
 		})
 	}
 	if err := polling.Wait(); err != nil {
 		return err
 	}
 	if unreachable.Load() >= maxUnreachable {
-		return errors.New("git cannot reach the host: asking its repositories for new commits was given up")
+		return errors.New("git cannot reach the host; its other repositories were not asked for new commits")
 	}
 	return nil
 }
 
-// ofHost keeps failures of single repos out, which are told where they are indexed,
-// and counts those that may be their host's.
-func ofHost(err error, unreachable *atomic.Int32) error {
+// hostError drops failures of single repos, which their jobs report, and counts those
+// that may be the host's.
+func hostError(err error, unreachable *atomic.Int32) error {
 	fail, ofRepo := errors.AsType[*gitsource.Failure](err)
 	switch {
 	case !ofRepo:
@@ -64,15 +64,15 @@ func ofHost(err error, unreachable *atomic.Int32) error {
 	return nil
 }
 
-// polled is a repo and what is published of it.
+// polled is a repo with its published root.
 type polled struct {
 	desired *catalogv1.Desired
 	root    *catalogv1.Root
 }
 
-// published are the repos whose newest request is done: of the others a request is
-// under way.
-func (l *look) published(ctx context.Context, repos []*catalogv1.Desired) ([]polled, error) {
+// publishedRepos returns the repos whose newest request is published. The others have a
+// request outstanding, which will fetch the newest commits.
+func (l *look) publishedRepos(ctx context.Context, repos []*catalogv1.Desired) ([]polled, error) {
 	var all []polled
 	for some := range slices.Chunk(repos, catalog.MaxRoots) {
 		names := make([]string, len(some))
@@ -92,7 +92,7 @@ func (l *look) published(ctx context.Context, repos []*catalogv1.Desired) ([]pol
 	return all, nil
 }
 
-// pollOne asks where the branches of one repo are.
+// pollOne asks for the commits of one repo and requests it if they moved.
 func (l *look) pollOne(ctx context.Context, p polled) error {
 	release, err := l.hosts.enter(ctx, p.desired.GetUrl(), l.Config)
 	if err != nil {
@@ -104,12 +104,12 @@ func (l *look) pollOne(ctx context.Context, p polled) error {
 		return err
 	}
 	l.Metrics.polled.Inc()
-	at := firstMoved(branches, p.root.GetBranches())
-	if at < 0 && len(branches) == len(p.root.GetBranches()) {
+	indexed := gitsource.Branches(p.root.GetBranches())
+	if slices.Equal(branches, indexed) {
 		return nil
 	}
 	now := time.Now()
-	epoch, _, err := l.Store.Refresh(ctx, p.desired.GetName(), sight(branches, at, now), now, l.Apart)
+	epoch, _, err := l.Store.Refresh(ctx, p.desired.GetName(), seenMove(branches, indexed, now), now, l.Apart)
 	if err != nil || epoch == 0 {
 		return ignoreGone(err)
 	}
@@ -118,7 +118,7 @@ func (l *look) pollOne(ctx context.Context, p polled) error {
 	return nil
 }
 
-// ignoreGone drops the error of a repo that was deleted meanwhile.
+// ignoreGone drops the error for a repo that has been deleted.
 func ignoreGone(err error) error {
 	if errors.Is(err, catalog.ErrNotFound) {
 		return nil
@@ -126,43 +126,34 @@ func ignoreGone(err error) error {
 	return err
 }
 
-// firstMoved is the first branch that is not where it was, -1 if there is none: one
-// at the end may have gone.
-func firstMoved(now []docstore.Branch, then []*catalogv1.Branch) int {
-	for i, b := range now {
-		if i >= len(then) || b.Name != then[i].GetName() || b.Commit != then[i].GetCommit() {
-			return i
+// seenMove returns the record of the first branch that moved or is new, nil if branches
+// were only deleted.
+func seenMove(branches, indexed []docstore.Branch, now time.Time) *catalogv1.Seen {
+	for i, b := range branches {
+		if i >= len(indexed) || b != indexed[i] {
+			return &catalogv1.Seen{Branch: b.Name, Commit: b.Commit, At: timestamppb.New(now), By: ingestv1.SeenBy_SEEN_BY_POLL}
 		}
 	}
-	return -1
+	return nil
 }
 
-// sight is what is noted of a branch that has moved; nil where none has but gone.
-func sight(branches []docstore.Branch, at int, now time.Time) *catalogv1.Seen {
-	if at < 0 {
-		return nil
-	}
-	return &catalogv1.Seen{
-		Branch: branches[at].Name, Commit: branches[at].Commit, At: timestamppb.New(now), By: ingestv1.SeenBy_SEEN_BY_POLL,
-	}
-}
-
-// hosts are the bounds of each host, for all sources at it.
+// hosts bounds the requests to each host across all sources.
 type hosts struct {
 	mu sync.Mutex
 	at map[string]*bounds
 }
 
+// bounds are the limits of one host.
 type bounds struct {
 	slots chan struct{}
 	rate  *rate.Limiter
 }
 
-// enter waits until a host may be asked; release ends the question.
+// enter waits until a request to a host is allowed. The caller calls release after it.
 func (h *hosts) enter(ctx context.Context, url string, cfg Config) (release func(), err error) {
 	remote, err := origin.Parse(url)
 	if err != nil {
-		return nil, fmt.Errorf("asking for branches: %w", err)
+		return nil, fmt.Errorf("ask for branches: %w", err)
 	}
 	b := h.of(remote.HostPort(remote.Host), cfg)
 	select {
@@ -172,11 +163,12 @@ func (h *hosts) enter(ctx context.Context, url string, cfg Config) (release func
 	}
 	if err := b.rate.Wait(ctx); err != nil {
 		<-b.slots
-		return nil, fmt.Errorf("waiting for a turn at a host: %w", err)
+		return nil, fmt.Errorf("wait for the rate limit of a host: %w", err)
 	}
 	return func() { <-b.slots }, nil
 }
 
+// of returns the bounds of a host.
 func (h *hosts) of(host string, cfg Config) *bounds {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -19,13 +19,13 @@ import (
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
-// reconcile makes the repos that a complete list has desired, and sees those off
-// that are in it no more. A repo that has left another source is taken over; one
-// that belongs to it, or was put by hand, is left as it is. It returns the repos of the
-// source of which nothing is asked anew.
+// reconcile makes the repos of a complete list desired, and removes those that are
+// missing from it. It takes over repos that left another source. It leaves alone repos
+// that belong to another source or were added by hand. It returns the repos of the
+// source that were up to date.
 func (l *look) reconcile(ctx context.Context, listed []codehost.Repo) (kept []*catalogv1.Desired, err error) {
 	wanted := l.wanted(listed)
-	var left []catalog.Desired
+	var missing []catalog.Desired
 	l.report.Repos, l.report.Leaving, l.report.Foreign = 0, 0, 0
 	for entry, err := range l.Store.ListDesired(ctx) {
 		if err != nil {
@@ -35,7 +35,7 @@ func (l *look) reconcile(ctx context.Context, listed []codehost.Repo) (kept []*c
 		want := wanted[have.GetName()]
 		switch ours := have.GetSource() == l.spec.GetName(); {
 		case want == nil && ours:
-			left = append(left, entry)
+			missing = append(missing, entry)
 		case want != nil && !ours && have.GetLeftAt() == nil:
 			l.report.Foreign++
 			delete(wanted, have.GetName())
@@ -51,11 +51,11 @@ func (l *look) reconcile(ctx context.Context, listed []codehost.Repo) (kept []*c
 		}
 		l.report.Repos++
 	}
-	return kept, l.seeOff(ctx, left, listed)
+	return kept, l.removeMissing(ctx, missing, listed)
 }
 
-// ours are the repos of the source that have not left it, where its list cannot be had.
-func (l *look) ours(ctx context.Context) (kept []*catalogv1.Desired, err error) {
+// reposOfSource returns the repos that were in the source at the last complete list.
+func (l *look) reposOfSource(ctx context.Context) (kept []*catalogv1.Desired, err error) {
 	for entry, err := range l.Store.ListDesired(ctx) {
 		if err != nil {
 			return nil, err
@@ -67,12 +67,12 @@ func (l *look) ours(ctx context.Context) (kept []*catalogv1.Desired, err error) 
 	return kept, nil
 }
 
-// wanted are the records of the repos that the source wants, by name.
+// wanted returns the records of the listed repos that the source selects, by name.
 func (l *look) wanted(listed []codehost.Repo) map[string]*catalogv1.Desired {
 	wanted := make(map[string]*catalogv1.Desired, len(listed))
 	l.report.Refused = 0
 	for _, r := range listed {
-		if !codehost.Wants(l.spec, codehost.Facts{Path: r.Path, Archived: r.Archived, Fork: r.Fork}) {
+		if !codehost.Wants(l.spec, r) {
 			continue
 		}
 		name, err := origin.RepoName(r.CloneURL)
@@ -88,7 +88,7 @@ func (l *look) wanted(listed []codehost.Repo) map[string]*catalogv1.Desired {
 	return wanted
 }
 
-// facts are what the host says of a repo. Of a single URL nobody says anything.
+// facts returns the host's facts about a repo, nil for a single URL, which has none.
 func (l *look) facts(r codehost.Repo) *ingestv1.RepoFacts {
 	if l.spec.GetKind() == codehost.Git {
 		return nil
@@ -96,14 +96,13 @@ func (l *look) facts(r codehost.Repo) *ingestv1.RepoFacts {
 	return &ingestv1.RepoFacts{Archived: r.Archived, Fork: r.Fork, Public: r.Public}
 }
 
-// same says whether a repo that is desired is as it is wanted.
+// same reports whether a desired repo is as the source wants it.
 func same(want, have *catalogv1.Desired) bool {
 	return have.GetLeftAt() == nil && want.GetUrl() == have.GetUrl() && want.GetHostId() == have.GetHostId() &&
 		slices.Equal(want.GetBranches(), have.GetBranches()) && proto.Equal(want.GetFacts(), have.GetFacts())
 }
 
-// put makes a repo desired, as PutRepo does. The queue may be away: the reconciler
-// finds the request.
+// put makes a repo desired, as PutRepo does.
 func (l *look) put(ctx context.Context, want *catalogv1.Desired) error {
 	want.RequestedAt = timestamppb.Now()
 	epoch, _, err := l.Store.PutDesired(ctx, want)
@@ -114,23 +113,25 @@ func (l *look) put(ctx context.Context, want *catalogv1.Desired) error {
 	return nil
 }
 
+// wake enqueues a request. If the queue fails, the reconciler enqueues it later.
 func (l *look) wake(ctx context.Context, repo string, epoch uint64) {
 	if err := l.Queue.Publish(ctx, queue.Job{Repo: repo, Epoch: epoch}); err != nil {
-		l.Log.WarnContext(ctx, "no indexer was woken; the reconciler will find the request", "repo", repo, "epoch", epoch, "error", err)
+		l.Log.WarnContext(ctx, "request not enqueued, the reconciler will do it", "repo", repo, "epoch", epoch, "error", err)
 	}
 }
 
-// seeOff deletes the repos that have left the source long enough ago, and those
-// that are searched by another name.
-func (l *look) seeOff(ctx context.Context, left []catalog.Desired, listed []codehost.Repo) error {
+// removeMissing deletes the repos that have been missing from the list for the grace
+// period, or whose new name is published, and marks the others. It deletes a removed
+// source after its last repo.
+func (l *look) removeMissing(ctx context.Context, missing []catalog.Desired, listed []codehost.Repo) error {
 	renamed := map[string]string{}
 	for _, r := range listed {
 		if name, err := origin.RepoName(r.CloneURL); err == nil && r.ID != "" {
 			renamed[r.ID] = name
 		}
 	}
-	for _, entry := range left {
-		gone, err := l.depart(ctx, entry, renamed[entry.Record.GetHostId()])
+	for _, entry := range missing {
+		gone, err := l.removeRepo(ctx, entry, renamed[entry.Record.GetHostId()])
 		if err != nil {
 			return err
 		}
@@ -146,9 +147,10 @@ func (l *look) seeOff(ctx context.Context, left []catalog.Desired, listed []code
 	return err
 }
 
-// depart sees one repo off; gone says that it is deleted. A new name is what its
-// host calls it now.
-func (l *look) depart(ctx context.Context, entry catalog.Desired, newName string) (gone bool, err error) {
+// removeRepo deletes a missing repo if it is due, else marks when it went missing. Gone
+// reports that it is deleted. NewName is the repo's present name at its host, "" if the
+// host does not list it.
+func (l *look) removeRepo(ctx context.Context, entry catalog.Desired, newName string) (gone bool, err error) {
 	repo := entry.Record
 	due := repo.GetLeftAt() != nil && time.Since(repo.GetLeftAt().AsTime()) >= codehost.Grace(l.spec)
 	if !due && newName != "" {
@@ -163,11 +165,11 @@ func (l *look) depart(ctx context.Context, entry catalog.Desired, newName string
 			return false, err
 		}
 		l.Metrics.deleted.Inc()
-		l.Log.InfoContext(ctx, "repo deleted: it has left its source", "repo", repo.GetName(), "source", l.spec.GetName(), "renamed", newName)
+		l.Log.InfoContext(ctx, "repo deleted because it left its source", "repo", repo.GetName(), "source", l.spec.GetName(), "renamed", newName)
 		return true, nil
 	case repo.GetLeftAt() == nil:
 		if err := l.Store.MarkLeft(ctx, entry, time.Now()); err != nil && !errors.Is(err, catalog.ErrStale) {
-			return false, fmt.Errorf("noting that a repo has left: %w", err)
+			return false, fmt.Errorf("mark %q as missing from its source: %w", repo.GetName(), err)
 		}
 	}
 	return false, nil

@@ -1,5 +1,5 @@
-// Package mirrors keeps local copies of Git repositories between jobs, so that
-// the next fetch brings only what is new, within a budget of disk space.
+// Package mirrors keeps local copies of Git repositories between jobs, within a budget
+// of disk space, so that the next fetch transfers only what is new.
 package mirrors
 
 import (
@@ -17,11 +17,11 @@ import (
 	"time"
 )
 
-// ErrInUse is returned when another process has the cache folder.
+// ErrInUse is the error of Open if another process uses the cache folder.
 var ErrInUse = errors.New("cache folder is in use by another process")
 
-// Cache is a folder of mirrors and of temporary files, for one process at a
-// time. It is safe for concurrent use.
+// Cache is a folder of mirrors and temporary files. One process uses it at a time; in
+// it the Cache is safe for concurrent use.
 type Cache struct {
 	dir    string
 	budget int64
@@ -31,26 +31,26 @@ type Cache struct {
 	mirrors map[string]*mirror // by folder name
 }
 
-// mirror is what the cache knows of one copy.
+// mirror is the state of one mirror.
 type mirror struct {
 	size  int64
 	used  time.Time
 	users int
-	// life of the repo whose copy it is; 0: of an earlier process.
+	// life of its repo, 0 if an earlier process made the mirror.
 	life int64
 }
 
-// Open takes a cache folder, which is made if needed, and clears away the
-// temporary files of an earlier process. Mirrors together have about budget
-// bytes: those in use are never removed for it.
+// Open locks a cache folder, which it creates if needed, and removes the temporary
+// files of an earlier process. The mirrors take about budget bytes; those in use are
+// never removed and may exceed it.
 func Open(dir string, budget int64) (*Cache, error) {
 	c := &Cache{dir: dir, budget: budget, mirrors: make(map[string]*mirror)}
 	if err := os.MkdirAll(c.mirrorsDir(), 0o700); err != nil {
-		return nil, fmt.Errorf("making the cache folder: %w", err)
+		return nil, fmt.Errorf("create the cache folder: %w", err)
 	}
 	var err error
 	if c.lock, err = os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600); err != nil {
-		return nil, fmt.Errorf("opening the cache's lock: %w", err)
+		return nil, fmt.Errorf("open the lock of the cache folder: %w", err)
 	}
 	if err := syscall.Flock(int(c.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return nil, errors.Join(fmt.Errorf("%w: %s", ErrInUse, dir), c.lock.Close())
@@ -61,26 +61,26 @@ func Open(dir string, budget int64) (*Cache, error) {
 	return c, nil
 }
 
-// Close gives the folder back.
+// Close unlocks the folder.
 func (c *Cache) Close() error { return c.lock.Close() }
 
 func (c *Cache) mirrorsDir() string { return filepath.Join(c.dir, "mirrors") }
 
-// TempDir is a folder for temporary files, on the same disk.
+// TempDir returns a folder for temporary files on the same disk.
 func (c *Cache) TempDir() string { return filepath.Join(c.dir, "tmp") }
 
 func (c *Cache) clearTemp() error {
 	if err := os.RemoveAll(c.TempDir()); err != nil {
-		return fmt.Errorf("clearing temporary files: %w", err)
+		return fmt.Errorf("remove temporary files: %w", err)
 	}
 	return os.MkdirAll(c.TempDir(), 0o700)
 }
 
-// scan finds the mirrors that are there.
+// scan lists the mirrors of an earlier process.
 func (c *Cache) scan() error {
 	list, err := os.ReadDir(c.mirrorsDir())
 	if err != nil {
-		return fmt.Errorf("listing mirrors: %w", err)
+		return fmt.Errorf("list mirrors: %w", err)
 	}
 	for _, e := range list {
 		m := &mirror{size: folderSize(filepath.Join(c.mirrorsDir(), e.Name()))}
@@ -92,10 +92,10 @@ func (c *Cache) scan() error {
 	return nil
 }
 
-// Use returns the folder for the mirror of a repo at a URL, which may not exist
-// yet, and keeps it until release is called. The caller alone may use it: the
-// repo's lease sees to that. A repo that is deleted and put again has another life,
-// which inherits nothing.
+// Use returns the folder for the mirror of a repo at a URL, which may not exist yet,
+// and keeps it until release is called. The caller must hold the repo's lease, so that
+// nobody else uses the folder. A repo that was deleted and put again has another life
+// and another folder.
 func (c *Cache) Use(repo, url string, life int64) (dir string, release func()) {
 	name := folder(repo, url, life)
 	dir = filepath.Join(c.mirrorsDir(), name)
@@ -111,7 +111,7 @@ func (c *Cache) Use(repo, url string, life int64) (dir string, release func()) {
 	return dir, sync.OnceFunc(func() { c.release(name, dir) })
 }
 
-// folder is the name of the folder of a repo's mirror.
+// folder returns the name of a mirror's folder.
 func folder(repo, url string, life int64) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d", repo, url, life))
 	return hex.EncodeToString(sum[:16]) + ".git"
@@ -119,7 +119,7 @@ func folder(repo, url string, life int64) string {
 
 func (c *Cache) release(name, dir string) {
 	size, now := folderSize(dir), time.Now()
-	_ = os.Chtimes(dir, now, now) // it only orders what is removed first
+	_ = os.Chtimes(dir, now, now) // it only decides which mirror is evicted first
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m := c.mirrors[name]
@@ -128,7 +128,7 @@ func (c *Cache) release(name, dir string) {
 	c.evict()
 }
 
-// evict removes the mirrors unused for longest until the budget is kept.
+// evict removes the least recently used mirrors until the rest fit the budget.
 func (c *Cache) evict() {
 	var total int64
 	var idle []string
@@ -152,7 +152,7 @@ func (c *Cache) evict() {
 	}
 }
 
-// folderSize adds up the files below a folder, as far as they can be seen.
+// folderSize returns the size of the files below a folder that can be read.
 func folderSize(dir string) int64 {
 	var size int64
 	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {

@@ -8,16 +8,15 @@ import (
 	"time"
 )
 
-// Sweep removes the mirrors that it is not told to keep. It is for one goroutine.
+// Sweep removes all mirrors but those passed to Keep. It is for one goroutine.
 type Sweep struct {
 	cache *Cache
-	// used has when the mirrors were used last that were there when it began.
+	// used has the last use of each mirror that existed when the sweep started.
 	used map[string]time.Time
 	keep map[string]bool
 }
 
-// Sweep begins to look for mirrors that are not needed. Those that are used from now
-// on stay.
+// Sweep starts a sweep. It will not remove mirrors that are used from now on.
 func (c *Cache) Sweep() *Sweep {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -28,12 +27,13 @@ func (c *Cache) Sweep() *Sweep {
 	return s
 }
 
-// Keep keeps the mirror of a repo at a URL, in one of its lives.
+// Keep keeps the mirror of one life of a repo at a URL.
 func (s *Sweep) Keep(repo, url string, life int64) { s.keep[folder(repo, url, life)] = true }
 
-// Remove removes the others, and returns how many have gone. Busy are those that were
-// not kept, but are or were used since the sweep began: by lives that had begun by
-// the revision given, so that they may be of what is not desired.
+// Remove removes the mirrors that are not kept, and returns their number. Busy counts
+// those that it could not remove because they are in use or were used since the sweep
+// started. It leaves out mirrors of lives that began after the given revision, which
+// the caller may not have seen.
 func (s *Sweep) Remove(revision int64) (removed, busy int, err error) {
 	c := s.cache
 	c.mu.Lock()

@@ -8,14 +8,13 @@ import (
 	"github.com/trawl-search/trawl/internal/catalog"
 )
 
-// lags tells how far the repos are behind, as a histogram of all of them at the last
-// pass: what it counts goes down again, so that it is read without rate().
+// lags collects a histogram of how far behind all repos were at the last pass. Its
+// counts can fall, so queries use it without rate().
 type lags struct{ now atomic.Pointer[snapshot] }
 
 // snapshot counts repos by their lag in seconds.
 type snapshot struct {
-	// buckets has the repos within each of catalog.LagBuckets, those of the smaller
-	// ones included.
+	// buckets counts the repos within each of catalog.LagBuckets, cumulatively.
 	buckets []uint64
 	count   uint64
 	sum     float64

@@ -7,8 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics tell how far what is published is behind what is desired. They are of
-// the last pass, and 0 in indexers that do not lead.
+// Metrics are the metrics of reconciliation: how far the published state is behind the
+// desired one at the last pass. They are 0 in indexers that do not lead.
 type Metrics struct {
 	repos    *prometheus.GaugeVec
 	oldest   prometheus.Gauge
@@ -28,14 +28,14 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 	}
 	for _, c := range []prometheus.Collector{m.repos, m.oldest, m.requeued, &m.lags} {
 		if err := r.Register(c); err != nil {
-			return nil, fmt.Errorf("registering the metrics of reconciling: %w", err)
+			return nil, fmt.Errorf("register the metrics of reconciliation: %w", err)
 		}
 	}
-	m.tell(newTally())
+	m.set(newTally())
 	return m, nil
 }
 
-// tally is what a pass counts.
+// tally holds the counts of a pass.
 type tally struct {
 	published, outstanding, failed int
 	oldest                         time.Duration
@@ -44,7 +44,7 @@ type tally struct {
 
 func newTally() tally { return tally{lags: newSnapshot()} }
 
-// lag counts a repo by how long it is behind; the zero time: it is not.
+// lag counts a repo by how long it is behind; the zero time means that it is not.
 func (t *tally) lag(now, since time.Time) {
 	if since.IsZero() {
 		since = now
@@ -52,7 +52,7 @@ func (t *tally) lag(now, since time.Time) {
 	t.lags.add(now.Sub(since).Seconds())
 }
 
-// add counts a request that is not published.
+// add counts an unpublished request.
 func (t *tally) add(failed bool, age time.Duration) {
 	if failed {
 		t.failed++
@@ -62,7 +62,8 @@ func (t *tally) add(failed bool, age time.Duration) {
 	t.oldest = max(t.oldest, age)
 }
 
-func (m *Metrics) tell(t tally) {
+// set sets the gauges to the counts of a pass.
+func (m *Metrics) set(t tally) {
 	for state, n := range map[string]int{"published": t.published, "outstanding": t.outstanding, "failed": t.failed} {
 		m.repos.WithLabelValues(state).Set(float64(n))
 	}

@@ -1,5 +1,5 @@
-// Package reconcile re-enqueues what is desired and not yet published, so that
-// a queue that lost its messages loses no request.
+// Package reconcile enqueues requests again that are not yet published, so that no
+// request is lost if the queue loses messages.
 package reconcile
 
 import (
@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
-	"math/rand/v2"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -17,13 +16,14 @@ import (
 	"github.com/trawl-search/trawl/internal/queue"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
+	"github.com/trawl-search/trawl/services/indexer/internal/backoff"
 )
 
 const (
-	// maxWait bounds the time between two enqueuings of one request.
+	// maxWait bounds the time between two attempts to enqueue one request.
 	maxWait = time.Hour
-	// maxRetry bounds the time after which a request that has failed often is
-	// tried again, unless RetryFailed is longer.
+	// maxRetry bounds the time between two attempts at a request that fails, unless
+	// RetryFailed is longer.
 	maxRetry = 24 * time.Hour
 )
 
@@ -33,19 +33,18 @@ type Queue interface {
 	DeadLetter(ctx context.Context, repo string) (queue.DeadLetter, error)
 }
 
-// Reconciler compares the desired repos with the roots again and again. One runs
-// in the indexer that leads; two at once do no harm, since a request that is
-// enqueued twice is done once. A new leader begins without memory, so that it may
-// enqueue once what the one before had enqueued.
+// Reconciler compares the desired repos with the roots periodically. One runs in the
+// leading indexer. Two at once do no harm, since a request that is enqueued twice is
+// done once. A new leader knows nothing of what the previous one enqueued, and may
+// enqueue it once more.
 type Reconciler struct {
 	Store *catalog.Store
 	Queue Queue
-	// Every is the time between two passes, give or take a quarter. A request
-	// is first enqueued again when it is as old.
+	// Every is the time between two passes, plus or minus a quarter. It is also the age
+	// at which a request is first enqueued again.
 	Every time.Duration
-	// RetryFailed is how long after its failure a failed request is tried
-	// again: what was missing may be there by then. It doubles with each failure
-	// of the request, up to a day.
+	// RetryFailed is the time after which a failed request is tried again. It doubles
+	// with each failure of the request, up to a day.
 	RetryFailed time.Duration
 	Metrics     *Metrics
 	Log         *slog.Logger
@@ -53,35 +52,29 @@ type Reconciler struct {
 	pending map[string]pending
 }
 
-// pending is when a request is next enqueued: after each time it takes twice as
-// long, so that a long queue does not grow by its own waiting.
+// pending says when a request is next enqueued. The wait doubles each time, so that a
+// long queue does not make itself longer.
 type pending struct {
 	epoch uint64
 	wait  time.Duration
 	next  time.Time
-	// failed says that nothing is under way for it, as it was last looked at.
+	// failed: at the last pass the request had failed, and no job was running for it.
 	failed bool
 }
 
 // Run makes passes until the context ends.
 func (r *Reconciler) Run(ctx context.Context) {
-	defer r.Metrics.tell(newTally())
-	for {
-		wait := r.Every*3/4 + rand.N(r.Every/2+1)
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(wait):
-		}
+	defer r.Metrics.set(newTally())
+	for backoff.Sleep(ctx, backoff.Jitter(r.Every, 4)) {
 		if err := r.Pass(ctx, time.Now()); err != nil && ctx.Err() == nil {
 			r.Log.WarnContext(ctx, "reconciling failed, trying again", "error", err)
 		}
 	}
 }
 
-// Pass looks at every desired repo once. It is for one goroutine. Desired repos
-// and roots come page by page in the order of their names, side by side, so that
-// it holds only what is outstanding.
+// Pass checks every desired repo once. It is for one goroutine. It merges the pages of
+// desired repos and of roots in the order of their names, so that it holds only the
+// outstanding requests in memory.
 func (r *Reconciler) Pass(ctx context.Context, now time.Time) error {
 	next, stop := iter.Pull2(r.Store.ListRoots(ctx))
 	defer stop()
@@ -91,35 +84,35 @@ func (r *Reconciler) Pass(ctx context.Context, now time.Time) error {
 	seen := newTally()
 	for desired, err := range r.Store.ListDesired(ctx) {
 		if err != nil {
-			return fmt.Errorf("listing desired repos: %w", err)
+			return fmt.Errorf("list desired repos: %w", err)
 		}
 		d := desired.Record
 		epoch, err := published.epoch(d.GetName())
 		if err != nil {
-			return fmt.Errorf("listing roots: %w", err)
+			return fmt.Errorf("list roots: %w", err)
 		}
 		seen.lag(now, catalog.BehindSince(d, epoch))
 		if epoch >= d.GetEpoch() {
 			seen.published++
 			continue
 		}
-		if err := r.look(ctx, now, d, before[d.GetName()]); err != nil {
+		if err := r.requeue(ctx, now, d, before[d.GetName()]); err != nil {
 			return err
 		}
 		seen.add(r.pending[d.GetName()].failed, now.Sub(d.GetRequestedAt().AsTime()))
 	}
-	r.Metrics.tell(seen)
+	r.Metrics.set(seen)
 	return nil
 }
 
-// merge follows the roots to ascending names.
+// merge looks up roots by ascending names.
 type merge struct {
 	next func() (catalog.Root, error, bool)
 	at   *catalogv1.Root // nil before the first and after the last
 	done bool
 }
 
-// epoch is the published epoch of a repo, 0 if it has no root.
+// epoch returns the published epoch of a repo, 0 if it has no root.
 func (m *merge) epoch(name string) (uint64, error) {
 	for !m.done && m.at.GetRepo() < name {
 		root, err, more := m.next()
@@ -134,8 +127,8 @@ func (m *merge) epoch(name string) (uint64, error) {
 	return m.at.GetEpoch(), nil
 }
 
-// look enqueues one outstanding request when its time has come.
-func (r *Reconciler) look(ctx context.Context, now time.Time, d *catalogv1.Desired, p pending) error {
+// requeue enqueues one outstanding request if it is due.
+func (r *Reconciler) requeue(ctx context.Context, now time.Time, d *catalogv1.Desired, p pending) error {
 	if p.epoch != d.GetEpoch() {
 		p = pending{epoch: d.GetEpoch(), wait: r.Every, next: d.GetRequestedAt().AsTime().Add(r.Every)}
 	}
@@ -151,23 +144,23 @@ func (r *Reconciler) look(ctx context.Context, now time.Time, d *catalogv1.Desir
 		r.pending[d.GetName()] = p
 		return nil
 	}
-	// The attempt differs from that of earlier passes, and is the same in all
-	// indexers that look at about the same time.
+	// The attempt differs from that of earlier passes, and is the same in indexers
+	// whose passes are at about the same time, so that the queue keeps one message.
 	attempt := uint64(max(now.Unix(), 0)) / uint64(max(r.Every/time.Second, 1))
 	if err := r.Queue.Publish(ctx, queue.Job{Repo: d.GetName(), Epoch: d.GetEpoch(), Attempt: attempt}); err != nil {
-		return fmt.Errorf("enqueuing %q: %w", d.GetName(), err)
+		return fmt.Errorf("enqueue %q again: %w", d.GetName(), err)
 	}
 	r.Log.InfoContext(ctx, "request enqueued again", "repo", d.GetName(), "epoch", d.GetEpoch())
 	r.Metrics.requeued.Inc()
 	p.failed = false
-	p.wait = min(2*p.wait, maxWait)
+	p.wait = backoff.Double(p.wait, 1, maxWait)
 	p.next = now.Add(p.wait)
 	r.pending[d.GetName()] = p
 	return nil
 }
 
-// due says whether an outstanding request is neither under way nor only just
-// failed, and whether it has failed.
+// due reports whether an outstanding request is to be enqueued, and whether it has
+// failed. It is not due while a job runs or soon after a failure.
 func (r *Reconciler) due(ctx context.Context, now time.Time, d *catalogv1.Desired) (due, failed bool, err error) {
 	leased, err := r.Store.Leased(ctx, d.GetName())
 	if err != nil || leased {
@@ -185,20 +178,14 @@ func (r *Reconciler) due(ctx context.Context, now time.Time, d *catalogv1.Desire
 	return !givenUp, givenUp, err
 }
 
-// retryAfter is the wait after the nth failure of a request.
+// retryAfter returns the wait after the nth failure of a request.
 func (r *Reconciler) retryAfter(failures uint32) time.Duration {
-	wait := r.RetryFailed
-	for range max(failures, 1) - 1 {
-		if wait >= maxRetry/2 {
-			return max(maxRetry, r.RetryFailed)
-		}
-		wait *= 2
-	}
-	return wait
+	return backoff.Double(r.RetryFailed, max(failures, 1)-1, max(maxRetry, r.RetryFailed))
 }
 
-// noteGivenUp makes a failure of a dead letter that no status tells of: that of a
-// repo whose job no worker survived. Else it would be enqueued for ever.
+// noteGivenUp writes a failure into the status of a repo whose job is a dead letter
+// but whose status does not say so, because every worker died of it. It would be
+// enqueued for ever otherwise.
 func (r *Reconciler) noteGivenUp(ctx context.Context, d *catalogv1.Desired, status *catalogv1.Status) (bool, error) {
 	letter, err := r.Queue.DeadLetter(ctx, d.GetName())
 	if errors.Is(err, queue.ErrNoLetter) {
