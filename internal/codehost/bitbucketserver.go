@@ -32,7 +32,7 @@ type serverRepo struct {
 		Key    string `json:"key"`
 		Public bool   `json:"public"`
 	} `json:"project"`
-	// Archived is told since version 8.
+	// Archived is present since version 8.
 	Archived bool            `json:"archived"`
 	Public   bool            `json:"public"`
 	Origin   json.RawMessage `json:"origin"`

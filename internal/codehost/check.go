@@ -12,10 +12,10 @@ import (
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
-// name is what sources are called: it stands in URLs of webhooks.
+// name matches names of sources, which are part of webhooks' URLs.
 var name = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
 
-// Check says what is wrong with a source, in words for people.
+// CheckSource reports why a source is invalid, in words for its author.
 func CheckSource(s *ingestv1.Source) error {
 	if !name.MatchString(s.GetName()) {
 		return fmt.Errorf("name %q: 1 to 63 small letters, digits and dashes are a name", s.GetName())
@@ -23,7 +23,7 @@ func CheckSource(s *ingestv1.Source) error {
 	return errors.Join(checkPlace(s), checkPatterns(s), checkBranches(s), checkSecrets(s), checkTimes(s))
 }
 
-// checkPlace checks what says where the repos are.
+// checkPlace checks the fields that locate the repos.
 func checkPlace(s *ingestv1.Source) error {
 	kind := s.GetKind()
 	switch {
@@ -41,12 +41,12 @@ func checkPlace(s *ingestv1.Source) error {
 	case s.GetOwner() == "" && kind != Gerrit:
 		return fmt.Errorf("owner is missing: the organisation, group or user of %s", kind)
 	case strings.ContainsAny(s.GetOwner(), "?#%\\ ") || slices.Contains(strings.Split(s.GetOwner(), "/"), ".."):
-		return fmt.Errorf("owner %q: no owner is called so", s.GetOwner())
+		return fmt.Errorf("unknown owner %q", s.GetOwner())
 	}
 	return checkBase(BaseURL(s))
 }
 
-// checkBase refuses what an address of an API must not hold, a password most of all.
+// checkBase checks the address of an API, which must not hold a password.
 func checkBase(raw string) error {
 	u, err := url.Parse(raw)
 	switch {
@@ -98,7 +98,7 @@ func checkTimes(s *ingestv1.Source) error {
 	return nil
 }
 
-// Allowed says which source is at a host that the policy does not allow, if any is.
+// CheckAllowed fails if a source is at a host that the policy does not allow.
 func CheckAllowed(list []*ingestv1.Source, policy origin.Policy) error {
 	for _, s := range list {
 		at := s.GetUrl()
@@ -112,7 +112,7 @@ func CheckAllowed(list []*ingestv1.Source, policy origin.Policy) error {
 	return nil
 }
 
-// CheckAll checks every source, and that each has its own name.
+// CheckSources checks every source, their number, and that their names differ.
 func CheckSources(list []*ingestv1.Source) error {
 	if len(list) > MaxSources {
 		return fmt.Errorf("%d sources, at most %d", len(list), MaxSources)

@@ -20,8 +20,8 @@ import (
 // pageTimeout bounds one page.
 const pageTimeout = time.Minute
 
-// Client lists repos. It keeps the pages it has read, to ask only whether they
-// have changed. It is for one source and one goroutine.
+// Client lists the repos of one source. It caches pages for conditional requests. It is
+// for one goroutine.
 type Client struct {
 	policy  origin.Policy
 	secrets Secrets
@@ -29,15 +29,16 @@ type Client struct {
 	cache   map[string]cached
 }
 
-// cached is a page and the tag that the host gave it.
+// cached is a page with its entity tag.
 type cached struct {
 	page
 
 	tag string
 }
 
-// NewClient makes a client that connects to what the policy allows. The file has
-// authorities for https; empty means the system's. The caller closes it.
+// NewClient makes a client that connects only to addresses that the policy allows. The
+// file holds certificate authorities for https in PEM; "" means the system's. The caller
+// closes the client.
 func NewClient(policy origin.Policy, caFile string, secrets Secrets) (*Client, error) {
 	c := &Client{policy: policy, secrets: secrets, cache: map[string]cached{}}
 	trusted := &tls.Config{MinVersion: tls.VersionTLS12}
@@ -61,11 +62,11 @@ func NewClient(policy origin.Policy, caFile string, secrets Secrets) (*Client, e
 	return c, nil
 }
 
-// Close ends the connections that are kept.
+// Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// dial connects to the address that was checked: a name may stand for another one
-// a moment later.
+// dial connects to the very address that was checked, since a name may resolve to
+// another one a moment later.
 func (c *Client) dial(ctx context.Context, network, hostport string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(hostport)
 	if err != nil {
@@ -78,10 +79,10 @@ func (c *Client) dial(ctx context.Context, network, hostport string) (net.Conn, 
 	return (&net.Dialer{Timeout: 30 * time.Second}).DialContext(ctx, network, net.JoinHostPort(addr.String(), port))
 }
 
-// errElsewhere is the cause of a page that is at another host than the first.
+// errElsewhere refuses pages and redirects at another host than the first.
 var errElsewhere = errors.New("the host leads to another one, which would get the credentials")
 
-// sameHost follows an owner who was renamed, and nobody elsewhere.
+// sameHost follows redirects on the same host, as after an owner was renamed.
 func sameHost(r *http.Request, via []*http.Request) error {
 	if first := via[0].URL; r.URL.Host != first.Host || r.URL.Scheme != first.Scheme {
 		return errElsewhere
@@ -92,8 +93,8 @@ func sameHost(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// asking is one listing.
-type asking struct {
+// listing is the state of one List.
+type listing struct {
 	*Client
 
 	host     dialect
@@ -102,8 +103,8 @@ type asking struct {
 	token    config.Secret
 }
 
-// page asks for one page, and whether it has changed if it is known.
-func (a *asking) page(ctx context.Context, at string) (cached, error) {
+// page requests one page, conditionally if it is cached.
+func (a *listing) page(ctx context.Context, at string) (cached, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {
 		return cached{}, trouble("the host's next page has no address")
@@ -139,7 +140,8 @@ func (a *asking) page(ctx context.Context, at string) (cached, error) {
 	return answer, nothingLeft(answer, resp.Header, time.Now())
 }
 
-func (a *asking) read(resp *http.Response) (cached, error) {
+// read decodes a response.
+func (a *listing) read(resp *http.Response) (cached, error) {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxPage+1))
 	if err != nil {
 		return cached{}, unreachable(resp.Request.Context(), err)
@@ -154,8 +156,8 @@ func (a *asking) read(resp *http.Response) (cached, error) {
 	return cached{page: answer, tag: resp.Header.Get("ETag")}, nil
 }
 
-// unreachable gives a failed connection its words. Those of net/http have the
-// address in them, which is no secret: credentials are never in it.
+// unreachable makes an *Error of a failed connection. The messages of net/http hold the
+// address, which never holds credentials.
 func unreachable(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -15,7 +15,7 @@ import (
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
-// MaxFileBytes bounds a file of sources.
+// MaxFileBytes bounds a file of sources, in bytes.
 const MaxFileBytes = 4 << 20
 
 // The file as it is written.
@@ -51,7 +51,8 @@ type (
 	}
 )
 
-// Parse reads a file of sources. What it does not know it refuses, with the line.
+// ParseSources reads a file of sources. It refuses unknown keys and invalid sources, and
+// names their lines.
 func ParseSources(text []byte) ([]*ingestv1.Source, error) {
 	if len(text) > MaxFileBytes {
 		return nil, fmt.Errorf("%d bytes, at most %d", len(text), MaxFileBytes)
@@ -68,7 +69,7 @@ func ParseSources(text []byte) ([]*ingestv1.Source, error) {
 	return f.check(lines(text))
 }
 
-// check turns the entries into sources. They begin at these lines.
+// check converts and checks the entries, which start at these lines.
 func (f file) check(lines []int) ([]*ingestv1.Source, error) {
 	if len(lines) != len(f.Sources) {
 		return nil, errors.New("the sources are no plain list")
@@ -92,11 +93,11 @@ func (f file) check(lines []int) ([]*ingestv1.Source, error) {
 	return list, nil
 }
 
-// goType is what the decoder says of Go's types, of which the file has none.
+// goType matches the names of Go types in the decoder's messages.
 var goType = regexp.MustCompile(` (in type|into) [^\s]+`)
 
-// plain makes the decoder's words fit for people. It quotes no values, since one of
-// them may be a secret that is not where it belongs.
+// plain rewrites the decoder's errors for people. It quotes no values, since one may be
+// a misplaced secret.
 func plain(err error) error {
 	typed, ok := errors.AsType[*yaml.TypeError](err)
 	if !ok {
@@ -112,7 +113,7 @@ func plain(err error) error {
 
 var quoted = regexp.MustCompile("`[^`]*`")
 
-// lines are where the sources begin.
+// lines returns the lines at which the sources start.
 func lines(text []byte) (at []int) {
 	var root yaml.Node
 	if yaml.Unmarshal(text, &root) != nil || len(root.Content) == 0 {

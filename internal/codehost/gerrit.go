@@ -15,7 +15,7 @@ import (
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
-// gerritPage is how many projects are asked for at once.
+// gerritPage is the number of projects on a page.
 const gerritPage = 500
 
 // gerritOwn are projects that hold Gerrit's own settings.
@@ -39,8 +39,8 @@ var gerrit = dialect{
 	hook: hook{verify: gerritToken, read: readGerritPush},
 }
 
-// gerritToken takes the secret in a header or as a password, which is how a URL
-// that Gerrit is given can hold it.
+// gerritToken verifies the secret in a header, or as a password, since the URL that
+// Gerrit calls can hold one.
 func gerritToken(h http.Header, body []byte, secret config.Secret) bool {
 	_, password, basic := (&http.Request{Header: h}).BasicAuth()
 	if basic {
@@ -52,8 +52,8 @@ func gerritToken(h http.Header, body []byte, secret config.Secret) bool {
 // tokenHeader holds the secret of webhooks of hosts that have no header for it.
 const tokenHeader = "X-Trawl-Token"
 
-// readGerrit reads a page of projects, which begins with what keeps browsers from
-// running it. Gerrit knows projects by their names only.
+// readGerrit reads a page of projects, which starts with a prefix against cross-site
+// script inclusion. Gerrit identifies projects by name only.
 func readGerrit(body []byte, at *url.URL, _ http.Header) (page, error) {
 	var projects map[string]struct {
 		State string `json:"state"`

@@ -19,7 +19,7 @@ var github = dialect{
 	hook: hook{verify: hubSignature("X-Hub-Signature-256", "sha256="), event: "X-Github-Event", push: "push", read: readPush},
 }
 
-// ownerPath is where the repos of a user or of an organisation are.
+// ownerPath returns the path of a user or an organisation.
 func ownerPath(s *ingestv1.Source, user, org string) string {
 	if s.GetUser() {
 		return user + url.PathEscape(s.GetOwner())
@@ -35,7 +35,7 @@ func bearer(r *http.Request, username string, token config.Secret) {
 	r.Header.Set("Authorization", "Bearer "+string(token))
 }
 
-// githubRepo is a repo as GitHub, Gitea and Forgejo tell of it.
+// githubRepo is a repo as GitHub, Gitea and Forgejo list it.
 type githubRepo struct {
 	ID       int64  `json:"id"`
 	FullName string `json:"full_name"`
@@ -43,7 +43,7 @@ type githubRepo struct {
 	Archived bool   `json:"archived"`
 	Fork     bool   `json:"fork"`
 	Private  bool   `json:"private"`
-	// Empty is told by Gitea: there is nothing to index yet.
+	// Empty is sent by Gitea for a repo without commits.
 	Empty bool `json:"empty"`
 }
 

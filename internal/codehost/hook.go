@@ -15,30 +15,31 @@ import (
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
-// Push is what a host says was pushed.
+// Push is a push to a repo, as its host announced it.
 type Push struct {
-	// CloneURL is the repo's, as in its list.
+	// CloneURL is the repo's clone URL, as in a list.
 	CloneURL string
-	// Branches and the commits they are at now; empty: the host did not say.
+	// Branches maps pushed branches to their new commits; empty if the host named none.
 	Branches map[string]string
 }
 
-// hook is how a host signs its webhooks and what it says in them.
+// hook is the signature and form of a host's webhooks.
 type hook struct {
 	verify func(h http.Header, body []byte, secret config.Secret) bool
-	// event is the header that says what happened, push what it says of pushes.
+	// event is the header with the kind of event, push its value for pushes.
 	event, push string
 	read        func(body []byte, s *ingestv1.Source) (Push, error)
 }
 
-// ErrForged means that a webhook does not come from the source's host.
+// ErrForged is the error for a webhook without a valid signature.
 var ErrForged = errors.New("the webhook is not signed with the source's secret")
 
-// ErrNoPush means that a webhook tells of something else.
+// ErrNoPush is the error for a webhook that announces no push to a branch.
 var ErrNoPush = errors.New("the webhook tells of no push to a branch")
 
-// ReadHook understands a webhook of a source. It looks at nothing of it before its
-// signature is found good; without a secret every one is forged.
+// ReadHook decodes a webhook of a source. It verifies the signature before it reads
+// anything else. Without a secret every webhook is forged. Errors are ErrForged and
+// ErrNoPush.
 func ReadHook(s *ingestv1.Source, h http.Header, body []byte, secret config.Secret) (Push, error) {
 	host, ok := dialects[s.GetKind()]
 	if !ok || secret == "" || !host.hook.verify(h, body, secret) {
@@ -54,7 +55,7 @@ func ReadHook(s *ingestv1.Source, h http.Header, body []byte, secret config.Secr
 	return push, nil
 }
 
-// hubSignature is an HMAC-SHA256 of the body in a header.
+// hubSignature verifies an HMAC-SHA256 of the body in a header.
 func hubSignature(header, prefix string) func(http.Header, []byte, config.Secret) bool {
 	return func(h http.Header, body []byte, secret config.Secret) bool {
 		text, ok := strings.CutPrefix(h.Get(header), prefix)
@@ -68,7 +69,7 @@ func hubSignature(header, prefix string) func(http.Header, []byte, config.Secret
 	}
 }
 
-// sharedToken is the secret itself in a header.
+// sharedToken verifies the secret itself in a header.
 func sharedToken(header string) func(http.Header, []byte, config.Secret) bool {
 	return func(h http.Header, _ []byte, secret config.Secret) bool {
 		shown, want := sha256.Sum256([]byte(h.Get(header))), sha256.Sum256([]byte(secret))

@@ -7,13 +7,10 @@ import (
 	"time"
 )
 
-// Wait is how long a host wants to be left alone.
-type Wait = time.Duration
-
-// maxWait bounds what a host can ask for.
+// maxWait bounds the wait that a host can ask for.
 const maxWait = 2 * time.Hour
 
-// refusal says why a host gave no page.
+// refusal makes an *Error of a response without a page.
 func refusal(resp *http.Response, now time.Time) error {
 	wait, said := limited(resp.Header, now)
 	switch code := resp.StatusCode; {
@@ -30,7 +27,7 @@ func refusal(resp *http.Response, now time.Time) error {
 	}
 }
 
-// nothingLeft stops before a request that the host has said it will refuse.
+// nothingLeft fails if the host announced that it will refuse the next request.
 func nothingLeft(answer cached, h http.Header, now time.Time) error {
 	if wait, said := limited(h, now); said && answer.next != "" {
 		return &Error{Reason: "the host allows no more requests for now", RetryAfter: wait}
@@ -38,9 +35,9 @@ func nothingLeft(answer cached, h http.Header, now time.Time) error {
 	return nil
 }
 
-// limited reads how long a host wants to be left alone, in the headers of all
-// hosts: a time to wait, or a counter that has come to its end and when it is reset.
-func limited(h http.Header, now time.Time) (Wait, bool) {
+// limited returns how long a host asks to be left alone, from the headers that the
+// supported hosts use: a time to wait, or an exhausted quota and when it is reset.
+func limited(h http.Header, now time.Time) (time.Duration, bool) {
 	if after := h.Get("Retry-After"); after != "" {
 		if seconds, err := strconv.Atoi(after); err == nil {
 			return bound(time.Duration(seconds) * time.Second), true
@@ -62,4 +59,4 @@ func limited(h http.Header, now time.Time) (Wait, bool) {
 	return 0, false
 }
 
-func bound(wait time.Duration) Wait { return min(max(wait, time.Second), maxWait) }
+func bound(wait time.Duration) time.Duration { return min(max(wait, time.Second), maxWait) }

@@ -6,15 +6,16 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/trawl-search/trawl/internal/config"
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
-// Repo is a repo as its host tells of it.
+// Repo is a repo as its host lists it.
 type Repo struct {
-	// ID stays when the repo is renamed or moved; empty where the host has none.
+	// ID survives renames and moves; "" if the host has no ids.
 	ID string
 	// Path at the host, such as org/name.
 	Path     string
@@ -23,19 +24,19 @@ type Repo struct {
 	Archived, Fork, Public bool
 }
 
-// page is one answer of a host: repos, and where the next page is, if there is one.
+// page is one page of a list, with the address of the next page, "" if it is the last.
 type page struct {
 	repos []Repo
 	next  string
 }
 
-// dialect is what is special about a host.
+// dialect is what differs between kinds of hosts.
 type dialect struct {
-	// first is where the first page is.
+	// first returns the address of the first page.
 	first func(s *ingestv1.Source, base string, known bool) string
-	// read decodes a page that came from at.
+	// read decodes the page at an address.
 	read func(body []byte, at *url.URL, header http.Header) (page, error)
-	// authorize shows the token.
+	// authorize adds the token to a request.
 	authorize func(r *http.Request, username string, token config.Secret)
 	hook      hook
 }
@@ -57,15 +58,15 @@ const (
 	maxPage = 32 << 20
 )
 
-// List tells the repos of a source, those that it does not want included. It is
-// complete, or an error: a *Error, or the cause of ctx.
+// List returns all repos of a source's host, including those that the source does not
+// select. An incomplete list is an error: an *Error, or the cause of ctx.
 func (c *Client) List(ctx context.Context, s *ingestv1.Source) ([]Repo, error) {
 	if s.GetKind() == Git {
 		return single(s)
 	}
 	host, ok := dialects[s.GetKind()]
 	if !ok {
-		return nil, trouble("there is no host of the kind %q", s.GetKind())
+		return nil, trouble("unknown kind of host %q", s.GetKind())
 	}
 	base := strings.TrimSuffix(BaseURL(s), "/")
 	if err := origin.CheckURL(base+"/x", c.policy); err != nil {
@@ -75,10 +76,10 @@ func (c *Client) List(ctx context.Context, s *ingestv1.Source) ([]Repo, error) {
 	if err != nil {
 		return nil, trouble("%v", err)
 	}
-	return c.pages(ctx, &asking{Client: c, host: host, base: base, username: s.GetUsername(), token: token}, host.first(s, base, token != ""))
+	return c.pages(ctx, &listing{Client: c, host: host, base: base, username: s.GetUsername(), token: token}, host.first(s, base, token != ""))
 }
 
-// single is the one repo of a source that is a clone URL.
+// single returns the repo of a source that is a clone URL.
 func single(s *ingestv1.Source) ([]Repo, error) {
 	name, err := origin.RepoName(s.GetUrl())
 	if err != nil {
@@ -88,8 +89,8 @@ func single(s *ingestv1.Source) ([]Repo, error) {
 	return []Repo{{Path: path, CloneURL: s.GetUrl()}}, nil
 }
 
-// pages follows the pages to the last.
-func (c *Client) pages(ctx context.Context, a *asking, at string) ([]Repo, error) {
+// pages reads all pages.
+func (c *Client) pages(ctx context.Context, a *listing, at string) ([]Repo, error) {
 	var repos []Repo
 	read := map[string]cached{}
 	for at != "" {
@@ -104,16 +105,15 @@ func (c *Client) pages(ctx context.Context, a *asking, at string) ([]Repo, error
 		repos = append(repos, answer.repos...)
 		at = answer.next
 	}
-	c.cache = read // pages that are no longer there are forgotten
+	c.cache = read // drops pages that no longer exist
 	return repos, nil
 }
 
-// Error is why a host could not be asked. Its text is for people, and holds no
-// credentials.
+// Error is why a host gave no list. Its text is for people and holds no credentials.
 type Error struct {
 	Reason string
-	// RetryAfter is how long the host wants to be left alone; 0: it did not say.
-	RetryAfter Wait
+	// RetryAfter is how long the host asked to be left alone, 0 if it did not say.
+	RetryAfter time.Duration
 }
 
 // Error implements error.

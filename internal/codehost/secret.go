@@ -13,8 +13,8 @@ import (
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
-// SecretPrefix begins the environment variables that a source may name: others
-// are none of its business, and would reach a host that it also names.
+// SecretPrefix is the prefix of the environment variables that a source may name. A
+// source that could name others could send them to a host of its choice.
 const SecretPrefix = "TRAWL_SECRET_"
 
 // maxSecret bounds a secret's file, in bytes.
@@ -40,7 +40,7 @@ func checkSecrets(s *ingestv1.Source) error {
 	return nil
 }
 
-// checkSecret repeats nothing of a reference: it may be the secret itself.
+// checkSecret quotes nothing of a reference, which may be the secret itself.
 func checkSecret(ref *ingestv1.SecretRef) error {
 	switch {
 	case (ref.GetEnv() == "") == (ref.GetFile() == ""):
@@ -53,16 +53,16 @@ func checkSecret(ref *ingestv1.SecretRef) error {
 	return nil
 }
 
-// Secrets finds what references stand for, anew each time. The zero value knows
-// the environment alone.
+// Secrets resolves references to secrets, anew at each call. The zero value resolves
+// environment variables only.
 type Secrets struct {
-	// Folder has the files; empty: there are none.
+	// Folder holds the files of secrets; "" if there are none.
 	Folder string
-	// Env is os.LookupEnv, unless a test has another.
+	// Env looks up an environment variable; nil means os.LookupEnv.
 	Env func(string) (string, bool)
 }
 
-// Get returns a secret; "" for no reference. No error tells anything of it.
+// Get returns a secret, "" for no reference. Errors hold no part of it.
 func (s Secrets) Get(ref *ingestv1.SecretRef) (config.Secret, error) {
 	if ref == nil {
 		return "", nil

@@ -87,7 +87,7 @@ func TestRefused(t *testing.T) {
 		head + "{name: x, kind: gitea, owner: o, url: 'ftp://h'}":                   "address of a host",
 		head + "{name: x, kind: gitea, owner: o, url: 'https://u:ghp_leaked@h'}":    "user or password",
 		head + "{name: x, kind: git, url: 'https://u:ghp_leaked@h/x'}":              "credentials",
-		head + "{name: x, kind: github, owner: ../o}":                               "no owner is called so",
+		head + "{name: x, kind: github, owner: ../o}":                               `unknown owner "../o"`,
 		head + "{name: x, kind: github, owner: o, token: ghp_leaked}":               "line 3",
 		head + "{name: x, kind: github, owner: o, token: {env: ghp_leaked}}":        "TRAWL_SECRET_",
 		head + "{name: x, kind: github, owner: o, token: {env: AWS_SECRET_KEY}}":    "TRAWL_SECRET_",

@@ -8,12 +8,12 @@ import (
 	"github.com/trawl-search/trawl/index/docstore"
 )
 
-// maxAncestors is with how many old branches one that is new is compared.
+// maxAncestors bounds how many old branches a new one is compared with.
 const maxAncestors = 4
 
-// ancestors finds for each branch the old one that it is compared with: that of its
-// name; else one with the same tree, for it may have been renamed; else the one from
-// which it differs least. Mirrors have no history that could tell.
+// ancestors returns for each branch the old branch that it is compared with: the one of
+// the same name, else one with the same tree, which may have been renamed, else the one
+// that differs least. Mirrors have no history from which to find a merge base.
 func (c *Changes) ancestors(ctx context.Context, old []docstore.Branch, before, after []string) ([]int, error) {
 	from := make([]int, len(after))
 	for i, b := range c.branches {
@@ -31,8 +31,8 @@ func (c *Changes) ancestors(ctx context.Context, old []docstore.Branch, before, 
 	return from, nil
 }
 
-// likely are the old branches that a new one probably comes from: the first, and those
-// that are named most like it.
+// likely returns the old branches that a new one probably comes from: the first, and
+// those with the longest common prefix of names.
 func likely(old []docstore.Branch, name string) []int {
 	order := make([]int, len(old))
 	for i := range order {
@@ -52,7 +52,7 @@ func commonPrefix(a, b string) int {
 	return n
 }
 
-// nearest is the candidate whose tree differs from a tree at the fewest paths.
+// nearest returns the candidate whose tree differs from a tree at the fewest paths.
 func (c *Changes) nearest(ctx context.Context, candidates []int, before []string, tree string) (int, error) {
 	best, least := candidates[0], -1
 	if len(candidates) == 1 {
@@ -70,8 +70,9 @@ func (c *Changes) nearest(ctx context.Context, candidates []int, before []string
 	return best, nil
 }
 
-// lost adds to changes what branches that are gone leave behind: where an object was a
-// file on one of them, and is something else on another, it counted as a file.
+// lost adds the changes that deleted branches cause on others. An object that was a
+// file on a deleted branch and is, for example, a symbolic link on another counted as a
+// file until now.
 func (c *Changes) lost(ctx context.Context, changes map[string][]change, before, after []string) error {
 	var gone, stays []string
 	for i, tree := range before {

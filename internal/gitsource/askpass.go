@@ -9,10 +9,9 @@ import (
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
 )
 
-// askpassScript answers git's two questions, for the one host that it is told,
-// with the content of files. Anything else gets no answer: git asks anew, by
-// the other name, when a server redirects it. The secrets are in no command
-// line, no environment and no configuration.
+// askpassScript answers git's two prompts for one host from files. It answers no other
+// prompt: after a redirect git asks again with the name of the other host. The secrets
+// are in no command line, environment or configuration.
 const askpassScript = `#!/bin/sh
 case "$1" in
 "Username for 'https://$TRAWL_ASKPASS_HOST': ")
@@ -25,8 +24,8 @@ case "$1" in
 esac
 `
 
-// httpsCredentials returns the environment that hands git the credentials of a
-// host, and what of them must never be shown. They go over https only.
+// httpsCredentials returns the environment through which git gets the credentials of a
+// host, and the secrets to redact from its output. Credentials are sent over https only.
 func (f *Fetcher) httpsCredentials(r origin.Remote) (env, secrets []string) {
 	env = []string{"GIT_ASKPASS=" + f.askpass, "TRAWL_ASKPASS_HOST=none"}
 	if f.cfg.Credentials == "" || r.Scheme != "https" {
@@ -36,7 +35,7 @@ func (f *Fetcher) httpsCredentials(r origin.Remote) (env, secrets []string) {
 	dir := filepath.Join(f.cfg.Credentials, host)
 	password, err := os.ReadFile(filepath.Join(dir, "password"))
 	if err != nil {
-		return env, nil // no credentials for this host: git will say what it lacks
+		return env, nil // no credentials for this host: git reports what is missing
 	}
 	user, err := os.ReadFile(filepath.Join(dir, "username"))
 	if err != nil {
@@ -52,7 +51,7 @@ func firstLine(b []byte) string {
 	return strings.TrimSuffix(line, "\r")
 }
 
-// redact takes secrets out of a text.
+// redact replaces secrets in a text.
 func redact(text string, secrets []string) string {
 	for _, s := range secrets {
 		if s != "" {

@@ -14,23 +14,23 @@ import (
 	"github.com/trawl-search/trawl/index/docstore"
 )
 
-// errUnreadable marks an object that git cannot give, alone.
+// errUnreadable means that git cannot read one object.
 var errUnreadable = errors.New("object cannot be read")
 
 const (
-	// pipeBuffer is what is read from git at once.
+	// pipeBuffer is the buffer for reading from git, in bytes.
 	pipeBuffer = 256 << 10
-	// maxRestarts bounds how often git may die over broken objects before the
-	// whole repository counts as damaged.
+	// maxRestarts bounds how often git may die of damaged objects before the repository
+	// counts as damaged.
 	maxRestarts = 32
 )
 
-// blobs reads the contents of a listing's documents, in its order, from one
-// long-lived git cat-file. The names of wanted objects are written ahead, so
-// that git is never waiting for us. It is for one goroutine.
+// blobs reads the contents of a listing's documents, in order, from one long-lived git
+// cat-file. Object names are written ahead, so that git never waits for input. It is
+// for one goroutine.
 type blobs struct {
 	repo *Repository
-	// todo indexes the listing's entries: what is still to come.
+	// todo is the index of the next entry in the listing.
 	todo     int
 	cmd      *exec.Cmd
 	ctx      context.Context
@@ -45,8 +45,8 @@ func (r *Repository) openBlobs(ctx context.Context) *blobs {
 	return &blobs{repo: r, ctx: ctx, out: bufio.NewReaderSize(nil, pipeBuffer)}
 }
 
-// next returns the content of the next entry that is not skipped, valid until
-// the next call. The error errUnreadable concerns this one alone.
+// next returns the content of the next entry that is not skipped, valid until the next
+// call. After errUnreadable the following entries can still be read.
 func (b *blobs) next(context.Context) ([]byte, error) {
 	entries := b.repo.listing.entries
 	for entries[b.todo].skip != docstore.NotSkipped {
@@ -66,8 +66,8 @@ func (b *blobs) next(context.Context) ([]byte, error) {
 	return nil, b.died(err)
 }
 
-// died handles the end of git in the middle of an object: that one is
-// unreadable, and git is started anew for those behind it.
+// died handles git's death in the middle of an object. The object is unreadable, and
+// the next call starts git again after it.
 func (b *blobs) died(err error) error {
 	said := b.said
 	b.close()
@@ -122,7 +122,7 @@ func (b *blobs) read(e *entry) ([]byte, error) {
 	return b.content[:size], nil
 }
 
-// close ends git and waits for it.
+// close kills git and waits for its end.
 func (b *blobs) close() {
 	if b.cmd == nil {
 		return
@@ -132,7 +132,7 @@ func (b *blobs) close() {
 	b.cmd = nil
 }
 
-// wanted is what git cat-file reads: the names of the objects wanted.
+// wanted is the input of git cat-file: the names of the objects to read.
 type wanted struct {
 	listing *listing
 	next    int

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// branchSets numbers the sets of branches that occur, of which there are few:
-// documents share theirs. Set 0 is empty.
+// branchSets numbers the distinct sets of branches that documents have. There are few,
+// and documents share them. Set 0 is empty.
 type branchSets struct {
 	members [][]uint32 // ordinals, ascending
 	byKey   map[string]uint32
@@ -17,7 +17,7 @@ func newBranchSets() *branchSets {
 	return &branchSets{members: [][]uint32{nil}, byKey: make(map[string]uint32), grown: make(map[[2]uint32]uint32)}
 }
 
-// with returns the set that has a branch more. Branches are added in ascending
+// with returns the union of a set and a branch. Branches must be added in ascending
 // order.
 func (s *branchSets) with(set, branch uint32) uint32 {
 	step := [2]uint32{set, branch}

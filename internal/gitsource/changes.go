@@ -12,21 +12,21 @@ import (
 )
 
 var (
-	// ErrNoCommit is the error of OpenChanges when the repository does not have a
-	// commit that was indexed: it was fetched elsewhere, or dropped since.
+	// ErrNoCommit is the error of OpenChanges if the repository lacks an indexed commit:
+	// another indexer fetched it, or it was dropped since.
 	ErrNoCommit = errors.New("the repository does not have the commit that was indexed")
-	// ErrManyChanges is the error of OpenChanges when more paths changed than wanted.
+	// ErrManyChanges is the error of OpenChanges if more paths changed than allowed.
 	ErrManyChanges = errors.New("many paths changed")
 )
 
-// Changes is a Source of the documents at those paths at which anything changed
-// between two states of the branches of a local Git repository: their content, on
-// any branch, whether they are there at all, or what they are. All documents of
-// such a path come, those of branches that did not change too.
+// Changes is a Source of the documents at changed paths. A path changed if between two
+// states of a local Git repository's branches its content, existence or type changed on
+// any branch. All documents at such a path are included, also those of unchanged
+// branches.
 //
-// Files whose mode alone changed are left out: nothing is indexed of it. Nor do
-// documents depend on anything but their own path and content: attributes and
-// ignore files make no difference.
+// A change of a file's mode alone does not count, since modes are not indexed. A
+// document depends only on its own path and content: attributes and ignore files have
+// no effect.
 type Changes struct {
 	*Repository
 
@@ -34,18 +34,18 @@ type Changes struct {
 	from  []int
 }
 
-// Paths are those at which anything changed, ascending; at some there may be no
-// document any more.
+// Paths returns the changed paths in ascending order, including those of deleted
+// documents.
 func (c *Changes) Paths() []string { return c.paths }
 
-// From says with which of the old branches each was compared: that of its name, or
-// else one that differs little.
+// From returns for each branch the index of the old branch that it was compared with:
+// the one of the same name, or else one that differs little.
 func (c *Changes) From() []int { return c.from }
 
-// OpenChanges lists what changed between the commits of old branches, of which there
-// is one, and those of branches in the repository at gitDir. The time it takes is for
-// what changed, not for what is there. Errors are ErrNoCommit,
-// ErrManyChanges for more paths than most, a *Failure, or the cause of ctx.
+// OpenChanges lists the changes between the commits of the old branches, at least one,
+// and those of branches in the repository at gitDir. Its time grows with the changes,
+// not with the repository. Errors are ErrNoCommit, ErrManyChanges for more paths than
+// most, a *Failure, or the cause of ctx.
 func OpenChanges(ctx context.Context, gitDir string, old, branches []docstore.Branch, most int, limits Limits) (*Changes, error) {
 	r := &Repository{gitDir: gitDir, limits: limits.withDefaults(), branches: branches, env: repositoryEnv()}
 	c := &Changes{Repository: r}
@@ -93,7 +93,7 @@ func (c *Changes) list(ctx context.Context, old []docstore.Branch, most int) err
 	if c.paths = slices.Compact(c.paths); len(c.paths) > most {
 		return fmt.Errorf("%w: %d", ErrManyChanges, len(c.paths))
 	}
-	if len(c.branches) > 1 { // a change on one of them is about the others too
+	if len(c.branches) > 1 { // documents of the other branches at these paths are needed too
 		if changes, err = c.present(ctx, after); err != nil {
 			return err
 		}
@@ -105,7 +105,7 @@ func (c *Changes) list(ctx context.Context, old []docstore.Branch, most int) err
 	return c.measure(ctx, c.listing)
 }
 
-// trees are the names of the trees of the branches' commits.
+// trees returns the names of the trees of the branches' commits.
 func (r *Repository) trees(ctx context.Context, branches []docstore.Branch) ([]string, error) {
 	var stdin bytes.Buffer
 	for _, b := range branches {
@@ -117,7 +117,7 @@ func (r *Repository) trees(ctx context.Context, branches []docstore.Branch) ([]s
 	}
 	lines := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
 	if len(lines) != len(branches) {
-		return nil, failure(Damaged, nil, "git did not tell the tree of every commit")
+		return nil, failure(Damaged, nil, "git did not list the tree of every commit")
 	}
 	for i := range lines {
 		oid, isTree := strings.CutPrefix(lines[i], "tree ")
@@ -129,16 +129,16 @@ func (r *Repository) trees(ctx context.Context, branches []docstore.Branch) ([]s
 	return lines, nil
 }
 
-// change is what is at a path now. What was removed there has no object.
+// change is the new state of a path. A removed entry has no object.
 type change struct {
 	treeEntry
 
 	removed bool
 }
 
-// diff compares trees one by one and gives, by the second one of each pair, what
-// differs there, in path order. With options that end with paths it looks at nothing
-// else, but may give what is below them too.
+// diff compares pairs of trees and returns the differences by the second tree of each
+// pair, in path order. Options may end with paths: then it returns differences only at
+// these paths and below them.
 func (r *Repository) diff(ctx context.Context, before, after []string, options ...string) (map[string][]change, error) {
 	var stdin bytes.Buffer
 	asked := make(map[[2]string]bool)
@@ -193,9 +193,9 @@ func parseDiff(out []byte, changes map[string][]change) error {
 	return nil
 }
 
-var errDiff = failure(Damaged, nil, "git told of changes in a way that cannot be read")
+var errDiff = failure(Damaged, nil, "git listed changes in a form that cannot be read")
 
-// parseChange reads what is at a path now, and whether it is indexed as before.
+// parseChange reads the new state of a path, and whether it is indexed as before.
 func parseChange(fields [][]byte, path []byte) (c change, same bool, err error) {
 	if len(fields) != 5 {
 		return c, false, errDiff
@@ -209,7 +209,7 @@ func parseChange(fields [][]byte, path []byte) (c change, same bool, err error) 
 	return c, same, nil
 }
 
-// emptyTree is the tree without entries, which git knows without having it.
+// emptyTree returns the name of the empty tree, which git knows in every repository.
 func emptyTree(oidLen int) string {
 	if oidLen == 64 {
 		return "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
@@ -217,10 +217,10 @@ func emptyTree(oidLen int) string {
 	return "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 }
 
-// maxPathspec bounds the bytes of paths that git is asked for by its command line.
+// maxPathspec bounds the bytes of paths on git's command line.
 const maxPathspec = 64 << 10
 
-// present is what is at the changed paths, in each tree.
+// present returns the entries at the changed paths, by tree.
 func (c *Changes) present(ctx context.Context, trees []string) (map[string][]change, error) {
 	if len(c.paths) == 0 {
 		return nil, nil
@@ -231,7 +231,7 @@ func (c *Changes) present(ctx context.Context, trees []string) (map[string][]cha
 	}
 	paths := c.paths
 	if size > maxPathspec {
-		paths = nil // looking at everything takes less than asking often
+		paths = nil // one listing of everything is cheaper than many of parts
 	}
 	empty := make([]string, len(trees))
 	for i := range empty {
@@ -247,7 +247,7 @@ func (c *Changes) present(ctx context.Context, trees []string) (map[string][]cha
 	return all, err
 }
 
-// existing are the entries of what is there.
+// existing returns the entries that were not removed.
 func (c *Changes) existing(changes []change) []treeEntry {
 	var tree []treeEntry
 	for _, e := range changes {

@@ -19,13 +19,12 @@ import (
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
 )
 
-// egress is the only way out that git has over https and http: a proxy on a
-// loopback address that connects to what the policy allows and nothing else.
+// egress is the HTTP proxy on a loopback address through which git makes all https and
+// http connections. It connects only to addresses that the policy allows.
 //
-// Checking a URL before the fetch is not enough: a name can resolve to another
-// address a moment later, and a server can redirect to a private one. Here the
-// address that is checked is the one that is connected to, every time. With
-// https the proxy passes bytes on without seeing into them.
+// Checking a URL before the fetch is not enough: a name can resolve to another address a
+// moment later, and a server can redirect to a private one. The proxy connects to the
+// very address that it checked, for every connection. It does not decrypt https.
 type egress struct {
 	policy   origin.Policy
 	maxBytes int64
@@ -45,8 +44,8 @@ type egress struct {
 	failed  error // the last failed connection
 }
 
-// openEgress starts a proxy. More than maxBytes received in all calls exceeded
-// with a *Failure. The caller must close it.
+// openEgress starts a proxy, which the caller must close. After more than maxBytes
+// received over all connections it calls exceeded with a *Failure.
 func openEgress(policy origin.Policy, maxBytes int64, exceeded context.CancelCauseFunc) (*egress, error) {
 	var d net.ListenConfig
 	listener, err := d.Listen(context.Background(), "tcp", "127.0.0.1:0")
@@ -69,8 +68,8 @@ func openEgress(policy origin.Policy, maxBytes int64, exceeded context.CancelCau
 // close ends the proxy and every connection through it, and waits for them.
 func (e *egress) close() {
 	e.stop()
-	// Shutdown waits for requests until they end or are tunnels, and running
-	// for tunnels. One that sends nothing is cut off.
+	// Shutdown waits for requests that are not tunnels, and running for tunnels. A
+	// request that sends nothing is cut off.
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if e.server.Shutdown(ctx) != nil {
@@ -79,13 +78,13 @@ func (e *egress) close() {
 	e.running.Wait()
 }
 
-// url is what git's http.proxy must be. The password keeps other users of the
+// url returns the value for git's http.proxy. The password keeps other users of the
 // machine out.
 func (e *egress) url() string {
 	return "http://trawl:" + e.token + "@" + e.listener.Addr().String()
 }
 
-// err is the refusal of the policy, else the last connection that failed.
+// err returns the first refusal of the policy, else the last failed connection.
 func (e *egress) err() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -101,7 +100,7 @@ func (e *egress) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer e.running.Done()
 	if !e.authorized(r) {
 		w.Header().Set("Proxy-Authenticate", `Basic realm="trawl"`)
-		http.Error(w, "not for you", http.StatusProxyAuthRequired)
+		http.Error(w, "proxy authentication required", http.StatusProxyAuthRequired)
 		return
 	}
 	if r.Method == http.MethodConnect {
@@ -109,7 +108,7 @@ func (e *egress) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.URL.Scheme != "http" || !slices.Contains(e.policy.Schemes, "http") {
-		http.Error(w, "only http goes this way", http.StatusForbidden)
+		http.Error(w, "this proxy forwards only http, and tunnels https", http.StatusForbidden)
 		return
 	}
 	e.forward(w, r)
@@ -120,7 +119,7 @@ func (e *egress) authorized(r *http.Request) bool {
 	return subtle.ConstantTimeCompare([]byte(r.Header.Get("Proxy-Authorization")), []byte(want)) == 1
 }
 
-// forward passes one plain http request on.
+// forward forwards one plain http request.
 func (e *egress) forward(w http.ResponseWriter, r *http.Request) {
 	transport := &http.Transport{
 		DialContext:           func(ctx context.Context, _, addr string) (net.Conn, error) { return e.dial(ctx, "http", addr) },
@@ -140,7 +139,7 @@ func (e *egress) forward(w http.ResponseWriter, r *http.Request) {
 	proxy.ServeHTTP(w, r)
 }
 
-// tunnel connects a CONNECT request through.
+// tunnel serves a CONNECT request.
 func (e *egress) tunnel(w http.ResponseWriter, r *http.Request) {
 	remote, err := e.dial(r.Context(), "https", r.Host)
 	if err != nil {
@@ -154,7 +153,7 @@ func (e *egress) tunnel(w http.ResponseWriter, r *http.Request) {
 	defer remote.Close()
 	local, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
-		http.Error(w, "cannot take the connection over", http.StatusInternalServerError)
+		http.Error(w, "cannot take over the connection", http.StatusInternalServerError)
 		return
 	}
 	defer local.Close()
@@ -163,13 +162,13 @@ func (e *egress) tunnel(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	e.running.Go(func() {
-		_, _ = io.Copy(remote, buffered) // either end may go at any time
+		_, _ = io.Copy(remote, buffered) // either end may close at any time
 		remote.Close()
 	})
 	_, _ = io.Copy(local, remote)
 }
 
-// dial connects to a host that the policy allows, at the address it was checked by.
+// dial connects to the address of a host that the policy allowed.
 func (e *egress) dial(ctx context.Context, scheme, hostport string) (net.Conn, error) {
 	conn, err := e.dialChecked(ctx, scheme, hostport)
 	if err == nil {
@@ -207,7 +206,7 @@ func (e *egress) dialChecked(ctx context.Context, scheme, hostport string) (net.
 	return e.dialer.DialContext(ctx, "tcp", net.JoinHostPort(addr.String(), port))
 }
 
-// countedConn counts what comes in against the limit.
+// countedConn counts received bytes against the limit.
 type countedConn struct {
 	net.Conn
 	egress *egress

@@ -6,16 +6,16 @@ import (
 	"unicode"
 )
 
-// Kind is what went wrong with a fetch.
+// Kind classifies failures.
 type Kind uint8
 
 // Kinds of failures.
 const (
-	// Unknown is what git says and this package has no words for.
+	// Unknown: git failed with a message that this package does not recognise.
 	Unknown Kind = iota
-	// NotFound: there is no such repository, or it is hidden from us.
+	// NotFound: the repository does not exist, or is hidden from the indexer.
 	NotFound
-	// NeedsCredentials: the host wants credentials, or others.
+	// NeedsCredentials: the host demands credentials, or refuses those it got.
 	NeedsCredentials
 	// Empty: the repository has no commits.
 	Empty
@@ -27,16 +27,16 @@ const (
 	TimedOut
 	// Refused: the policy forbids it; the error wraps a *origin.RuleError.
 	Refused
-	// Unreachable: the host, or the way to it, does not work now.
+	// Unreachable: the host or the network to it is down.
 	Unreachable
-	// Damaged: what the host sent, or what is stored here, is not sound.
+	// Damaged: the objects that the host sent, or those in the mirror, are corrupt.
 	Damaged
 	// NoSpace: the local disk is full.
 	NoSpace
 )
 
-// Permanent says whether trying again later is pointless as long as neither
-// the repository nor the configuration changes.
+// Permanent reports whether every later attempt will fail too, unless the repository or
+// the configuration changes.
 func (k Kind) Permanent() bool {
 	switch k {
 	case NotFound, NeedsCredentials, Empty, NoBranch, TooLarge, Refused:
@@ -46,29 +46,29 @@ func (k Kind) Permanent() bool {
 	return false
 }
 
-// Failure is why a repository could not be read, in words for the person who
-// asked for it. It holds no credentials.
+// Failure is why a repository could not be read, in words for the person who requested
+// it. It holds no credentials.
 type Failure struct {
 	Kind Kind
 	// Reason is one plain sentence without a full stop.
 	Reason string
-	// Err is the cause, if there is one with a type of its own.
+	// Err is the cause, nil if there is none.
 	Err error
 }
 
 // Error implements error.
 func (f *Failure) Error() string { return f.Reason }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (f *Failure) Unwrap() error { return f.Err }
 
 func failure(kind Kind, err error, reason string) error {
 	return &Failure{Kind: kind, Reason: reason, Err: err}
 }
 
-// sayings turn git's words (in the C locale) into kinds; the first that matches
-// decides, so the more telling come first.
-var sayings = []struct {
+// messages map git's messages in the C locale to kinds. The first match decides, so the
+// more specific come first.
+var messages = []struct {
 	kind   Kind
 	match  *regexp.Regexp
 	reason string
@@ -95,10 +95,10 @@ var sayings = []struct {
 		"the repository's objects are not sound"},
 }
 
-// explain makes a Failure of what git wrote to its error output.
+// explain turns git's error output into a Failure.
 func explain(stderr string, cause error) error {
 	said := sanitize(stderr)
-	for _, s := range sayings {
+	for _, s := range messages {
 		if s.match.MatchString(stderr) {
 			return failure(s.kind, cause, withDetail(s.reason, said))
 		}
@@ -113,18 +113,19 @@ func withDetail(reason, said string) string {
 	return reason + " (git: " + said + ")"
 }
 
-// maxSaid bounds how much of git's own words a reason repeats.
+// maxSaid bounds how many bytes of git's message a reason repeats.
 const maxSaid = 400
 
-// askpassFailed begins what git says when askpass has no answer; it names a
-// file of the indexer, and what git says next is that credentials are missing.
+// askpassFailed is the start of git's message that askpass gave no answer. The message
+// names a file of the indexer and is dropped; the next one says that credentials are
+// missing.
 const askpassFailed = "unable to read askpass response"
 
 // userinfo is the part of a URL that can hold credentials.
 var userinfo = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://)[^/\s]*@`)
 
-// sanitize makes git's words fit to be shown: one line, no control characters,
-// no credentials, the decisive lines only, not too long.
+// sanitize reduces git's output to one line for people: the decisive messages, bounded,
+// without control characters and credentials.
 func sanitize(stderr string) string {
 	var kept []string
 	for line := range strings.Lines(stderr) {

@@ -14,15 +14,15 @@ import (
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
 )
 
-// FetchConfig says what may be fetched and how much of it.
+// FetchConfig says what may be fetched, and bounds each fetch.
 type FetchConfig struct {
 	origin.Policy
 	Credentials string `config:"credentials" doc:"folder with credentials: HOST/username and HOST/password for https, HOST/ssh_key for ssh, known_hosts; HOST:PORT when the URL has a port"`
 	CAFile      string `config:"ca-file" doc:"PEM file of the certificate authorities for https; empty: the system's"`
 
-	Timeout    time.Duration `config:"timeout" doc:"longest time for one fetch"`
-	MaxBytes   config.Bytes  `config:"max-bytes" doc:"most bytes of objects in one repository, as packed"`
-	MaxObjects uint64        `config:"max-objects" doc:"most objects in one fetch"`
+	Timeout    time.Duration `config:"timeout" doc:"maximum time for one fetch"`
+	MaxBytes   config.Bytes  `config:"max-bytes" doc:"maximum bytes of packed objects in one repository"`
+	MaxObjects uint64        `config:"max-objects" doc:"maximum number of objects in one fetch"`
 }
 
 // SetDefaults implements config.Settings.
@@ -42,49 +42,47 @@ func (c *FetchConfig) Validate() error {
 	return errors.Join(c.Policy.Validate(), check.Err())
 }
 
-// Progress is how far a fetch is, in objects.
+// Progress is the progress of a fetch, in objects.
 type Progress struct{ Done, Total uint64 }
 
-// Fetcher copies branches of remote repositories into local ones. It is safe
-// for concurrent use, as long as no two calls have the same mirror.
+// Fetcher copies branches of remote repositories into local mirrors. It is safe for
+// concurrent use, unless two calls use the same mirror.
 type Fetcher struct {
 	cfg     FetchConfig
-	askpass string // the program that hands credentials to git
-	trust   string // configuration by which git serves local folders of other users
+	askpass string // the program that gives credentials to git
+	trust   string // configuration with which git serves local folders of other users
 	dir     string
 }
 
-// trustAll lets git serve an allowed folder that belongs to another user.
+// trustAll lets git serve an allowed folder that another user owns.
 const trustAll = "[safe]\n\tdirectory = *\n"
 
-// NewFetcher prepares a fetcher, which must be closed. It reads credentials
-// anew at every fetch. Its helper program for them is put below dir, which must
-// be on a file system that allows programs; empty means the system's folder for
-// temporary files.
+// NewFetcher makes a fetcher, which the caller must close. Every fetch reads the
+// credentials anew. A helper program for them is written below dir, which must be on a
+// file system that allows execution; "" means the system's temporary folder.
 func NewFetcher(dir string, cfg FetchConfig) (*Fetcher, error) {
 	dir, err := os.MkdirTemp(dir, "trawl-git-")
 	if err != nil {
-		return nil, fmt.Errorf("making a folder for the credentials helper: %w", err)
+		return nil, fmt.Errorf("create a folder for the credentials helper: %w", err)
 	}
 	f := &Fetcher{cfg: cfg, dir: dir, askpass: filepath.Join(dir, "askpass"), trust: filepath.Join(dir, "trust")}
 	err = errors.Join(
 		os.WriteFile(f.askpass, []byte(askpassScript), 0o700),
 		os.WriteFile(f.trust, []byte(trustAll), 0o600))
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("writing git's helpers: %w", err), f.Close())
+		return nil, errors.Join(fmt.Errorf("write git's helpers: %w", err), f.Close())
 	}
 	return f, nil
 }
 
-// Close removes what NewFetcher made.
+// Close removes the files that NewFetcher made.
 func (f *Fetcher) Close() error {
 	return os.RemoveAll(f.dir)
 }
 
-// Branches asks the remote repository for the commits of the wanted branches,
-// which come back in this order, each once; none wanted, or "HEAD", means the
-// default branch. It is cheap: nothing is fetched. Every error is a *Failure,
-// except the cause of ctx.
+// Branches asks the remote repository for the commits of the wanted branches and
+// returns each once, in the order given. None, or "HEAD", means the default branch.
+// It fetches no objects. Every error is a *Failure, except the cause of ctx.
 func (f *Fetcher) Branches(ctx context.Context, url string, want []string) ([]docstore.Branch, error) {
 	var branches []docstore.Branch
 	err := f.session(ctx, url, func(ctx context.Context, s *session) error {
@@ -97,12 +95,11 @@ func (f *Fetcher) Branches(ctx context.Context, url string, want []string) ([]do
 	return branches, err
 }
 
-// Fetch brings the branches of the remote repository at url into the bare
-// repository at mirror, which it makes when there is none, and returns them
-// with the commits they are at now, in the order given. Only the newest commit
-// of each comes, without history. A mirror that is damaged, or too large with
-// what it has gathered, is made anew. Progress may be nil; it is called on
-// another goroutine, never concurrently.
+// Fetch fetches the branches of the remote repository at url into the bare repository
+// at mirror, which it creates if needed. It returns the branches in the order given,
+// with their present commits. It fetches the newest commit of each, without history. It
+// replaces a mirror that is damaged, or that accumulated too many bytes. Progress may be
+// nil; it is called on another goroutine, never concurrently.
 //
 // Every error is a *Failure, except the cause of ctx.
 func (f *Fetcher) Fetch(ctx context.Context, mirror, url string, branches []docstore.Branch, progress func(Progress)) ([]docstore.Branch, error) {
@@ -117,15 +114,15 @@ func (f *Fetcher) Fetch(ctx context.Context, mirror, url string, branches []docs
 	return f.fetchOnce(ctx, mirror, url, branches, progress)
 }
 
-// worthFresh says whether a failure can come from what an old mirror holds.
+// worthFresh reports whether the content of an old mirror can have caused a failure.
 func worthFresh(err error) bool {
 	fail, ok := errors.AsType[*Failure](err)
 	return ok && (fail.Kind == Damaged || fail.Kind == TooLarge || fail.Kind == Unknown)
 }
 
-// FetchCommits brings commits that branches were at into an existing mirror, without
-// their history. The remote repository may not have them any more, or refuse what
-// is not on a branch: that is a *Failure, as every error but the cause of ctx.
+// FetchCommits fetches former commits of branches into an existing mirror, without
+// their history. The remote repository may have dropped them, or refuse commits that
+// are not on a branch. Every error is a *Failure, except the cause of ctx.
 func (f *Fetcher) FetchCommits(ctx context.Context, mirror, url string, at []docstore.Branch) error {
 	return f.session(ctx, url, func(ctx context.Context, s *session) error {
 		var wanted strings.Builder
@@ -142,6 +139,7 @@ func (f *Fetcher) FetchCommits(ctx context.Context, mirror, url string, at []doc
 	})
 }
 
+// fetchOnce fetches into the mirror as it is, and removes one that became too large.
 func (f *Fetcher) fetchOnce(ctx context.Context, mirror, url string, branches []docstore.Branch, progress func(Progress)) ([]docstore.Branch, error) {
 	var fetched []docstore.Branch
 	err := f.session(ctx, url, func(ctx context.Context, s *session) error {
@@ -158,7 +156,7 @@ func (f *Fetcher) fetchOnce(ctx context.Context, mirror, url string, branches []
 		fetched, err = s.commits(ctx, mirror, branches)
 		return err
 	})
-	if fail, ok := errors.AsType[*Failure](err); ok && fail.Kind == TooLarge { // as it came, or when all was there
+	if fail, ok := errors.AsType[*Failure](err); ok && fail.Kind == TooLarge { // during the fetch or after it
 		if failed := os.RemoveAll(mirror); failed != nil {
 			err = errors.Join(err, failed)
 		}
@@ -166,8 +164,8 @@ func (f *Fetcher) fetchOnce(ctx context.Context, mirror, url string, branches []
 	return fetched, err
 }
 
-// session runs fn with the way to a remote repository open, under the limit of
-// time, and turns what ended it early into the reason.
+// session runs fn with a session with the remote repository, within the time limit. If
+// the session ended early, the error is the reason.
 func (f *Fetcher) session(ctx context.Context, url string, fn func(context.Context, *session) error) error {
 	timeout := failure(TimedOut, nil, fmt.Sprintf("it took longer than the limit of %s", f.cfg.Timeout))
 	limited, cancel := context.WithTimeoutCause(ctx, f.cfg.Timeout, timeout)
@@ -194,7 +192,7 @@ func (f *Fetcher) session(ctx context.Context, url string, fn func(context.Conte
 	return asFailure(err)
 }
 
-// asFailure gives every error the words of a Failure.
+// asFailure makes a *Failure of any error.
 func asFailure(err error) error {
 	if _, ok := errors.AsType[*Failure](err); ok {
 		return err

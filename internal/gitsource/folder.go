@@ -20,10 +20,9 @@ import (
 // folderBranch is the branch of all documents of a plain folder.
 const folderBranch = "HEAD"
 
-// Folder is a Source: the files below a plain folder, read while it is
-// enumerated. Symbolic links are listed and not followed, and nothing outside
-// of the folder is ever opened, even when the folder changes meanwhile. Git's
-// own ".git" entries are left out.
+// Folder is a Source of the files below a plain folder, which it reads during
+// enumeration. It lists symbolic links without following them, and opens nothing outside
+// of the folder, even if the folder changes meanwhile. It leaves out ".git" entries.
 type Folder struct {
 	root    *os.File
 	limits  Limits
@@ -44,7 +43,7 @@ func OpenFolder(dir string, limits Limits) (*Folder, error) {
 // Branches implements Source.
 func (f *Folder) Branches() []docstore.Branch { return []docstore.Branch{{Name: folderBranch}} }
 
-// Total implements Source: the number is not known beforehand.
+// Total implements Source; the number is not known beforehand.
 func (f *Folder) Total() int { return 0 }
 
 // Omitted implements Source.
@@ -53,8 +52,8 @@ func (f *Folder) Omitted() int { return f.omitted }
 // Close implements Source.
 func (f *Folder) Close() error { return f.root.Close() }
 
-// Documents implements Source. A folder that cannot be listed is a document
-// that is unreadable.
+// Documents implements Source. A folder that cannot be listed becomes an unreadable
+// document.
 func (f *Folder) Documents(ctx context.Context) iter.Seq2[*build.Document, error] {
 	return func(yield func(*build.Document, error) bool) {
 		f.omitted, f.seen = 0, 0
@@ -75,8 +74,8 @@ type folderWalk struct {
 // maxFolderDepth bounds the recursion, and with it the folders open at once.
 const maxFolderDepth = 256
 
-// dir yields what is in a folder and below it; false means to stop. The prefix
-// of the paths is empty or ends in a slash.
+// dir yields the documents in and below a folder; false means to stop. The prefix of
+// their paths is empty or ends in a slash.
 func (w *folderWalk) dir(dir *os.File, prefix string, depth int) bool {
 	list, err := entriesOf(dir)
 	if err != nil {
@@ -113,7 +112,7 @@ func (w *folderWalk) below(dir *os.File, name, prefix string, depth int) bool {
 	return goOn
 }
 
-// unreadable yields a folder itself; the source's own is an error.
+// unreadable yields a folder as an unreadable document. For the root it yields an error.
 func (w *folderWalk) unreadable(prefix string, err error) bool {
 	if prefix == "" {
 		return w.yield(nil, failure(Unknown, err, "the folder cannot be read: "+err.Error()))
@@ -121,8 +120,8 @@ func (w *folderWalk) unreadable(prefix string, err error) bool {
 	return w.emit(&build.Document{Path: []byte(strings.TrimSuffix(prefix, "/")), Skip: docstore.Unreadable})
 }
 
-// openDir opens a folder by its name in another one. Its path is used only where
-// a file system does not tell what the entries of a folder are.
+// openDir opens a folder by its name in another one. The path is used only on file
+// systems that do not report the types of a folder's entries.
 func openDir(in int, name, path string, flags int) (*os.File, error) {
 	fd, err := restart(func() (int, error) {
 		return unix.Openat(in, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC|flags, 0)
@@ -133,8 +132,8 @@ func openDir(in int, name, path string, flags int) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-// entriesOf reads a folder in the order that its entries' paths have: that of a
-// folder is followed by a slash.
+// entriesOf lists a folder in the order of the entries' paths, in which a folder's name
+// is followed by a slash.
 func entriesOf(dir *os.File) ([]fs.DirEntry, error) {
 	list, err := dir.ReadDir(-1)
 	key := func(e fs.DirEntry) string {
@@ -147,7 +146,7 @@ func entriesOf(dir *os.File) ([]fs.DirEntry, error) {
 	return list, err
 }
 
-// emit yields a document, unless it is over the limits; false means to stop.
+// emit yields a document within the limits; false means to stop.
 func (w *folderWalk) emit(doc *build.Document) bool {
 	if len(doc.Path) > MaxPath {
 		w.omitted++
@@ -177,11 +176,12 @@ func (w *folderWalk) document(dir *os.File, path string, e fs.DirEntry) *build.D
 	return doc
 }
 
-// open fills in what the file itself tells. It may be another one by now: a link
-// that leads elsewhere, or a pipe, which must not hold the opening up.
+// open opens and reads a file and completes its document. The file may have been
+// replaced by a link, which is not followed, or by a pipe, on which opening must not
+// block.
 //
-// It goes by the system's own calls: an os.File in an os.Root takes half as many
-// calls more, which are a tenth of the time of indexing small files.
+// It uses system calls directly: an os.File in an os.Root makes half as many calls
+// again, which takes a tenth of the time of indexing small files.
 func (w *folderWalk) open(dir int, name string, doc *build.Document) {
 	fd, err := restart(func() (int, error) {
 		return unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
@@ -208,8 +208,8 @@ func (w *folderWalk) open(dir int, name string, doc *build.Document) {
 	}
 }
 
-// read returns the content of a file of size bytes, or of fewer by now; it is not
-// ok if it cannot be read, or grew, which the byte too many tells.
+// read returns the content of a file that had size bytes and may have shrunk. It fails
+// if the file cannot be read or grew, which it detects by reading one byte more.
 func (w *folderWalk) read(fd, size int) (content []byte, ok bool) {
 	w.buf = slices.Grow(w.buf[:0], size+1)[:size+1]
 	for n := 0; n <= size; {
@@ -217,14 +217,14 @@ func (w *folderWalk) read(fd, size int) (content []byte, ok bool) {
 		if err != nil {
 			return nil, false
 		}
-		if n += got; n == size || got == 0 { // less than was asked for: a file ends there
+		if n += got; n == size || got == 0 { // a short read: the file ends there
 			return w.buf[:n], true
 		}
 	}
 	return nil, false
 }
 
-// restart makes a call of the system until no signal interrupts it.
+// restart repeats a system call that a signal interrupted.
 func restart(call func() (int, error)) (int, error) {
 	for {
 		if n, err := call(); !errors.Is(err, unix.EINTR) {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// hardened is configuration that every run of git gets. The user's and the
-// machine's files are not read at all, see gitEnv.
+// hardened is the configuration of every run of git. Git does not read the user's and
+// the machine's configuration, see gitEnv.
 var hardened = [][2]string{
 	{"protocol.allow", "never"},
 	{"core.hooksPath", "/dev/null"},
@@ -25,25 +25,25 @@ var hardened = [][2]string{
 	{"maintenance.auto", "false"},
 	{"transfer.fsckObjects", "true"},
 	{"transfer.credentialsInUrl", "die"},
-	// A pack stays a pack: loose objects are slow to read.
+	// Keep packs: loose objects are slow to read.
 	{"fetch.unpackLimit", "1"},
 	{"http.lowSpeedLimit", "1000"},
 	{"http.lowSpeedTime", "60"},
 }
 
-// harmless are checks of fsck that old but sound repositories fail: the form of
-// names and dates in commits, and modes with a leading zero.
+// harmless are fsck checks that old but sound repositories fail: the form of names and
+// dates in commits, and modes with a leading zero.
 var harmless = []string{
 	"badDate", "badDateOverflow", "badEmail", "badTimezone", "missingEmail", "missingNameBeforeEmail",
 	"missingSpaceBeforeDate", "missingSpaceBeforeEmail", "multipleAuthors", "nullSha1", "zeroPaddedDate",
 	"zeroPaddedFilemode",
 }
 
-// killGrace is how long a killed group may take to let go of its pipes.
+// killGrace bounds the wait for a killed process group to close its pipes.
 const killGrace = 5 * time.Second
 
-// gitEnv is the whole environment of a run of git: nothing of ours is passed on
-// but where programs, temporary files and certificates are.
+// gitEnv returns the environment of a run of git. It takes over only the locations of
+// programs, temporary files and certificates from this process.
 func gitEnv(config [][2]string) []string {
 	env := []string{
 		"LC_ALL=C", "HOME=/nonexistent", "XDG_CONFIG_HOME=/nonexistent",
@@ -66,9 +66,9 @@ func gitEnv(config [][2]string) []string {
 	return append(env, "GIT_CONFIG_COUNT="+strconv.Itoa(len(all)))
 }
 
-// gitCommand prepares a run of git as the leader of a process group of its own,
-// all of which is killed when the context ends. Configuration goes by the
-// environment, since anyone on the machine can read a command line.
+// gitCommand prepares a run of git in a process group of its own, which is killed when
+// ctx ends. Configuration is passed in the environment, since other users of the machine
+// can read a command line.
 func gitCommand(ctx context.Context, env []string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Env = env
@@ -79,7 +79,7 @@ func gitCommand(ctx context.Context, env []string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// finish waits for a started command, then kills and reaps what it left behind.
+// finish waits for a started command, then kills and reaps its remaining children.
 func finish(ctx context.Context, cmd *exec.Cmd) error {
 	err := cmd.Wait()
 	reapGroup(cmd.Process.Pid)
@@ -89,11 +89,11 @@ func finish(ctx context.Context, cmd *exec.Cmd) error {
 	return err
 }
 
-// reapGroup ends the rest of a process group whose leader is gone. Its members
-// become children of init; when that is this process, as in a container, it is
-// this process that must collect them, or they stay as zombies.
+// reapGroup kills the rest of a process group whose leader has ended. Its members become
+// children of init. If this process is init, as in a container, it must reap them, or
+// they stay as zombies.
 func reapGroup(group int) {
-	_ = syscall.Kill(-group, syscall.SIGKILL) // no such group: nothing was left
+	_ = syscall.Kill(-group, syscall.SIGKILL) // fails if the group is empty
 	for range 100 {
 		pid, err := syscall.Wait4(-group, nil, syscall.WNOHANG, nil)
 		switch {
@@ -106,11 +106,11 @@ func reapGroup(group int) {
 	}
 }
 
-// GitVersion returns the version line of the git that would be run.
+// GitVersion returns the version line of the installed git.
 func GitVersion(ctx context.Context) (string, error) {
 	out, err := gitCommand(ctx, gitEnv(nil), "version").Output()
 	if err != nil {
-		return "", fmt.Errorf("running git version: %w", err)
+		return "", fmt.Errorf("run git version: %w", err)
 	}
 	return string(out[:max(0, len(out)-1)]), nil
 }

@@ -6,12 +6,12 @@ import (
 	"strconv"
 )
 
-// maxKept bounds what is kept of git's error output: its end, where the reason
-// stands.
+// maxKept bounds how much of git's error output is kept, in bytes: its end, which holds
+// the reason.
 const maxKept = 16 << 10
 
-// lineWriter takes git's error output apart: lines of progress, which end in a
-// carriage return, are only reported; the others are kept.
+// lineWriter splits git's error output into lines. It reports all lines and keeps those
+// that are not progress, which ends in a carriage return.
 type lineWriter struct {
 	onLine func(string) // may be nil
 	kept   []byte
@@ -43,7 +43,7 @@ func (w *lineWriter) end(keep bool) {
 	w.line = w.line[:0]
 }
 
-// text is what was kept.
+// text returns the kept lines.
 func (w *lineWriter) text() string {
 	if len(w.line) > 0 {
 		w.end(true)
@@ -51,10 +51,10 @@ func (w *lineWriter) text() string {
 	return string(bytes.TrimSpace(w.kept))
 }
 
-// progressLine is such as "Receiving objects:  45% (450/1000), 12.00 MiB".
+// progressLine matches lines such as "Receiving objects:  45% (450/1000), 12.00 MiB".
 var progressLine = regexp.MustCompile(`^(?:remote: )?(\w+ \w+): +\d+%? \(?(?:(\d+)/(\d+)\))?`)
 
-// receiving reads git's account of received objects.
+// receiving parses git's progress of received objects.
 func receiving(line string) (Progress, bool) {
 	m := progressLine.FindStringSubmatch(line)
 	if m == nil || m[1] != "Receiving objects" || m[3] == "" {

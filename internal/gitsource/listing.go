@@ -29,7 +29,7 @@ type listing struct {
 	omitted int
 }
 
-// list makes the union: tree after tree is merged into what is there.
+// list returns the union of all branches' trees.
 func (r *Repository) list(ctx context.Context) (*listing, error) {
 	l := &listing{sets: newBranchSets()}
 	var tree []treeEntry
@@ -52,7 +52,7 @@ func (r *Repository) tooMany() error {
 	return failure(TooLarge, nil, fmt.Sprintf("it has more documents than the limit of %d", r.limits.MaxDocuments))
 }
 
-// treeEntry is a line of git ls-tree.
+// treeEntry is a line of git ls-tree or git diff-tree.
 type treeEntry struct {
 	path string
 	oid  [32]byte
@@ -90,8 +90,8 @@ func (r *Repository) tree(ctx context.Context, commit string, l *listing) ([]tre
 	return inOrder(tree), nil
 }
 
-// inOrder makes a listing ascending with each path once, which it is already
-// unless somebody made the tree by hand.
+// inOrder sorts a listing and removes duplicate paths. Only trees that git did not make
+// need that.
 func inOrder(tree []treeEntry) []treeEntry {
 	byPath := func(a, b treeEntry) int { return strings.Compare(a.path, b.path) }
 	if !slices.IsSortedFunc(tree, byPath) {
@@ -105,7 +105,7 @@ func parseTreeLine(line []byte) (treeEntry, int, error) {
 	meta, path, ok := bytes.Cut(line, []byte{'\t'})
 	fields := bytes.Fields(meta)
 	if !ok || len(fields) != 3 || len(fields[2]) > 64 {
-		return treeEntry{}, 0, failure(Damaged, nil, "git listed a tree in a way that cannot be read")
+		return treeEntry{}, 0, failure(Damaged, nil, "git listed a tree in a form that cannot be read")
 	}
 	e := treeEntry{path: string(path), skip: skipByMode(string(fields[0]))}
 	n, err := hex.Decode(e.oid[:], fields[2])
@@ -115,7 +115,7 @@ func parseTreeLine(line []byte) (treeEntry, int, error) {
 	return e, n, nil
 }
 
-// skipByMode says what cannot have content.
+// skipByMode returns why an entry of this mode has no content.
 func skipByMode(mode string) docstore.SkipReason {
 	switch mode {
 	case "120000":
@@ -128,8 +128,8 @@ func skipByMode(mode string) docstore.SkipReason {
 	return docstore.Unreadable
 }
 
-// merge adds the entries of a branch's tree. Documents with the same path stand
-// in the order of their objects' names.
+// merge adds the entries of a branch's tree. Documents with the same path are in the
+// order of their object ids.
 func (l *listing) merge(tree []treeEntry, branch uint32) {
 	old := l.entries
 	l.entries = make([]entry, 0, max(len(old), len(tree)))
@@ -150,15 +150,15 @@ func (l *listing) merge(tree []treeEntry, branch uint32) {
 			})
 			continue
 		}
-		// One object can be a file here and a symbolic link there: the file counts.
+		// An object that is a file on one branch and a symbolic link on another counts as
+		// a file.
 		old[0].set = l.sets.with(old[0].set, branch)
 		old[0].skip = min(old[0].skip, t.skip)
 	}
 	l.entries = append(l.entries, old...)
 }
 
-// measure finds the sizes of all blobs, and with them what is too large or
-// missing.
+// measure finds the sizes of all blobs, and marks those that are too large or missing.
 func (r *Repository) measure(ctx context.Context, l *listing) error {
 	var stdin bytes.Buffer
 	for i := range l.entries {
@@ -177,7 +177,7 @@ func (r *Repository) measure(ctx context.Context, l *listing) error {
 			continue
 		}
 		if len(lines) == 0 {
-			return failure(Damaged, nil, "git did not tell the size of every object")
+			return failure(Damaged, nil, "git did not list the size of every object")
 		}
 		size, isBlob := strings.CutPrefix(lines[0], "blob ")
 		lines = lines[1:]

@@ -18,14 +18,14 @@ import (
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
 )
 
-// errNoSpace is how the kernel says that a disk is full.
+// errNoSpace is the system's error for a full disk.
 var errNoSpace error = syscall.ENOSPC
 
 const (
-	// watchEvery is how often the size of a growing mirror is looked at. Over
-	// http the limit on bytes holds at once.
+	// watchEvery is the interval at which the size of a growing mirror is checked. Over
+	// http the egress proxy enforces the limit at once.
 	watchEvery = 250 * time.Millisecond
-	// maxPacks is how many packs a mirror gathers before it is made compact.
+	// maxPacks bounds the packs of a mirror before it is repacked.
 	maxPacks = 16
 )
 
@@ -35,11 +35,11 @@ type refs struct {
 	commits map[string]string
 }
 
-// listRefs asks for HEAD and the wanted branches.
+// listRefs lists the remote repository's branches, and HEAD if it is wanted.
 func (s *session) listRefs(ctx context.Context, want []string) (refs, error) {
 	r := refs{commits: make(map[string]string)}
-	// With --heads alone the server need not send its other references, which
-	// can be a hundred times as many; HEAD is not among them.
+	// With --heads the server need not send other references, which can be a hundred
+	// times as many. It does not include HEAD.
 	args := []string{"ls-remote", "--quiet", "--heads", "--", s.url}
 	if len(want) == 0 || slices.Contains(want, "HEAD") {
 		args = []string{"ls-remote", "--quiet", "--symref", "--", s.url, "HEAD", "refs/heads/*"}
@@ -69,10 +69,10 @@ func hexOID(s string) bool {
 	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// maxBranches bounds what patterns choose.
+// maxBranches bounds the branches of one repo.
 const maxBranches = 1024
 
-// choose picks the wanted branches: those of a pattern in order of their names.
+// choose returns the wanted branches, those of one pattern in the order of their names.
 func (r refs) choose(want []string) ([]docstore.Branch, error) {
 	if len(want) == 0 {
 		want = []string{"HEAD"}
@@ -101,7 +101,7 @@ func (r refs) choose(want []string) ([]docstore.Branch, error) {
 	return chosen, nil
 }
 
-// named are the branches that one wanted name stands for.
+// named returns the branches that a wanted name or pattern selects.
 func (r refs) named(want string) ([]string, error) {
 	if strings.Contains(want, "*") {
 		if err := origin.CheckBranchPattern(want); err != nil {
@@ -116,7 +116,7 @@ func (r refs) named(want string) ([]string, error) {
 	return []string{name}, err
 }
 
-// one is the branch that a name without stars stands for.
+// one returns the branch of a name that is not a pattern.
 func (r refs) one(name string) (string, error) {
 	if err := origin.CheckBranch(name); err != nil {
 		return "", err
@@ -133,12 +133,12 @@ func (r refs) one(name string) (string, error) {
 	case name == "":
 		return "", failure(NoBranch, nil, "the repository's HEAD is not on a branch; name the branches to index")
 	}
-	return name, origin.CheckBranch(name) // the default branch can be called anything
+	return name, origin.CheckBranch(name) // the remote chose the name of its default branch
 }
 
-// prepareMirror makes an empty bare repository, or removes from one what a
-// killed run has left, and branches that are no longer wanted: one of them
-// could stand in the way of a new one, as "a" does of "a/b".
+// prepareMirror creates an empty bare repository, or cleans an existing one of the files
+// of a killed run and of branches that are no longer wanted. An old branch can block a
+// new one, as "a" blocks "a/b".
 func (s *session) prepareMirror(ctx context.Context, mirror string, branches []docstore.Branch) error {
 	if _, err := os.Stat(filepath.Join(mirror, "HEAD")); err == nil {
 		if err := removeLeftovers(mirror); err != nil {
@@ -186,7 +186,7 @@ func removeLeftovers(mirror string) error {
 	})
 }
 
-// fetch brings the newest commits of the branches into the mirror.
+// fetch fetches the newest commits of the branches into the mirror.
 func (s *session) fetch(ctx context.Context, mirror string, branches []docstore.Branch, progress func(Progress)) error {
 	var stdin strings.Builder
 	for _, b := range branches {
@@ -195,10 +195,10 @@ func (s *session) fetch(ctx context.Context, mirror string, branches []docstore.
 	if err := s.fetchRefs(ctx, mirror, stdin.String(), progress); err != nil {
 		return err
 	}
-	return s.compact(ctx, mirror)
+	return s.repack(ctx, mirror)
 }
 
-// fetchRefs fetches what the lines of refspecs name.
+// fetchRefs fetches the given refspecs, one a line.
 func (s *session) fetchRefs(ctx context.Context, mirror, refspecs string, progress func(Progress)) error {
 	stop := s.watchSize(ctx, mirror)
 	_, err := s.run(ctx, strings.NewReader(refspecs), func(line string) { s.onProgress(line, progress) },
@@ -222,8 +222,8 @@ func (s *session) onProgress(line string, progress func(Progress)) {
 	}
 }
 
-// watchSize ends the session when the mirror grows over the limit. The returned
-// function ends the watch.
+// watchSize ends the session if the mirror exceeds the limit. The returned function
+// stops watching.
 func (s *session) watchSize(ctx context.Context, mirror string) func() {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -246,7 +246,7 @@ func (s *session) watchSize(ctx context.Context, mirror string) func() {
 	return func() { cancel(); <-done }
 }
 
-// checkSize reports a mirror that is over the limit.
+// checkSize fails for a mirror that exceeds the limit.
 func (f *Fetcher) checkSize(mirror string) error {
 	size, err := folderSize(mirror)
 	if err == nil && size > int64(f.cfg.MaxBytes) {
@@ -255,8 +255,8 @@ func (f *Fetcher) checkSize(mirror string) error {
 	return err
 }
 
-// folderSize adds up the files below a folder. Files that vanish meanwhile do
-// not count.
+// folderSize returns the size of the files below a folder. Files that vanish meanwhile
+// do not count.
 func folderSize(dir string) (int64, error) {
 	var size int64
 	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
@@ -274,10 +274,10 @@ func folderSize(dir string) (int64, error) {
 	return size, err
 }
 
-// compact makes few packs of many. Small ones are joined, which takes time for
-// what they hold. Only once what came later is as large as the largest pack is
-// everything written anew, without what no branch reaches any more.
-func (s *session) compact(ctx context.Context, mirror string) error {
+// repack joins small packs once there are too many, in time that grows with their
+// sizes. Once the other packs together are as large as the largest one, it rewrites
+// everything, without objects that no branch reaches.
+func (s *session) repack(ctx context.Context, mirror string) error {
 	packs, err := filepath.Glob(filepath.Join(mirror, "objects", "pack", "*.pack"))
 	if err != nil || len(packs) <= maxPacks {
 		return err
@@ -290,7 +290,7 @@ func (s *session) compact(ctx context.Context, mirror string) error {
 	return err
 }
 
-// outgrown says whether the largest file is no larger than all others together.
+// outgrown reports whether the largest file is no larger than the others together.
 func outgrown(files []string) bool {
 	var largest, sum int64
 	for _, name := range files {
@@ -313,7 +313,7 @@ func (s *session) heads(ctx context.Context, mirror string) (map[string]string, 
 	return at, err
 }
 
-// commits reads what the branches are at in the mirror now: they may have moved
+// commits returns the branches with their commits in the mirror. They may have moved
 // since the remote repository was asked.
 func (s *session) commits(ctx context.Context, mirror string, branches []docstore.Branch) ([]docstore.Branch, error) {
 	at, err := s.heads(ctx, mirror)

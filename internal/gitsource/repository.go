@@ -16,8 +16,8 @@ import (
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
 )
 
-// Repository is a Source: some branches of a local Git repository, read as they
-// were when it was opened.
+// Repository is a Source of some branches of a local Git repository, as they were when
+// it was opened.
 type Repository struct {
 	gitDir   string
 	limits   Limits
@@ -26,8 +26,8 @@ type Repository struct {
 	listing  *listing
 }
 
-// IsRepository says whether a folder is a Git repository, bare or with a
-// working tree. A folder somewhere inside a working tree is not.
+// IsRepository reports whether a folder is a Git repository, bare or with a working
+// tree. A folder inside a working tree is not.
 func IsRepository(dir string) bool {
 	if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
 		return true
@@ -40,8 +40,8 @@ func IsRepository(dir string) bool {
 	return true
 }
 
-// Open opens a folder: as a Repository if it is one, else as a Folder, which
-// has no branches to want. The caller closes the source.
+// Open opens a folder as a Repository if it is one, else as a Folder, for which no
+// branches may be wanted. The caller closes the source.
 func Open(ctx context.Context, dir string, want []string, limits Limits) (Source, error) {
 	if IsRepository(dir) {
 		return OpenRepository(ctx, dir, want, limits)
@@ -52,10 +52,10 @@ func Open(ctx context.Context, dir string, want []string, limits Limits) (Source
 	return OpenFolder(dir, limits)
 }
 
-// OpenRepository lists the documents of the wanted branches of a local
-// repository; none wanted, or "HEAD", means the one that is checked out. Paths
-// and object names of all documents are in memory from then on, contents are
-// not. Every error is a *Failure, except the cause of ctx.
+// OpenRepository lists the documents of the wanted branches of a local repository. None,
+// or "HEAD", means the branch that is checked out. The paths and object ids of all
+// documents stay in memory, contents do not. Every error is a *Failure, except the cause
+// of ctx.
 func OpenRepository(ctx context.Context, dir string, want []string, limits Limits) (*Repository, error) {
 	r := &Repository{limits: limits.withDefaults(), env: repositoryEnv()}
 	err := r.open(ctx, dir, want)
@@ -68,10 +68,10 @@ func OpenRepository(ctx context.Context, dir string, want []string, limits Limit
 	return nil, asFailure(err)
 }
 
-// repositoryEnv is the environment of git in a local repository.
+// repositoryEnv returns the environment of git for a local repository.
 func repositoryEnv() []string {
 	return gitEnv([][2]string{
-		// The caller chose this folder; whose it is does not matter for reading.
+		// The caller chose this folder, so its owner does not matter for reading.
 		{"safe.directory", "*"},
 		{"core.deltaBaseCacheLimit", "256m"},
 	})
@@ -80,7 +80,7 @@ func repositoryEnv() []string {
 func (r *Repository) open(ctx context.Context, dir string, want []string) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
-		return fmt.Errorf("finding %s: %w", dir, err)
+		return fmt.Errorf("find %s: %w", dir, err)
 	}
 	r.env = append(r.env, "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir))
 	out, err := r.git(ctx, nil, "-C", dir, "rev-parse", "--absolute-git-dir")
@@ -171,7 +171,7 @@ func (r *Repository) Documents(ctx context.Context) iter.Seq2[*build.Document, e
 	}
 }
 
-// document makes the document of an entry, whose content comes from blobs.
+// document returns the document of an entry, with its content from blobs.
 func (r *Repository) document(ctx context.Context, e *entry, blobs *blobs, detector *language.Detector) (*build.Document, error) {
 	doc := &build.Document{
 		Path: []byte(e.path), Size: uint64(max(e.size, 0)), OID: e.oid[:r.listing.oidLen],

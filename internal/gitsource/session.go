@@ -15,10 +15,10 @@ import (
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
 )
 
-// session is an open way to one remote repository.
+// session is the access to one remote repository during one fetch.
 type session struct {
 	fetcher *Fetcher
-	// url is what git is told; for local folders a path without symbolic links.
+	// url is the URL for git; for a local folder its path without symbolic links.
 	url     string
 	env     []string
 	secrets []string
@@ -27,7 +27,7 @@ type session struct {
 	exceeded context.CancelCauseFunc
 }
 
-// open checks a URL against the policy and opens the way that its scheme takes.
+// open checks a URL against the policy and prepares git for its scheme.
 func (f *Fetcher) open(ctx context.Context, url string, exceeded context.CancelCauseFunc) (*session, error) {
 	s := &session{fetcher: f, exceeded: exceeded}
 	remote, err := origin.Parse(url)
@@ -60,7 +60,8 @@ func allow(schemes ...string) [][2]string {
 	return config
 }
 
-// unreachable gives a failed look-up its words; the policy's stay.
+// unreachable makes a *Failure of a failed look-up, and returns the policy's errors as
+// they are.
 func unreachable(err error) error {
 	if _, isRule := errors.AsType[*origin.RuleError](err); err == nil || isRule {
 		return err
@@ -76,7 +77,7 @@ func (s *session) openHTTP(remote origin.Remote) error {
 	}
 	config := allow(remote.Scheme)
 	if remote.Scheme == "http" && slices.Contains(f.cfg.Schemes, "https") {
-		config = allow("http", "https") // a redirect to the better one
+		config = allow("http", "https") // a server may redirect to https
 	}
 	config = append(config, [2]string{"http.proxy", s.egress.url()}, [2]string{"http.proxyAuthMethod", "basic"})
 	if f.cfg.CAFile != "" {
@@ -88,8 +89,8 @@ func (s *session) openHTTP(remote origin.Remote) error {
 	return nil
 }
 
-// openSSH pins the address that was checked; the host's key is still looked up
-// by the name.
+// openSSH makes ssh connect to the address that was checked. The host's key is looked up
+// by the host's name.
 func (s *session) openSSH(ctx context.Context, remote origin.Remote) error {
 	addr, err := s.fetcher.cfg.AllowedAddress(ctx, remote.Host)
 	if err != nil {
@@ -100,7 +101,7 @@ func (s *session) openSSH(ctx context.Context, remote origin.Remote) error {
 	return nil
 }
 
-// sshCommand is ssh without the user's and the machine's configuration.
+// sshCommand returns an ssh command without the user's and the machine's configuration.
 func (f *Fetcher) sshCommand(remote origin.Remote, addr netip.Addr) string {
 	alias := remote.Host
 	if remote.Port != "" && remote.Port != "22" {
@@ -125,7 +126,7 @@ func shellQuote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// openFolder follows symbolic links first, so that none leads out of the
+// openFolder resolves symbolic links before the check, so that none leads out of the
 // allowed folders.
 func (s *session) openFolder(remote origin.Remote) error {
 	path, err := filepath.EvalSymlinks(remote.Path)
@@ -149,7 +150,7 @@ func (s *session) close() {
 	}
 }
 
-// refusal is why the policy did not let git connect, if that happened.
+// refusal returns why the policy refused a connection of git, nil if it did not.
 func (s *session) refusal() error {
 	if s.egress == nil {
 		return nil
@@ -157,7 +158,7 @@ func (s *session) refusal() error {
 	return unreachable(s.egress.err())
 }
 
-// Bounds of what git may print.
+// Bounds of git's output, in bytes.
 const (
 	// maxAnswer holds the names of a million branches of a remote repository.
 	maxAnswer = 128 << 20
@@ -171,7 +172,7 @@ func (s *session) run(ctx context.Context, stdin io.Reader, onLine func(string),
 	return g.run(ctx, stdin, args...)
 }
 
-// gitRun is a way to run git to its end.
+// gitRun holds the settings of a run of git.
 type gitRun struct {
 	env       []string
 	secrets   []string // never shown

@@ -17,32 +17,32 @@ type Config struct {
 	server.Config
 	Source gitsource.FetchConfig `config:"source"`
 
-	CacheDir  string       `config:"cache-dir" doc:"folder for copies of repositories and for shards before their upload; for one indexer alone"`
-	CacheSize config.Bytes `config:"cache-size" doc:"disk space for copies of repositories; those in use may pass it"`
+	CacheDir  string       `config:"cache-dir" doc:"folder for mirrors of repositories and for shards before their upload; one indexer uses it"`
+	CacheSize config.Bytes `config:"cache-size" doc:"disk space for mirrors of repositories; those in use may exceed it"`
 
-	Workers    int           `config:"workers" doc:"repos indexed at once"`
-	JobTimeout time.Duration `config:"job-timeout" doc:"longest time for one repo, fetch included"`
-	Attempts   int           `config:"attempts" doc:"tries before a failure that might pass becomes final"`
-	LeaseTTL   time.Duration `config:"lease-ttl" doc:"how long a repo waits for an indexer that died"`
+	Workers    int           `config:"workers" doc:"repos indexed concurrently"`
+	JobTimeout time.Duration `config:"job-timeout" doc:"maximum time for one repo, including the fetch"`
+	Attempts   int           `config:"attempts" doc:"attempts before a temporary failure becomes final"`
+	LeaseTTL   time.Duration `config:"lease-ttl" doc:"how long a repo stays leased after its indexer died"`
 
-	ReconcileEvery time.Duration `config:"reconcile-every" doc:"time between two looks for requests that the queue has lost"`
+	ReconcileEvery time.Duration `config:"reconcile-every" doc:"time between two checks for requests that the queue lost"`
 	RetryFailed    time.Duration `config:"retry-failed" doc:"time after which a failed request is tried again; it doubles with each failure, up to a day"`
 
-	Sources string `config:"sources" doc:"file of sources that are all there are, applied again when it changes; empty: those of trawl sources apply"`
+	Sources string `config:"sources" doc:"file that defines all sources, applied again when it changes; empty: sources are set by trawl sources apply"`
 
-	PollPerHost   int           `config:"poll-per-host" doc:"repositories of sources that are asked for new commits at once, at one host"`
-	PollPerSecond int           `config:"poll-per-second" doc:"repositories of sources that are asked for new commits in a second, at one host"`
-	PushPause     time.Duration `config:"push-pause" doc:"least time between two indexings of a repo that is pushed to again and again"`
+	PollPerHost   int           `config:"poll-per-host" doc:"repositories of one host that are polled for new commits concurrently"`
+	PollPerSecond int           `config:"poll-per-second" doc:"repositories of one host that are polled for new commits each second"`
+	PushPause     time.Duration `config:"push-pause" doc:"minimum time between two indexings of a repo that receives many pushes"`
 
-	GCEvery time.Duration `config:"gc-every" doc:"time between two collections of garbage in the bucket, and between two removals of copies of deleted repos from the cache folder"`
+	GCEvery time.Duration `config:"gc-every" doc:"time between two garbage collections of the bucket, and between two removals of deleted repos from the cache folder"`
 	GC      gc.Config     `config:"gc"`
 
 	Compact compact.Config `config:"compact"`
 
-	ShardBytes   config.Bytes `config:"shard-bytes" doc:"content after which another shard is begun"`
-	MaxFileBytes config.Bytes `config:"max-file-bytes" doc:"largest file that is searched by content; larger ones are found by name"`
-	MaxFiles     int          `config:"max-files" doc:"most files in all branches of one repo"`
-	MaxDepth     int          `config:"max-depth" doc:"most components of the path of a file that is searched by content"`
+	ShardBytes   config.Bytes `config:"shard-bytes" doc:"maximum content bytes per shard"`
+	MaxFileBytes config.Bytes `config:"max-file-bytes" doc:"maximum size of a file that is searched by content; larger ones are found by name"`
+	MaxFiles     int          `config:"max-files" doc:"maximum number of files in all branches of one repo"`
+	MaxDepth     int          `config:"max-depth" doc:"maximum path components of a file that is searched by content"`
 }
 
 // SetDefaults implements config.Settings.

@@ -5,9 +5,9 @@ import "bytes"
 // maxHeader is how much of a header file is looked at.
 const maxHeader = 16 << 10
 
-// objectiveC and cPlusPlus are beginnings of lines that only one of the
-// languages of ".h" files has. These headers are so many that linguist's
-// expressions for them would take longer than indexing them.
+// objectiveC and cPlusPlus are starts of lines that occur in only one of the languages
+// of ".h" files. Headers are frequent, and linguist's expressions for them take longer
+// than indexing them.
 var (
 	objectiveC = byFirst("@interface", "@protocol", "@class", "@import", "@property", "@end", "#import ")
 	cPlusPlus  = byFirst("class ", "namespace ", "template ", "template<", "public:", "private:", "protected:",
@@ -17,7 +17,7 @@ var (
 		"#include <cstdint>", "#include <cstddef>")
 )
 
-// starts are beginnings of lines, by their first byte.
+// starts are starts of lines, by their first byte.
 type starts [256][][]byte
 
 func byFirst(list ...string) *starts {
@@ -37,8 +37,8 @@ func (s *starts) any(line []byte) bool {
 	return false
 }
 
-// header tells C, C++ and Objective-C headers apart by the first line that
-// only one of them can have.
+// header distinguishes C, C++ and Objective-C headers by the first line that only one of
+// them can have.
 func header(content []byte) string {
 	content = content[:min(len(content), maxHeader)]
 	for line := range bytes.Lines(content) {

@@ -1,10 +1,10 @@
-// Package language tells the programming language of a file, by the names of
-// GitHub's linguist as go-enry has them.
+// Package language detects the programming language of a file. Languages have the names
+// of GitHub's linguist, as go-enry has them.
 //
-// The name decides wherever it can: a known file name, then the extension, then
-// for files without one the interpreter that the first line names. Content is
-// looked at only where an extension is shared by several languages, since the
-// rules for that are regular expressions and a thousand times slower.
+// The name decides where it can: a known file name, then the extension, then for files
+// without one the interpreter that the first line names. Content decides only between
+// languages that share an extension, since its rules are regular expressions and a
+// thousand times slower.
 package language
 
 import (
@@ -31,22 +31,22 @@ const (
 	maxCached = 4096
 )
 
-// preferred are languages that own an extension so clearly that asking the
-// content costs more than it tells. All assembly dialects count as Assembly.
+// preferred are languages that own an extension so clearly that reading the content is
+// not worth its cost. All assembly dialects count as Assembly.
 var preferred = map[string]string{
 	".asm": "Assembly", ".s": "Assembly", ".html": "HTML", ".json": "JSON", ".md": "Markdown", ".php": "PHP",
 	".rs": "Rust", ".txt": "Text", ".yaml": "YAML", ".yml": "YAML",
 }
 
-// Detector tells languages. It remembers extensions and is for one goroutine.
+// Detector detects languages. It caches extensions and is for one goroutine.
 // The zero value is ready.
 type Detector struct {
 	extensions map[string][]string
 	spent      int
 }
 
-// Detect returns the language of a file by its path and content, "" when it is
-// not known. It neither keeps nor changes its arguments.
+// Detect returns the language of a file by its path and content, "" if it is unknown. It
+// neither keeps nor changes its arguments.
 func (d *Detector) Detect(name, content []byte) string {
 	base := path.Base(string(name))
 	if languages := enry.GetLanguagesByFilename(base, nil, nil); len(languages) == 1 {
