@@ -70,7 +70,7 @@ func commonWords(atoms []*wordAtom) (common []wordMatch) {
 	return common
 }
 
-// holdTogether tells whether the ranges of all atoms that match in a document are shown,
+// holdTogether reports whether the ranges of all atoms that match in a document are shown,
 // if it matches at all. They are not where some of what must match together may be
 // missing, in one of several alternatives.
 func holdTogether(q query.Q) bool {

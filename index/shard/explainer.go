@@ -298,7 +298,7 @@ func (e *explainer) findFloor(low bool, doc uint32) {
 	if s.opts.After != nil {
 		ceiling = min(ceiling, s.opts.After.Score)
 	}
-	if s.best.admits(ceiling, doc) && (s.crew == nil || s.crew.admits(ceiling, doc)) {
+	if s.best.admits(ceiling, doc) && (s.workers == nil || s.workers.admits(ceiling, doc)) {
 		e.stop = StoppedByFloor
 	} else {
 		e.stop = max(e.stop, StoppedByOwn)

@@ -14,7 +14,7 @@ func (s *Shard) Help(ctx context.Context, q *Query) error {
 	run := s.begin(ctx, Options{MaxFiles: 1})
 	defer run.release()
 	_ = run.repos.reset(s.docs, &run.opts)
-	run.crew = &crew{bounds: []uint32{0, s.content.Blobs()}}
+	run.workers = &workers{bounds: []uint32{0, s.content.Blobs()}}
 	return run.help(q)
 }
 

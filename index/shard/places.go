@@ -64,7 +64,7 @@ const (
 )
 
 // contentPlaces finds where a literal may be in the content; ok is false if it may be
-// anywhere, as far as is known. What words tell of it is found once for all parts of a search.
+// anywhere, as far as is known. Its places by words are looked up once for all parts of a search.
 func (s *search) contentPlaces(l regex.Literal) (p places, ok bool, err error) {
 	if s.words == nil {
 		cand, ok, err := s.ngramPlaces(s.shardText, ngram.LiteralWindows(l.Text, l.CaseSensitive))
@@ -97,7 +97,7 @@ func (s *search) contentPlaces(l regex.Literal) (p places, ok bool, err error) {
 	return s.keepPlaces(l, known, cand, err)
 }
 
-// keepPlaces keeps what words tell of a literal, and returns that or else other places.
+// keepPlaces keeps the places of a literal by words, and returns them or else the others.
 func (s *search) keepPlaces(l regex.Literal, known *wordPlaces, other places, err error) (places, bool, error) {
 	if err != nil {
 		return nil, false, err

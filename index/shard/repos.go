@@ -55,7 +55,7 @@ func (v *repoView) reset(docs *docstore.Docs, opts *Options) error {
 			return err
 		}
 		if ok {
-			if err := v.lay(repo, overlay); err != nil {
+			if err := v.addOverlay(repo, overlay); err != nil {
 				return err
 			}
 		}
@@ -63,8 +63,8 @@ func (v *repoView) reset(docs *docstore.Docs, opts *Options) error {
 	return nil
 }
 
-// lay notes what has become of a repo.
-func (v *repoView) lay(repo int, overlay Overlay) error {
+// addOverlay notes which documents of a repo are hidden, and its branches.
+func (v *repoView) addOverlay(repo int, overlay Overlay) error {
 	if v.replaced == nil {
 		v.replaced, v.branches = make(map[int]replaced), make(map[int][]Branch)
 	}

@@ -46,7 +46,7 @@ func (s *search) scan(from, to uint32, enough func() bool, found func() error) (
 			return from, err
 		}
 		if ok && s.opts.Mode == TopK {
-			blob, ok, err = s.worthwhile(blob)
+			blob, ok, err = s.nextCandidate(blob)
 			if err != nil {
 				return from, err
 			}
@@ -96,7 +96,7 @@ func (s *search) eachOf(blob uint32, found func() error) error {
 // decide calls found if the document matches.
 func (s *search) decide(found func() error) error {
 	if s.opts.Mode == TopK {
-		if skip, err := s.hopeless(); err != nil || skip {
+		if skip, err := s.canSkip(); err != nil || skip {
 			return err
 		}
 	}

@@ -55,7 +55,7 @@ type search struct {
 	deferredFrom uint32       // blob from which on documents were left to the second pass
 	deferred     bool         // documents were left to the second pass
 	lowFolder    docstore.Run // documents of the folder of low priority found last
-	crew         *crew        // of which this search is a part, or nil
+	workers      *workers     // that share this search; nil while it runs alone
 
 	repos      *repoView
 	record     *docstore.Repo // of the repo looked at last
@@ -170,8 +170,8 @@ const longestTurn = 200 * time.Microsecond
 // look is tick at once.
 func (s *search) look() error {
 	s.lookAt = s.reader.BytesDecoded + pieceBytes
-	if s.crew != nil {
-		if err := s.crew.tell(&s.best); err != nil {
+	if s.workers != nil {
+		if err := s.workers.publish(&s.best); err != nil {
 			return err
 		}
 	}

@@ -103,9 +103,9 @@ func (s *search) helpers() (n int, release func()) {
 	return n, func() { helping.Add(-int32(n)) }
 }
 
-// crew are the goroutines of one search. They take pieces of the shard in
-// ascending order, and tell each other how good the best are.
-type crew struct {
+// workers are the goroutines of one search. They take pieces of the shard in
+// ascending order, and share a floor: the score of the worst document that is kept.
+type workers struct {
 	bounds []uint32 // piece i has the blobs from bounds[i] to bounds[i+1]
 	taken  atomic.Int64
 	failed atomic.Bool
@@ -121,8 +121,8 @@ type floor struct {
 	doc   uint32
 }
 
-// errCrewFailed ends the others of a crew.
-var errCrewFailed = errors.New("another part of the search failed")
+// errWorkerFailed ends the other workers of a search.
+var errWorkerFailed = errors.New("another part of the search failed")
 
 // spread searches the blobs from next on together with n helpers.
 func (s *search) spread(q *Query, next uint32, n int) error {
@@ -130,14 +130,14 @@ func (s *search) spread(q *Query, next uint32, n int) error {
 	if err != nil {
 		return err
 	}
-	c := &crew{bounds: bounds}
-	s.crew = c
+	c := &workers{bounds: bounds}
+	s.workers = c
 	parts, errs := make([]*search, n), make([]error, n+1)
 	panics := make([]any, n)
 	var wg sync.WaitGroup
 	for i := range parts {
 		parts[i] = s.shard.begin(s.ctx, s.opts)
-		parts[i].repos, parts[i].crew, parts[i].pass = s.repos, c, s.pass
+		parts[i].repos, parts[i].workers, parts[i].pass = s.repos, c, s.pass
 		parts[i].known, parts[i].places = maps.Clone(s.known), maps.Clone(s.places)
 		if s.explain != nil {
 			parts[i].explain = newExplainer(parts[i], q)
@@ -156,7 +156,7 @@ func (s *search) spread(q *Query, next uint32, n int) error {
 		s.join(part)
 		part.release()
 	}
-	s.crew = nil // what its floor kept out, the best do now
+	s.workers = nil // what its floor kept out, the best do now
 	return firstFailure(errs)
 }
 
@@ -193,7 +193,7 @@ func (s *search) help(q *Query) error {
 			defer s.explain.scanning()()
 			err = s.work()
 		} else {
-			s.crew.failed.Store(true)
+			s.workers.failed.Store(true)
 		}
 		return err
 	})
@@ -202,12 +202,12 @@ func (s *search) help(q *Query) error {
 // work searches pieces until none is left. An error ends the work of all.
 func (s *search) work() error {
 	for {
-		i := s.crew.taken.Add(1) - 1
-		if i >= int64(len(s.crew.bounds)-1) {
+		i := s.workers.taken.Add(1) - 1
+		if i >= int64(len(s.workers.bounds)-1) {
 			return nil
 		}
-		if _, err := s.scan(s.crew.bounds[i], s.crew.bounds[i+1], never, s.hit); err != nil {
-			s.crew.failed.Store(true)
+		if _, err := s.scan(s.workers.bounds[i], s.workers.bounds[i+1], never, s.hit); err != nil {
+			s.workers.failed.Store(true)
 			return err
 		}
 	}
@@ -232,10 +232,10 @@ func (s *search) join(part *search) {
 	s.explain.join(part.explain)
 }
 
-// tell lets the others know of the best so far; it fails when the search did.
-func (c *crew) tell(b *best) error {
+// publish raises the floor to that of the best so far. It fails when another worker has failed.
+func (c *workers) publish(b *best) error {
 	if c.failed.Load() {
-		return errCrewFailed
+		return errWorkerFailed
 	}
 	if b.limit == 0 || !b.full() {
 		return nil
@@ -256,18 +256,18 @@ func (c *crew) tell(b *best) error {
 }
 
 // admits reports whether a document may be among the best of all.
-func (c *crew) admits(score float64, doc uint32) bool {
+func (c *workers) admits(score float64, doc uint32) bool {
 	f := c.floor.Load()
 	return f == nil || compareScored(score, doc, f.score, f.doc) <= 0
 }
 
-// firstFailure is why a crew failed, rather than that somebody did or that
-// the time is over.
+// firstFailure returns why the search failed: a cause, rather than that another worker
+// failed or that the time is over.
 func firstFailure(errs []error) error {
 	var ended error
 	for _, err := range errs {
 		switch {
-		case err == nil || errors.Is(err, errCrewFailed):
+		case err == nil || errors.Is(err, errWorkerFailed):
 		case isContextError(err):
 			ended = err
 		default:

@@ -33,7 +33,7 @@ const (
 // pass. It waits until as many documents match as are wanted: where fewer do, no
 // time is spent on finding candidates twice.
 func (s *search) deferLow(blob uint32) {
-	if s.pass == everyPriority && s.crew == nil && s.inContent && s.stats.FilesMatched >= uint64(s.opts.MaxFiles) {
+	if s.pass == everyPriority && s.workers == nil && s.inContent && s.stats.FilesMatched >= uint64(s.opts.MaxFiles) {
 		s.pass, s.deferredFrom = usualPriority, blob
 	}
 }
@@ -68,12 +68,12 @@ func (s *search) admits(score float64, doc uint32) bool {
 	if floor := s.opts.Floor; floor != nil && (score < floor.Score || score == floor.Score && s.losesTies) {
 		return false
 	}
-	return s.best.admits(score, doc) && (s.crew == nil || s.crew.admits(score, doc))
+	return s.best.admits(score, doc) && (s.workers == nil || s.workers.admits(score, doc))
 }
 
 // leaveOut notes that a document is not among the best, which may be for want of bytes.
 func (s *search) leaveOut() {
-	s.best.cut = s.best.cut || s.best.stuffed() || s.crew != nil && s.crew.stuffed.Load()
+	s.best.cut = s.best.cut || s.best.stuffed() || s.workers != nil && s.workers.stuffed.Load()
 }
 
 // leaveOutFrom notes that documents of this pass are not among the best, from one on.
@@ -91,9 +91,9 @@ func (s *search) mayReach(ceiling float64, doc uint32) bool {
 	return s.admits(ceiling, doc)
 }
 
-// worthwhile returns the first candidate, from this one on, that has documents
+// nextCandidate returns the first candidate, from this one on, that has documents
 // that may be among the best.
-func (s *search) worthwhile(blob uint32) (uint32, bool, error) {
+func (s *search) nextCandidate(blob uint32) (uint32, bool, error) {
 	s.deferLow(blob)
 	if s.onlyNamed {
 		return blob, true, nil
@@ -107,7 +107,7 @@ func (s *search) worthwhile(blob uint32) (uint32, bool, error) {
 		return 0, false, nil
 	}
 	if slices.ContainsFunc(s.nameAtoms, func(a *nameAtom) bool { return !a.candidates.narrow && a.hits == nil }) {
-		return blob, true, nil // any path may match: hopeless looks at each
+		return blob, true, nil // any path may match: canSkip looks at each
 	}
 	var named anyOf
 	for _, a := range s.nameAtoms {
@@ -180,10 +180,10 @@ func (s *search) inLowFolder(blob uint32) (bool, error) {
 	return true, err
 }
 
-// hopeless reports whether the document is not to be looked at: it is for
+// canSkip reports whether the document is not to be looked at: it is for
 // another pass, or cannot be among the best by what its path says. The path is
 // read only if that can decide it.
-func (s *search) hopeless() (bool, error) {
+func (s *search) canSkip() (bool, error) {
 	if s.wholeWords != nil && s.wholeWords.order.later(s.doc.id) {
 		return true, nil
 	}
