@@ -25,9 +25,9 @@ type Principal interface {
 	May(scope Scope) bool
 	// Sees reports whether the caller may know that the repo exists.
 	Sees(repo string) bool
-	// Sight names the set of repos that Sees holds for: principals of the same
-	// sight see the same. It is empty for those who see all.
-	Sight() string
+	// VisibilityKey names the set of repos that Sees holds for: principals with
+	// equal keys see the same repos. It is empty for those who see all.
+	VisibilityKey() string
 }
 
 // Anyone is the principal of all callers where access control is off. It may do
@@ -36,10 +36,10 @@ var Anyone Principal = anyone{}
 
 type anyone struct{}
 
-func (anyone) Name() string     { return "anyone" }
-func (anyone) May(Scope) bool   { return true }
-func (anyone) Sees(string) bool { return true }
-func (anyone) Sight() string    { return "" }
+func (anyone) Name() string          { return "anyone" }
+func (anyone) May(Scope) bool        { return true }
+func (anyone) Sees(string) bool      { return true }
+func (anyone) VisibilityKey() string { return "" }
 
 // ErrNobody means that a call came past every check of who makes it: nothing is
 // shown to nobody.

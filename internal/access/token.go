@@ -121,9 +121,9 @@ func mint() (text Text, id string, digest [sha256.Size]byte) {
 
 // token is a stored token made ready. It is a Principal.
 type token struct {
-	record *catalogv1.Token
-	sees   patterns
-	sight  string
+	record     *catalogv1.Token
+	sees       patterns
+	visibility string
 }
 
 func newToken(record *catalogv1.Token) *token {
@@ -131,7 +131,7 @@ func newToken(record *catalogv1.Token) *token {
 	if !t.sees.all() {
 		h := sha256.New()
 		fmt.Fprintf(h, "%q %q", record.Allow, record.Deny)
-		t.sight = string(h.Sum(nil))
+		t.visibility = string(h.Sum(nil))
 	}
 	return t
 }
@@ -158,5 +158,5 @@ func (t *token) May(scope Scope) bool {
 // Sees implements Principal.
 func (t *token) Sees(repo string) bool { return t.sees.match(repo) }
 
-// Sight implements Principal.
-func (t *token) Sight() string { return t.sight }
+// VisibilityKey implements Principal.
+func (t *token) VisibilityKey() string { return t.visibility }

@@ -64,8 +64,8 @@ func claim(t *testing.T, s *catalog.Store, c catalog.Compaction) *catalog.Claim 
 	return claim
 }
 
-// flips moves all roots that the claim may replace into one shard.
-func flips(t *testing.T, c *catalog.Claim) (all []catalog.Flip) {
+// replacements moves all roots that the claim may replace into one shard.
+func replacements(t *testing.T, c *catalog.Claim) (all []catalog.Replacement) {
 	t.Helper()
 	roots, err := c.Roots(t.Context())
 	if err != nil {
@@ -77,7 +77,7 @@ func flips(t *testing.T, c *catalog.Claim) (all []catalog.Flip) {
 		next.Generation++
 		next.Shards = []*catalogv1.ShardRef{{Digest: digest[:], Key: catalog.ShardKey(c.Fence(), digest)}}
 		next.ManifestKey = catalog.ManifestKey(c.Fence(), next.Repo, next.Generation, digest)
-		all = append(all, catalog.Flip{Old: root, Next: next})
+		all = append(all, catalog.Replacement{Old: root, Next: next})
 	}
 	return all
 }
@@ -90,9 +90,9 @@ func TestFlipManyRepos(t *testing.T) {
 		repos = append(repos, fmt.Sprintf("repo-%03d", i))
 	}
 	c := claim(t, s, planned(t, s, repos...))
-	all := flips(t, c)
+	all := replacements(t, c)
 	for range 2 {
-		done, err := c.Flip(t.Context(), all)
+		done, err := c.ReplaceShards(t.Context(), all)
 		slices.Sort(done)
 		if err != nil || !slices.Equal(done, repos) {
 			t.Fatalf("done are %d of %d: %v", len(done), len(repos), err)
@@ -153,13 +153,13 @@ func TestFlipGivesWay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStore(t)
 			c := claim(t, s, planned(t, s, "repo-a", "repo-b", "repo-c"))
-			all := flips(t, c)
+			all := replacements(t, c)
 			happens(t, s)
 			before, err := s.GetRoot(t.Context(), "repo-b")
 			if err != nil && !errors.Is(err, catalog.ErrNotFound) {
 				t.Fatal(err)
 			}
-			done, err := c.Flip(t.Context(), all)
+			done, err := c.ReplaceShards(t.Context(), all)
 			if err != nil || !slices.Equal(done, []string{"repo-a", "repo-c"}) {
 				t.Errorf("done are %q, %v", done, err)
 			}
@@ -174,11 +174,11 @@ func TestFlipGivesWay(t *testing.T) {
 	}
 }
 
-// TestJobAfterFlip: a job that begins after the flip works from the new root.
-func TestJobAfterFlip(t *testing.T) {
+// TestJobAfterReplacement: a job that begins after the flip works from the new root.
+func TestJobAfterReplacement(t *testing.T) {
 	s := newStore(t)
 	c := claim(t, s, planned(t, s, "repo"))
-	if _, err := c.Flip(t.Context(), flips(t, c)); err != nil {
+	if _, err := c.ReplaceShards(t.Context(), replacements(t, c)); err != nil {
 		t.Fatal(err)
 	}
 	lease := acquire(t, s, "repo")
@@ -205,9 +205,9 @@ func TestFlipIsTheSameGenerationElsewhere(t *testing.T) {
 		"repo":           func(r *catalogv1.Root) { r.Repo = "other" },
 		"foreign object": func(r *catalogv1.Root) { r.Shards[0].Key = catalog.ShardKey(c.Fence()+1, foreign) },
 	} {
-		all := flips(t, c)
+		all := replacements(t, c)
 		spoil(all[0].Next)
-		if _, err := c.Flip(t.Context(), all); !errors.Is(err, catalog.ErrGeneration) && !errors.Is(err, catalog.ErrForeignObject) {
+		if _, err := c.ReplaceShards(t.Context(), all); !errors.Is(err, catalog.ErrGeneration) && !errors.Is(err, catalog.ErrForeignObject) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -228,7 +228,7 @@ func TestClaimIsExclusive(t *testing.T) {
 	if err := s.ReplaceCompaction(t.Context(), only(t, s)); err != nil || !only(t, s).Claimed {
 		t.Errorf("a claimed compaction was replaced: %v", err)
 	}
-	all := flips(t, first)
+	all := replacements(t, first)
 	if err := first.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -240,11 +240,11 @@ func TestClaimIsExclusive(t *testing.T) {
 		t.Errorf("fence %d after %d, %d attempts", second.Fence(), first.Fence(), second.Work().Attempts)
 	}
 	for what, err := range map[string]error{
-		"flip":   func() error { _, err := first.Flip(t.Context(), all); return err }(),
-		"roots":  func() error { _, err := first.Roots(t.Context()); return err }(),
-		"pack":   first.NotePack(t.Context(), &catalogv1.Pack{Key: "shards/x"}),
-		"done":   first.Done(t.Context()),
-		"failed": first.Failed(t.Context(), errors.New("x")),
+		"replace": func() error { _, err := first.ReplaceShards(t.Context(), all); return err }(),
+		"roots":   func() error { _, err := first.Roots(t.Context()); return err }(),
+		"pack":    first.NotePack(t.Context(), &catalogv1.Pack{Key: "shards/x"}),
+		"done":    first.Done(t.Context()),
+		"failed":  first.Failed(t.Context(), errors.New("x")),
 	} {
 		if !errors.Is(err, catalog.ErrLeaseLost) {
 			t.Errorf("%s without the claim: %v", what, err)
@@ -312,7 +312,7 @@ func TestReplaceWhatChanged(t *testing.T) {
 func TestClaimKeepsItsObjects(t *testing.T) {
 	s := newStore(t)
 	c := claim(t, s, planned(t, s, "repo"))
-	key := flips(t, c)[0].Next.Shards[0].Key
+	key := replacements(t, c)[0].Next.Shards[0].Key
 	reach, err := s.Reach(t.Context())
 	if err != nil || !reach.Pending(key) || reach.Garbage(key) {
 		t.Errorf("under the claim: %v", err)

@@ -27,7 +27,7 @@
 //
 // # Compacting
 //
-// The other way is [Claim.Flip]: the same documents in other shards. Its
+// The other way is [Claim.ReplaceShards]: the same documents in other shards. Its
 // transactions compare the old roots, the claim's key, and that no job has a
 // lease of the repos: a compaction gives way to jobs, never a job to it.
 //

@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// flipRepos is how many repos one transaction takes: etcd allows 128
+	// replaceRepos is how many repos one transaction takes: etcd allows 128
 	// comparisons and 128 operations, and each repo has two of both.
-	flipRepos = 60
-	// flipBytes bounds the roots of one transaction; etcd takes 1.5 MiB.
-	flipBytes = MaxRecordBytes
+	replaceRepos = 60
+	// replaceBytes bounds the roots of one transaction; etcd takes 1.5 MiB.
+	replaceBytes = MaxRecordBytes
 )
 
-// Flip is one repo of a compaction.
-type Flip struct {
+// Replacement is one repo of a compaction, whose shards are replaced.
+type Replacement struct {
 	// Old is the root that the shards were merged from.
 	Old Root
 	// Next is the same generation in other shards, as the one after it. Its
@@ -35,12 +35,12 @@ type Flip struct {
 // later has a later fencing token than the claim.
 func (c *Claim) Roots(ctx context.Context) ([]Root, error) {
 	var roots []Root
-	for inputs := range slices.Chunk(c.work.Record.GetInputs(), flipRepos) {
+	for inputs := range slices.Chunk(c.work.Record.GetInputs(), replaceRepos) {
 		names := make([]string, len(inputs))
 		for i, input := range inputs {
 			names[i] = input.GetRepo()
 		}
-		resp, err := c.store.client.Txn(ctx).If(c.held()).Then(c.store.flipReads(names)...).Commit()
+		resp, err := c.store.client.Txn(ctx).If(c.held()).Then(c.store.rootReads(names)...).Commit()
 		if err == nil && !resp.Succeeded {
 			err = ErrLeaseLost
 		}
@@ -48,7 +48,7 @@ func (c *Claim) Roots(ctx context.Context) ([]Root, error) {
 			return nil, fmt.Errorf("read roots of a compaction: %w", err)
 		}
 		for i, input := range inputs {
-			root, leased, err := decodeFlip(resp.Responses[2*i:], input.GetRepo())
+			root, leased, err := decodeRoot(resp.Responses[2*i:], input.GetRepo())
 			if err != nil {
 				return nil, err
 			}
@@ -60,8 +60,8 @@ func (c *Claim) Roots(ctx context.Context) ([]Root, error) {
 	return roots, nil
 }
 
-// flipReads are two operations for each repo, whose answers decodeFlip takes.
-func (s *Store) flipReads(repos []string) []clientv3.Op {
+// rootReads are two operations for each repo, whose answers decodeRoot takes.
+func (s *Store) rootReads(repos []string) []clientv3.Op {
 	var ops []clientv3.Op
 	for _, repo := range repos {
 		ops = append(ops, clientv3.OpGet(s.key(rootKind, repo)), clientv3.OpGet(s.key(leaseKind, repo), clientv3.WithCountOnly()))
@@ -69,14 +69,14 @@ func (s *Store) flipReads(repos []string) []clientv3.Op {
 	return ops
 }
 
-// decodeFlip decodes the answers of one repo. A root that is not there has
+// decodeRoot decodes the answers of one repo. A root that is not there has
 // revision 0.
-func decodeFlip(answers []*etcdserverpb.ResponseOp, repo string) (root Root, leased bool, err error) {
+func decodeRoot(answers []*etcdserverpb.ResponseOp, repo string) (root Root, leased bool, err error) {
 	err = decodeInto(&root, answers[0], rootKind, repo, newRoot())
 	return root, answers[1].GetResponseRange().GetCount() > 0, err
 }
 
-// Flip makes each Next the root of its repo: in several transactions, but each
+// ReplaceShards makes each Next the root of its repo: in several transactions, but each
 // repo at once. A repo is left out if its root is no longer Old, which is so when
 // it was deleted, too, or if a job works on it: what a job publishes must not
 // be refused because of a compaction. It returns the repos whose root is Next now.
@@ -86,51 +86,51 @@ func decodeFlip(answers []*etcdserverpb.ResponseOp, repo string) (root Root, lea
 // ErrGeneration or ErrForeignObject. ErrLeaseLost ends it; some repos may have
 // been done. After any other error that is unknown, and the same call may be
 // repeated: it recognises its own roots.
-func (c *Claim) Flip(ctx context.Context, flips []Flip) (done []string, err error) {
-	var batch []flipping
+func (c *Claim) ReplaceShards(ctx context.Context, replacements []Replacement) (done []string, err error) {
+	var batch []storedReplacement
 	size := 0
-	for _, f := range flips {
-		next, err := c.encodeFlip(f)
+	for _, f := range replacements {
+		next, err := c.encodeReplacement(f)
 		if err != nil {
 			return done, fmt.Errorf("compact %q: %w", f.Next.GetRepo(), err)
 		}
-		if len(batch) == flipRepos || size+len(next.value) > flipBytes {
-			if done, err = c.flip(ctx, batch, done); err != nil {
+		if len(batch) == replaceRepos || size+len(next.value) > replaceBytes {
+			if done, err = c.replaceBatch(ctx, batch, done); err != nil {
 				return done, err
 			}
 			batch, size = nil, 0
 		}
 		batch, size = append(batch, next), size+len(next.value)
 	}
-	return c.flip(ctx, batch, done)
+	return c.replaceBatch(ctx, batch, done)
 }
 
-// flipping is a flip as it is stored.
-type flipping struct {
+// storedReplacement is a replacement as it is stored.
+type storedReplacement struct {
 	repo  string
 	old   int64
 	next  *catalogv1.Root
 	value string
 }
 
-func (c *Claim) encodeFlip(f Flip) (flipping, error) {
+func (c *Claim) encodeReplacement(f Replacement) (storedReplacement, error) {
 	want := proto.CloneOf(f.Old.Record)
 	want.Generation++
 	want.Shards, want.ManifestKey, want.ManifestDigest = f.Next.GetShards(), f.Next.GetManifestKey(), f.Next.GetManifestDigest()
 	want.Fence = f.Next.GetFence()
 	if !proto.Equal(want, f.Next) {
-		return flipping{}, fmt.Errorf("%w: the root is not that of generation %d in other shards", ErrGeneration, f.Old.Record.GetGeneration())
+		return storedReplacement{}, fmt.Errorf("%w: the root is not that of generation %d in other shards", ErrGeneration, f.Old.Record.GetGeneration())
 	}
 	if err := checkObjects(c.fence, &f.Old, f.Next); err != nil {
-		return flipping{}, err
+		return storedReplacement{}, err
 	}
 	want.Fence = c.fence
 	value, err := encode(want)
-	return flipping{repo: want.Repo, old: f.Old.Revision, next: want, value: value}, err
+	return storedReplacement{repo: want.Repo, old: f.Old.Revision, next: want, value: value}, err
 }
 
-// flip does one transaction, and again without those that were in its way.
-func (c *Claim) flip(ctx context.Context, batch []flipping, done []string) ([]string, error) {
+// replaceBatch does one transaction, and again without those that were in its way.
+func (c *Claim) replaceBatch(ctx context.Context, batch []storedReplacement, done []string) ([]string, error) {
 	for len(batch) > 0 {
 		conditions, puts := []clientv3.Cmp{c.held()}, []clientv3.Op{c.store.tick()}
 		names := make([]string, len(batch))
@@ -140,16 +140,16 @@ func (c *Claim) flip(ctx context.Context, batch []flipping, done []string) ([]st
 			puts = append(puts, clientv3.OpPut(c.store.key(rootKind, f.repo), f.value))
 		}
 		resp, err := c.store.client.Txn(ctx).If(conditions...).Then(puts...).
-			Else(append(c.store.flipReads(names), clientv3.OpGet(c.key))...).Commit()
+			Else(append(c.store.rootReads(names), clientv3.OpGet(c.key))...).Commit()
 		if err != nil {
 			return done, fmt.Errorf("compact: %w", err)
 		}
 		if resp.Succeeded {
 			return append(done, names...), nil
 		}
-		var rest []flipping
+		var rest []storedReplacement
 		for i, f := range batch {
-			root, leased, err := decodeFlip(resp.Responses[2*i:], f.repo)
+			root, leased, err := decodeRoot(resp.Responses[2*i:], f.repo)
 			switch {
 			case err != nil:
 				return done, err

@@ -76,7 +76,7 @@ func (p *pass) closeLedger(ctx context.Context, reach *catalog.Reach) error {
 	l := &p.ledger
 	for _, pack := range l.packs {
 		left := pack.Record.GetLeftAt() // 0: it is being noted for the next pass
-		if left == 0 || membership.Cleared(l.disks, membership.SearcherDisk, left) < left {
+		if left == 0 || membership.PurgedThrough(l.disks, membership.SearcherDisk, left) < left {
 			continue
 		}
 		if err := p.Store.ForgetPack(ctx, pack); err != nil {
@@ -89,7 +89,7 @@ func (p *pass) closeLedger(ctx context.Context, reach *catalog.Reach) error {
 		return err
 	}
 	if known && p.report.Excess.Objects == 0 {
-		condemned = max(condemned, membership.Cleared(l.disks, membership.IndexerDisk, reach.Settled))
+		condemned = max(condemned, membership.PurgedThrough(l.disks, membership.IndexerDisk, reach.Settled))
 	}
 	return p.Store.NoteCollection(ctx, &catalogv1.Collection{
 		Condemned: condemned, Deleted: min(condemned, l.oldest),

@@ -184,7 +184,7 @@ func (m *ledgerModel) compact(a *actor, x *indexerDisk) {
 	if err != nil || m.one(8) {
 		return
 	}
-	if _, err := claim.Flip(ctx, flips); err == nil {
+	if _, err := claim.ReplaceShards(ctx, flips); err == nil {
 		_ = claim.Done(ctx)
 	}
 }
@@ -257,7 +257,7 @@ func (m *ledgerModel) compactAll(ctx context.Context) {
 		}
 		flips, err := pack(ctx, m.bucket, claim)
 		if err == nil {
-			_, err = claim.Flip(ctx, flips)
+			_, err = claim.ReplaceShards(ctx, flips)
 		}
 		if err == nil {
 			err = claim.Done(ctx)

@@ -55,7 +55,7 @@ func (s *sim) compact(ctx context.Context) {
 	}
 	var done []string
 	for range 3 {
-		done, err = claim.Flip(held, flips)
+		done, err = claim.ReplaceShards(held, flips)
 		s.check("after a flip")
 		if !errors.Is(err, errAway) {
 			break
@@ -84,7 +84,7 @@ func planAll(ctx context.Context, store *catalog.Store) error {
 
 // pack reads the shards of the roots that a claim may replace, and makes one shard
 // for all of them, and the manifests.
-func pack(ctx context.Context, b bucket.Bucket, claim *catalog.Claim) (flips []catalog.Flip, err error) {
+func pack(ctx context.Context, b bucket.Bucket, claim *catalog.Claim) (flips []catalog.Replacement, err error) {
 	roots, err := claim.Roots(ctx)
 	if err != nil || len(roots) == 0 {
 		return nil, err
@@ -112,7 +112,7 @@ func pack(ctx context.Context, b bucket.Bucket, claim *catalog.Claim) (flips []c
 		if err := put(ctx, b, next.ManifestKey, manifest); err != nil {
 			return nil, err
 		}
-		flips = append(flips, catalog.Flip{Old: root, Next: next})
+		flips = append(flips, catalog.Replacement{Old: root, Next: next})
 		record.Repos = append(record.Repos, next.Repo)
 	}
 	return flips, claim.NotePack(ctx, record)
@@ -215,7 +215,7 @@ func (w *world) compact(a *actor) int {
 	if err != nil && !errors.Is(err, catalog.ErrLeaseLost) {
 		w.t.Error(err)
 	}
-	done, err := claim.Flip(ctx, flips)
+	done, err := claim.ReplaceShards(ctx, flips)
 	w.check("after a flip")
 	if err != nil && !errors.Is(err, catalog.ErrLeaseLost) {
 		w.t.Error(err)

@@ -24,14 +24,14 @@ const (
 const diskRetry = time.Second
 
 // KeepDisk keeps a record of this process's disk in etcd until ctx ends. Each revision
-// received from cleared says that, as of that revision, the disk holds nothing that was not
+// received from purged says that, as of that revision, the disk holds nothing that was not
 // served (of a searcher) or not desired (of an indexer); it is unknown before the first
 // one. The record of a dead process expires after ttl, in whole seconds, at least 1. A lost
 // record is written again.
-func KeepDisk(ctx context.Context, client *clientv3.Client, prefix string, disk *catalogv1.Disk, ttl time.Duration, cleared <-chan int64, log *slog.Logger) {
+func KeepDisk(ctx context.Context, client *clientv3.Client, prefix string, disk *catalogv1.Disk, ttl time.Duration, purged <-chan int64, log *slog.Logger) {
 	disk = proto.CloneOf(disk)
 	for ctx.Err() == nil {
-		if err := keepDisk(ctx, client, prefix, disk, ttl, cleared); err != nil && ctx.Err() == nil {
+		if err := keepDisk(ctx, client, prefix, disk, ttl, purged); err != nil && ctx.Err() == nil {
 			log.WarnContext(ctx, "record of this disk is lost, trying again", "error", err)
 		}
 		wait := time.NewTimer(diskRetry/2 + rand.N(diskRetry/2))
@@ -44,7 +44,7 @@ func KeepDisk(ctx context.Context, client *clientv3.Client, prefix string, disk 
 }
 
 // keepDisk keeps one record until its lease is lost.
-func keepDisk(ctx context.Context, client *clientv3.Client, prefix string, disk *catalogv1.Disk, ttl time.Duration, cleared <-chan int64) error {
+func keepDisk(ctx context.Context, client *clientv3.Client, prefix string, disk *catalogv1.Disk, ttl time.Duration, purged <-chan int64) error {
 	lease, err := grant(ctx, client, ttl)
 	if err != nil {
 		return fmt.Errorf("lease the record of a disk: %w", err)
@@ -63,7 +63,7 @@ func keepDisk(ctx context.Context, client *clientv3.Client, prefix string, disk 
 		if err != nil {
 			return fmt.Errorf("write the record of a disk: %w", err)
 		}
-		revision, alive := nextCleared(beats, cleared)
+		revision, alive := nextPurged(beats, purged)
 		if !alive {
 			return errors.New("the lease of the record of a disk is lost")
 		}
@@ -71,15 +71,15 @@ func keepDisk(ctx context.Context, client *clientv3.Client, prefix string, disk 
 	}
 }
 
-// nextCleared waits for the next revision; alive is false once the lease is lost.
-func nextCleared(beats <-chan *clientv3.LeaseKeepAliveResponse, cleared <-chan int64) (revision int64, alive bool) {
+// nextPurged waits for the next revision; alive is false once the lease is lost.
+func nextPurged(beats <-chan *clientv3.LeaseKeepAliveResponse, purged <-chan int64) (revision int64, alive bool) {
 	for {
 		select {
 		case _, alive := <-beats:
 			if !alive {
 				return 0, false
 			}
-		case revision := <-cleared:
+		case revision := <-purged:
 			return revision, true
 		}
 	}
@@ -129,9 +129,9 @@ func list[T proto.Message](ctx context.Context, client *clientv3.Client, prefix 
 	return nil
 }
 
-// Cleared is the newest revision as of which no disk of a role holds anything unwanted: the
+// PurgedThrough returns the newest revision as of which no disk of a role holds anything unwanted: the
 // lowest revision of their records, at most the given one.
-func Cleared(disks []*catalogv1.Disk, role string, most int64) int64 {
+func PurgedThrough(disks []*catalogv1.Disk, role string, most int64) int64 {
 	for _, disk := range disks {
 		if disk.GetRole() == role {
 			most = min(most, disk.GetRevision())

@@ -173,15 +173,15 @@ func (s *Searcher) Run(ctx context.Context) error {
 func (s *Searcher) reportDisk(ctx context.Context, working *sync.WaitGroup) {
 	pause := min(max(s.cfg.Grace, time.Second), time.Minute)
 	disk := &catalogv1.Disk{Name: s.cfg.ID, Role: membership.SearcherDisk, Within: durationpb.New(s.cfg.Grace + pause)}
-	cleared := make(chan int64)
+	purged := make(chan int64)
 	working.Go(func() {
-		membership.KeepDisk(ctx, s.deps.Etcd, catalog.DefaultPrefix, disk, s.cfg.LeaseTTL, cleared, s.tel.Logger())
+		membership.KeepDisk(ctx, s.deps.Etcd, catalog.DefaultPrefix, disk, s.cfg.LeaseTTL, purged, s.tel.Logger())
 	})
 	working.Go(func() {
 		for reported := int64(0); ctx.Err() == nil; {
-			if now := s.store.Cleared(); now != reported {
+			if now := s.store.PurgedThrough(); now != reported {
 				select {
-				case cleared <- now:
+				case purged <- now:
 					reported = now
 				case <-ctx.Done():
 				}

@@ -243,12 +243,12 @@ func (m *merging) upload(ctx context.Context, file *os.File, built build.Result,
 
 // putManifests writes the manifests of the new generations. They keep the requests
 // that the old manifests hold. A root without a manifest gets one without a request.
-func (m *merging) putManifests(ctx context.Context, parts []*part) ([]catalog.Flip, error) {
+func (m *merging) putManifests(ctx context.Context, parts []*part) ([]catalog.Replacement, error) {
 	group, putting := errgroup.WithContext(ctx)
 	group.SetLimit(manifestsAtOnce)
-	replacements := make([]catalog.Flip, len(parts))
+	replacements := make([]catalog.Replacement, len(parts))
 	for i, p := range parts {
-		replacements[i] = catalog.Flip{Old: p.root, Next: p.next}
+		replacements[i] = catalog.Replacement{Old: p.root, Next: p.next}
 		group.Go(func() error {
 			manifest, err := shardio.GetManifest(putting, m.Bucket, p.root.Record.GetManifestKey())
 			if err != nil {
@@ -264,9 +264,9 @@ func (m *merging) putManifests(ctx context.Context, parts []*part) ([]catalog.Fl
 
 // replaceShards publishes the new roots and returns the repos whose roots were
 // replaced. While etcd does not answer it tries again until ctx ends.
-func (m *merging) replaceShards(ctx context.Context, replacements []catalog.Flip) ([]string, error) {
+func (m *merging) replaceShards(ctx context.Context, replacements []catalog.Replacement) ([]string, error) {
 	for {
-		done, err := m.claim.Flip(ctx, replacements)
+		done, err := m.claim.ReplaceShards(ctx, replacements)
 		if err == nil || !catalog.IsTransient(err) {
 			return done, err
 		}

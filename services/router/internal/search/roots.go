@@ -48,7 +48,7 @@ const maxVisible = 256
 
 // visibleTo is the layout of the repos that a principal may see.
 func (g *snapshotLayouts) visibleTo(p access.Principal) (*Layout, error) {
-	key := p.Sight()
+	key := p.VisibilityKey()
 	if key == "" {
 		return g.layout, nil
 	}

@@ -6,10 +6,10 @@ import (
 	"github.com/trawl-search/trawl/internal/searchapi"
 )
 
-// Cleared is the newest revision of the roots as of which this disk holds nothing
+// PurgedThrough is the newest revision of the roots as of which this disk holds nothing
 // unwanted: no file, whole, in parts or in quarantine, and no removed file that is still
 // read. 0 means that it is not known. It decreases only if the revisions do.
-func (s *Store) Cleared() int64 {
+func (s *Store) PurgedThrough() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.wanted
@@ -20,8 +20,8 @@ func (s *Store) Cleared() int64 {
 		}
 		now = min(now, last)
 	}
-	s.cleared = max(s.cleared, now)
-	return s.cleared
+	s.purged = max(s.purged, now)
+	return s.purged
 }
 
 // drop records the shards that are no longer wanted, with the revision of the last Want
@@ -30,7 +30,7 @@ func (s *Store) Cleared() int64 {
 func (s *Store) drop(revision int64, wanted map[searchapi.Digest]bool) {
 	last := s.wanted
 	if revision < last { // another etcd
-		s.cleared, last = 0, 0
+		s.purged, last = 0, 0
 		for d := range s.dropping {
 			s.dropping[d] = 0
 		}

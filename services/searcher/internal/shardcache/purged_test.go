@@ -23,7 +23,7 @@ func TestCleared(t *testing.T) {
 		expect := func(what string, want int64) {
 			t.Helper()
 			synctest.Wait()
-			if got := w.Cleared(); got != want {
+			if got := w.PurgedThrough(); got != want {
 				t.Errorf("%s: %d, want %d", what, got, want)
 			}
 		}
@@ -69,11 +69,11 @@ func TestClearedAfterRestart(t *testing.T) {
 		w, stop = run(t, dir, b)
 		defer stop()
 		w.Want(20, nil)
-		if got := w.Cleared(); got != 0 { // nobody knows since when it is not wanted
+		if got := w.PurgedThrough(); got != 0 { // nobody knows since when it is not wanted
 			t.Errorf("before it is removed: %d", got)
 		}
 		must(t, w.Prune())
-		if got := w.Cleared(); got != 20 {
+		if got := w.PurgedThrough(); got != 20 {
 			t.Errorf("after it: %d", got)
 		}
 	})

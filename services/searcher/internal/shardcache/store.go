@@ -94,10 +94,10 @@ type Store struct {
 	aside      map[string]int64
 	// wanted is the revision of the newest Want. dropping has the shards that are not
 	// wanted and may be on disk, with the revision of the last Want that named them.
-	// cleared is the highest revision that Cleared has returned.
+	// purged is the highest revision that PurgedThrough has returned.
 	wanted   int64
 	dropping map[searchapi.Digest]int64
-	cleared  int64
+	purged   int64
 	// lingering are open shards that no entry refers to, but that are still in use.
 	lingering map[*opened]searchapi.Digest
 	// pruned is set once Prune was called: unwanted files of an earlier process are removed.
