@@ -219,7 +219,7 @@ func oddFiles(t *testing.T, c *cluster) {
 }
 
 // putAside is how a searcher says that a file is damaged.
-const putAside = "its file is put aside"
+const putAside = "its file goes to quarantine"
 
 // corruptShards damages the files in the searcher's cache, in each way that
 // disks do. No answer may be wrong, the searcher lives, and the shard is
