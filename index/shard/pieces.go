@@ -107,7 +107,7 @@ func (s *search) locatePiece(p *piece) (err error) {
 		p.many = p.many || len(p.blocks) > mostPieceBlocks
 		return err
 	}
-	from, to := uint32(0), uint32(0)
+	var from, to uint32
 	if p.begins {
 		from, to, err = s.words.WithPrefix(p.text)
 	} else {

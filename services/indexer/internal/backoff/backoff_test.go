@@ -8,9 +8,9 @@ import (
 )
 
 func TestDouble(t *testing.T) {
-	for times, want := range []time.Duration{3, 6, 12, 24, 40, 40} {
-		if got := Double(3*time.Second, uint32(times), 40*time.Second); got != want*time.Second {
-			t.Errorf("doubled %d times: %v, want %vs", times, got, int(want))
+	for times, want := range []time.Duration{3 * time.Second, 6 * time.Second, 12 * time.Second, 24 * time.Second, 40 * time.Second, 40 * time.Second} {
+		if got := Double(3*time.Second, uint32(times), 40*time.Second); got != want {
+			t.Errorf("doubled %d times: %v, want %v", times, got, want)
 		}
 	}
 	if got := Double(time.Second, 1<<31, 1<<62); got != 1<<62 {

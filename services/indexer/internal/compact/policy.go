@@ -223,7 +223,7 @@ func bySize(refs []*catalogv1.ShardRef) []*catalogv1.ShardRef {
 	return sorted
 }
 
-// fit returns the smallest shards that together have at most most bytes, at least one.
+// fit returns the smallest shards whose bytes together stay within a bound, but at least one shard.
 func fit(refs []*catalogv1.ShardRef, most uint64) []*catalogv1.ShardRef {
 	sum := uint64(0)
 	for i, ref := range bySize(refs) {
