@@ -104,6 +104,10 @@ race: ## Run the concurrent packages' tests under the race detector (needs a C c
 		CGO_ENABLED=1 $(GO) test -race -short $(JSON) -timeout 10m $(RACE); \
 	else echo "skipped: the race detector needs a C compiler"; fi
 
+.PHONY: check
+check: check-generated lint ## Prove what changes most often: generated code, linters, and the short tests of all packages but the end-to-end ones
+	$(GO) test -short $(UNIT)
+
 .PHONY: unit
 unit: ## Run the tests of all packages but the end-to-end ones
 	$(GO) test $(UNIT)
