@@ -75,6 +75,9 @@ func TestCountsAreExactUnlessOnlyFilesAreLimited(t *testing.T) {
 		if asked := f.searched[0].Options.Mode; asked != want {
 			t.Errorf("%s asks for %v, want %v", opts, asked, want)
 		}
+		if asked := f.searched[0].Options.MaxMatchesPerFile; asked > 100 && want == best {
+			t.Errorf("%s asks for %d matches of a file", opts, asked)
+		}
 	}
 }
 

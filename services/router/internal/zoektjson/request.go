@@ -95,8 +95,8 @@ func (r *searchRequest) ask(limits Limits) *searchv1.SearchRequest {
 		files = uint32(min(uint64(files), uint64(o.MaxDocDisplayCount)))
 	}
 	matches := maxMatches
-	if o.MaxMatchDisplayCount > 0 {
-		matches = min(matches, o.MaxMatchDisplayCount)
+	if limit := o.matchLimit(); limit > 0 {
+		matches = min(matches, limit)
 	}
 	return &searchv1.SearchRequest{Query: r.Q, Options: &searchv1.SearchOptions{
 		Mode: o.mode(), MaxFiles: files, MaxMatchesPerFile: uint32(matches), MaxBytes: limits.Bytes,
@@ -112,6 +112,18 @@ func (o *searchOptions) mode() searchv1.Mode {
 		return searchv1.Mode_MODE_TOP_K
 	}
 	return searchv1.Mode_MODE_EXHAUSTIVE
+}
+
+// bestMatches bounds the matches shown of a file where the best files are asked for, as the default
+// of Trawl's own interface does. zoekt shows fewer then: it stops after about five matches for each file wanted.
+const bestMatches = 100
+
+// matchLimit is the most matches shown of a file; zero means no limit.
+func (o *searchOptions) matchLimit() int {
+	if o.MaxMatchDisplayCount <= 0 && o.mode() == searchv1.Mode_MODE_TOP_K {
+		return bestMatches
+	}
+	return o.MaxMatchDisplayCount
 }
 
 // context is the number of lines to show before and after a match.

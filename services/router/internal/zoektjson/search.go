@@ -73,7 +73,7 @@ func (h *Handler) reportLimits(result *searchResult, req *searchRequest, resp *s
 	if cut && resp.Cut != searchv1.CutReason_CUT_REASON_UNSPECIFIED || room.files > 0 {
 		result.Trawl.FilesLeftOut = leftOut(result, asked)
 	}
-	short := room.matches || slices.ContainsFunc(resp.Files, func(f *searchv1.FileMatch) bool { return cutShort(f, req.Opts.MaxMatchDisplayCount) })
+	short := room.matches || slices.ContainsFunc(resp.Files, func(f *searchv1.FileMatch) bool { return cutShort(f, req.Opts.matchLimit()) })
 	if short {
 		result.Trawl.Clamped = append(result.Trawl.Clamped, "MaxMatchDisplayCount")
 	}
