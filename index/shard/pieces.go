@@ -19,8 +19,8 @@ type piece struct {
 	// ends and begins say that the word may begin before the piece, or end behind it.
 	ends, begins bool
 
-	// located says that blocks of the lexicon are known in which its words are, and many that
-	// these, or the words, are so many that they narrow little.
+	// located says that the blocks of the lexicon that hold its words are known. With many,
+	// there are too many blocks or words for the piece to narrow a search.
 	located, many bool
 	blocks        []uint32
 	words         []wordMatch // nil until they are found
@@ -57,8 +57,8 @@ const (
 	mostPieceBlocks = 2048
 )
 
-// findPiece finds the words of a piece, and how many postings they have, if they are in up to
-// so many blocks of the lexicon and narrow a search.
+// findPiece finds the words of a piece, and how many postings they have, if at most the given
+// number of blocks of the lexicon hold them and they narrow a search.
 func (s *search) findPiece(p *piece, caseSensitive bool, literal string, blocks uint64) error {
 	defer s.explain.during(PhaseWords)()
 	if !p.located {

@@ -153,8 +153,8 @@ func TestWholeWordsAreNotTheBest(t *testing.T) {
 	}
 }
 
-// TestBestOfSharedContents: the best files are the first of all files, of contents too that
-// several documents have, of which a filter lets some through.
+// TestBestOfSharedContents: the best files are the first of all files, also where several
+// documents share a content and a filter excludes some of them.
 func TestBestOfSharedContents(t *testing.T) {
 	for seed := range corpora(8) {
 		s := openShard(t, buildShard(t, commonWords(seed)))

@@ -107,7 +107,7 @@ func TestRenames(t *testing.T) {
 	})
 }
 
-// TestTroubles: what hosts refuse is told so that people can help, and never with
+// TestTroubles: what hosts refuse is refusal so that people can help, and never with
 // the token.
 func TestTroubles(t *testing.T) {
 	header := func(code int, pairs ...string) func(http.ResponseWriter, int) bool {
@@ -143,12 +143,12 @@ func TestTroubles(t *testing.T) {
 			eachHost(t, 1000, func(t *testing.T, f *fake) {
 				f.answer = c.answer
 				repos, err := f.client(t).List(t.Context(), f.source())
-				told, ok := errors.AsType[*Error](err)
-				if !ok || !strings.Contains(told.Reason, c.want) || told.RetryAfter < c.least || len(repos) > 0 {
+				refusal, ok := errors.AsType[*Error](err)
+				if !ok || !strings.Contains(refusal.Reason, c.want) || refusal.RetryAfter < c.least || len(repos) > 0 {
 					t.Errorf("%d repos, %v", len(repos), err)
 				}
 				if strings.Contains(fmt.Sprintf("%+v", err), secret) {
-					t.Errorf("the secret is told: %v", err)
+					t.Errorf("the secret is refusal: %v", err)
 				}
 			})
 		})
@@ -156,7 +156,7 @@ func TestTroubles(t *testing.T) {
 }
 
 // TestCountersAreKept: a host that says that nothing is left is asked no more, and
-// what it has told by then is not asked for again.
+// what it has refusal by then is not asked for again.
 func TestCountersAreKept(t *testing.T) {
 	eachHost(t, 1000, func(t *testing.T, f *fake) {
 		f.answer = func(w http.ResponseWriter, page int) bool {
@@ -170,7 +170,7 @@ func TestCountersAreKept(t *testing.T) {
 			f.pageSize = 100 // what it was asked for is more
 		}
 		_, err := c.List(t.Context(), f.source())
-		if told, ok := errors.AsType[*Error](err); !ok || told.RetryAfter == 0 || len(f.seen) != 2 {
+		if refusal, ok := errors.AsType[*Error](err); !ok || refusal.RetryAfter == 0 || len(f.seen) != 2 {
 			t.Fatalf("%d requests, %v", len(f.seen), err)
 		}
 		repos, err := c.List(t.Context(), f.source())
