@@ -126,23 +126,40 @@ func (c *cluster) policy() []string {
 // ready waits until a role says it is ready.
 func (c *cluster) ready(t *testing.T, p *process) {
 	t.Helper()
-	at := p.addresses(t)
 	eventually(t, p.name+" is ready", func(ctx context.Context) error {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+at.HTTP+"/readyz", http.NoBody)
-		if err != nil {
-			return err
+		code, text, err := readiness(ctx, p.addresses(t))
+		if err == nil && code != http.StatusOK {
+			err = fmt.Errorf("%d: %s", code, text)
 		}
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			return err
-		}
-		defer resp.Body.Close()
-		text, _ := io.ReadAll(resp.Body)
-		if resp.StatusCode != http.StatusOK {
-			return fmt.Errorf("%s: %s", resp.Status, text)
-		}
-		return nil
+		return err
 	})
+}
+
+// lacks waits until a process is not ready and says these words.
+func (c *cluster) lacks(t *testing.T, p *process, words string) {
+	t.Helper()
+	eventually(t, p.name+" says "+words, func(ctx context.Context) error {
+		code, text, err := readiness(ctx, p.addresses(t))
+		if err == nil && (code == http.StatusOK || !strings.Contains(text, words)) {
+			err = fmt.Errorf("%d: %s", code, text)
+		}
+		return err
+	})
+}
+
+// readiness asks a process whether it is ready.
+func readiness(ctx context.Context, at serving) (code int, text string, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+at.HTTP+"/readyz", http.NoBody)
+	if err != nil {
+		return 0, "", err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return 0, "", err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(body), err
 }
 
 // killAll ends every process at once.

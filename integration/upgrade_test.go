@@ -25,6 +25,10 @@ import (
 // searchers read no other.
 const formatOne = "c701f55424d36b0978d72b4e4aa5212262d849bc"
 
+// withoutFormats is the last commit whose searchers do not list the shard formats that they
+// read, and whose indexers do not ask for it.
+const withoutFormats = "e878012650c40b5b253251740b0e6b305c05b48a"
+
 // buildAt builds the binary of an earlier commit. Where the clone does not have it, the
 // test is skipped.
 func buildAt(t *testing.T, commit string) string {
@@ -74,20 +78,20 @@ func TestUpgradeAcrossFormats(t *testing.T) {
 			}
 		})
 	}
-	u.progress(t, "before the upgrade")
+	u.progress(t, 3, "before the upgrade")
 	u.binary = "" // what is started from here on is the version under test
 	for i, p := range u.searchers {
 		p.stop(t)
 		u.searchers[i] = u.startSearcher(t, i)
 		u.ready(t, u.searchers[i])
-		u.progress(t, fmt.Sprintf("after searcher %d", i))
+		u.progress(t, 3, fmt.Sprintf("after searcher %d", i))
 	}
 	u.replaceRouter(t)
-	u.progress(t, "after the router")
+	u.progress(t, 3, "after the router")
 	u.checkVersions(t, map[uint32]bool{format.Version1: true})
 	u.indexer.stop(t)
 	u.startIndexer(t, "--compact-every", "0")
-	u.progress(t, "after the indexer")
+	u.progress(t, 3, "after the indexer")
 	cancel()
 	work.Wait()
 	t.Logf("%d answers, %d pushes", u.answers.Load(), u.pushes.Load())
@@ -99,6 +103,51 @@ func TestUpgradeAcrossFormats(t *testing.T) {
 		t.Errorf("a searcher of format 1 would not refuse a shard of format 2: %v\n%s", err, out)
 	}
 	u.rollBackIndexer(t, old)
+}
+
+// TestUpgradeInTheWrongOrder begins with the indexers and ends with the searchers. The new
+// indexer publishes nothing until both searchers read what it writes, and every answer on
+// the way is complete and right.
+func TestUpgradeInTheWrongOrder(t *testing.T) {
+	u := &upgrade{cluster: &cluster{owner: t, dir: t.TempDir(), binary: buildAt(t, withoutFormats)}}
+	u.startAll(t, 2)
+	for i := range 3 {
+		u.repos = append(u.repos, u.newPushed(t, i))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var work sync.WaitGroup
+	for _, f := range []func(context.Context) error{u.push, u.ask, u.ask} {
+		work.Go(func() {
+			if err := f(ctx); err != nil && ctx.Err() == nil {
+				u.failed.CompareAndSwap(nil, &err)
+			}
+		})
+	}
+	u.progress(t, 3, "before the upgrade")
+	u.binary = "" // what is started from here on is the version under test
+	u.indexer.stop(t)
+	u.startIndexer(t)
+	u.lacks(t, u.indexer, "searchers: shards of format")
+	pushes := u.pushes.Load()
+	u.replaceRouter(t)
+	u.progress(t, 0, "after the router")
+	u.searchers[0].stop(t)
+	u.searchers[0] = u.startSearcher(t, 0)
+	u.ready(t, u.searchers[0])
+	u.progress(t, 0, "after searcher 0")
+	u.lacks(t, u.indexer, "upgrade the searchers searcher1")
+	if more := u.pushes.Load() - pushes; more > 1 { // one may have been published already
+		t.Errorf("%d pushes were published while a searcher was too old to read them", more)
+	}
+	u.searchers[1].stop(t)
+	u.searchers[1] = u.startSearcher(t, 1)
+	u.ready(t, u.searchers[1])
+	u.progress(t, 3, "after searcher 1")
+	cancel()
+	work.Wait()
+	t.Logf("%d answers, %d pushes", u.answers.Load(), u.pushes.Load())
+	u.checkAll(t)
 }
 
 // rollBackIndexer goes back to the old indexer alone, as the runbook says: it cannot read
@@ -228,10 +277,11 @@ func (u *upgrade) replaceRouter(t *testing.T) {
 	before.stop(t)
 }
 
-// progress waits until there were more pushes and answers, none of which may have failed.
-func (u *upgrade) progress(t *testing.T, when string) {
+// progress waits until there were that many more pushes, and more answers, none of which may
+// have failed.
+func (u *upgrade) progress(t *testing.T, pushed uint64, when string) {
 	t.Helper()
-	pushes, answers := u.pushes.Load()+3, u.answers.Load()+20
+	pushes, answers := u.pushes.Load()+pushed, u.answers.Load()+20
 	eventually(t, "pushes and answers "+when, func(context.Context) error {
 		if err := u.failed.Load(); err != nil {
 			t.Fatalf("%s, after %d answers and %d pushes: %v", when, u.answers.Load(), u.pushes.Load(), *err)

@@ -43,6 +43,7 @@ type Telemetry struct {
 	tracing    *tracing
 	registerer prometheus.Registerer
 	registry   *prometheus.Registry
+	version    string
 }
 
 // Option changes what Start sets up.
@@ -80,7 +81,7 @@ func Start(ctx context.Context, cfg Config, id Identity, opts ...Option) (*Telem
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
 		logger.Warn("telemetry lost", "error", err)
 	}))
-	t := &Telemetry{root: logger, tracing: tracing, registry: registry}
+	t := &Telemetry{root: logger, tracing: tracing, registry: registry, version: id.Version}
 	return t.For(id.Service), nil
 }
 
@@ -98,6 +99,9 @@ func (t *Telemetry) For(component string) *Telemetry {
 	own.registerer = prometheus.WrapRegistererWith(prometheus.Labels{"component": component}, t.registry)
 	return &own
 }
+
+// Version is the version of the program.
+func (t *Telemetry) Version() string { return t.version }
 
 // Logger is where the component logs. Use its …Context methods: they add the
 // trace id.

@@ -10,7 +10,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"runtime/debug"
 	"sync"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -19,6 +18,7 @@ import (
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/gc"
+	"github.com/trawl-search/trawl/internal/membership"
 	"github.com/trawl-search/trawl/internal/queue"
 	"github.com/trawl-search/trawl/internal/server"
 	"github.com/trawl-search/trawl/internal/telemetry"
@@ -126,14 +126,20 @@ func (x *Indexer) work(ctx context.Context, store *catalog.Store, tools tools, r
 	var running sync.WaitGroup
 	running.Go(func() { watchRoom(ctx, room, tools.cache.TempDir()) })
 	compactor, purgedThrough := x.compactor(store, tools), make(chan int64)
+	members := membership.NewMembers(ctx, x.deps.Etcd, catalog.DefaultPrefix, x.tel.Logger())
+	defer members.Close()
 	running.Go(func() { x.reportDisk(ctx, purgedThrough) })
 	running.Go(func() { x.sweepMirrors(ctx, sweeper{store, tools.cache, compactor}, purgedThrough) })
-	running.Go(func() { compactor.Run(ctx) })
 	running.Go(func() { x.maintain(ctx, store, tools.fetcher) })
 	running.Go(func() {
-		if x.deps.Queue.Ensure(ctx) == nil {
-			_ = x.deps.Queue.Consume(ctx, x.cfg.Workers, handle) // workers are 1 or more
-		}
+		whileReadable(ctx, members, x.server.Readiness().Condition("searchers"), func(ctx context.Context) {
+			var writing sync.WaitGroup
+			writing.Go(func() { compactor.Run(ctx) })
+			if x.deps.Queue.Ensure(ctx) == nil {
+				_ = x.deps.Queue.Consume(ctx, x.cfg.Workers, handle) // workers are 1 or more
+			}
+			writing.Wait()
+		})
 	})
 	running.Wait()
 }
@@ -150,17 +156,9 @@ func (x *Indexer) worker(store *catalog.Store, tools tools) *job.Worker {
 	return &job.Worker{
 		Config: job.Config{
 			Timeout: x.cfg.JobTimeout, LeaseTTL: x.cfg.LeaseTTL, Attempts: x.cfg.Attempts,
-			Limits: x.cfg.limits(), Build: x.cfg.build(), Version: version(),
+			Limits: x.cfg.limits(), Build: x.cfg.build(), Version: x.tel.Version(),
 		},
 		Store: store, Queue: x.deps.Queue, Bucket: x.deps.Bucket, Fetcher: tools.fetcher, Mirrors: tools.cache,
 		Log: x.tel.Logger(), Tracer: x.tel.Tracer("github.com/trawl-search/trawl/services/indexer"), Metrics: x.metrics,
 	}
-}
-
-// version returns the version that the Go build recorded.
-func version() string {
-	if info, ok := debug.ReadBuildInfo(); ok {
-		return info.Main.Version
-	}
-	return "unknown"
 }

@@ -53,7 +53,7 @@ func (x *Indexer) compactor(store *catalog.Store, tools tools) *compact.Worker {
 			depth, err := x.deps.Queue.Depth(ctx)
 			return err == nil && depth.Jobs > depth.Delivered
 		},
-		Jobs: &x.jobs, Version: version(), Metrics: x.compacted, Log: x.tel.Logger(),
+		Jobs: &x.jobs, Version: x.tel.Version(), Metrics: x.compacted, Log: x.tel.Logger(),
 	}
 }
 

@@ -215,9 +215,12 @@ func (s *Searcher) serve(follower *shardcache.Follower) {
 	searchv1.RegisterSearchServiceServer(s.server, serve.New(cfg, s.store, follower, tracer, s.metrics, s.tel.Logger()))
 }
 
-// record is what routers read about this searcher.
+// record is what routers and indexers read about this searcher.
 func (s *Searcher) record() *catalogv1.Searcher {
-	return &catalogv1.Searcher{Id: s.cfg.ID, Address: s.Address(), StartedAt: timestamppb.Now()}
+	return &catalogv1.Searcher{
+		Id: s.cfg.ID, Address: s.Address(), StartedAt: timestamppb.Now(),
+		ShardFormats: membership.ShardFormats(), Version: s.tel.Version(),
+	}
 }
 
 // reachable is the address that other hosts can call when this process listens on the

@@ -1445,8 +1445,12 @@ type Searcher struct {
 	// host:port of its gRPC server.
 	Address string `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
 	// Draining: takes no new placement; still answers.
-	Draining      bool                   `protobuf:"varint,3,opt,name=draining,proto3" json:"draining,omitempty"`
-	StartedAt     *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
+	Draining  bool                   `protobuf:"varint,3,opt,name=draining,proto3" json:"draining,omitempty"`
+	StartedAt *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
+	// Versions of the shard format that it reads. Programs of before this field read version 1.
+	ShardFormats []uint32 `protobuf:"varint,6,rep,packed,name=shard_formats,json=shardFormats,proto3" json:"shard_formats,omitempty"`
+	// Version of the program, for people.
+	Version       string `protobuf:"bytes,7,opt,name=version,proto3" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1507,6 +1511,20 @@ func (x *Searcher) GetStartedAt() *timestamppb.Timestamp {
 		return x.StartedAt
 	}
 	return nil
+}
+
+func (x *Searcher) GetShardFormats() []uint32 {
+	if x != nil {
+		return x.ShardFormats
+	}
+	return nil
+}
+
+func (x *Searcher) GetVersion() string {
+	if x != nil {
+		return x.Version
+	}
+	return ""
 }
 
 // Token is a caller's token, kept under its id.
@@ -1741,13 +1759,15 @@ const file_trawl_catalog_v1_catalog_proto_rawDesc = "" +
 	"\bprogress\x18\x05 \x01(\v2\x19.trawl.ingest.v1.ProgressR\bprogress\x129\n" +
 	"\n" +
 	"updated_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tupdatedAt\x12\x1a\n" +
-	"\bfailures\x18\a \x01(\rR\bfailures\"\x8b\x01\n" +
+	"\bfailures\x18\a \x01(\rR\bfailures\"\xca\x01\n" +
 	"\bSearcher\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x1a\n" +
 	"\bdraining\x18\x03 \x01(\bR\bdraining\x129\n" +
 	"\n" +
-	"started_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\"\x88\x02\n" +
+	"started_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\x12#\n" +
+	"\rshard_formats\x18\x06 \x03(\rR\fshardFormats\x12\x18\n" +
+	"\aversion\x18\a \x01(\tR\aversion\"\x88\x02\n" +
 	"\x05Token\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12#\n" +
 	"\rsecret_sha256\x18\x02 \x01(\fR\fsecretSha256\x12\x12\n" +

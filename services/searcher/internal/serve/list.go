@@ -23,6 +23,9 @@ import (
 // type:repo than the query has, it lists the repos of the first unresolved one.
 func (s *Service) StreamList(req *searchv1.StreamListRequest, stream grpc.ServerStreamingServer[searchv1.StreamListResponse]) error {
 	defer s.metrics.begin("stream_list")()
+	if err := understood(req); err != nil {
+		return err
+	}
 	coverage, err := s.list(stream.Context(), req.List, func(entries []*searchv1.RepoEntry) error {
 		for piece := range searchapi.EntryPieces(slices.Values(entries)) {
 			if err := stream.Send(&searchv1.StreamListResponse{Repos: piece}); err != nil {
@@ -121,6 +124,9 @@ func (o *outbox) flush() {
 // FAILED_PRECONDITION.
 func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error) {
 	defer s.metrics.begin("get_file")()
+	if err := understood(req); err != nil {
+		return nil, err
+	}
 	shards, err := planned(req.Plan)
 	if err != nil {
 		return nil, err

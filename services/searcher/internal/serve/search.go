@@ -127,6 +127,9 @@ func (s *Service) showPart(ctx context.Context, b *best, p *part, n int) (search
 func (s *Service) StreamSearch(req *searchv1.StreamSearchRequest, stream grpc.ServerStreamingServer[searchv1.StreamSearchResponse]) error {
 	start := time.Now()
 	defer s.metrics.begin("stream_search")()
+	if err := understood(req); err != nil {
+		return err
+	}
 	q, err := newQuestion(req.Search)
 	if err != nil {
 		return err

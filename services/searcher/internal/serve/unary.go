@@ -21,6 +21,9 @@ import (
 func (s *Service) Search(ctx context.Context, req *searchv1.SearchRequest) (*searchv1.SearchResponse, error) {
 	start := time.Now()
 	defer s.metrics.begin("search")()
+	if err := understood(req); err != nil {
+		return nil, err
+	}
 	q, err := newQuestion(req)
 	if err != nil {
 		return nil, err
@@ -75,6 +78,9 @@ func after(files, others []shard.FileMatch) []shard.FileMatch {
 // List implements searchv1.SearchServiceServer.
 func (s *Service) List(ctx context.Context, req *searchv1.ListRequest) (*searchv1.ListResponse, error) {
 	defer s.metrics.begin("list")()
+	if err := understood(req); err != nil {
+		return nil, err
+	}
 	resp := &searchv1.ListResponse{}
 	var err error
 	resp.Coverage, err = s.list(ctx, req, func(entries []*searchv1.RepoEntry) error {

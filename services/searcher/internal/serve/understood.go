@@ -1,0 +1,60 @@
+package serve
+
+import (
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/trawl-search/trawl/internal/searchapi"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// understood refuses a request with a field that this program does not know. It comes from a
+// newer router, and the field may be what hides a document: an answer without it could
+// show replaced content. The router asks another replica.
+func understood(req proto.Message) error {
+	if knowsAll(req) {
+		return nil
+	}
+	return searchapi.FieldError(codes.FailedPrecondition, "plan",
+		"the request has fields that this searcher does not know: it is older than the router; upgrade the searchers")
+}
+
+// knowsAll reports whether no message of a request holds an unknown field. It names every
+// message, because reflection over a plan of thousands of shards takes longer than pruning them.
+func knowsAll(req proto.Message) bool {
+	switch m := req.(type) {
+	case *searchv1.StreamSearchRequest:
+		return known(m) && knowsAll(m.Search)
+	case *searchv1.StreamListRequest:
+		return known(m) && knowsAll(m.List)
+	case *searchv1.SearchRequest:
+		return m == nil || known(m) && known(m.Options) && knowsConsistency(m.Options.GetConsistency()) && knowsPlan(m.Plan)
+	case *searchv1.ListRequest:
+		return m == nil || known(m) && knowsConsistency(m.Consistency) && knowsPlan(m.Plan)
+	case *searchv1.GetFileRequest:
+		return known(m) && knowsConsistency(m.Consistency) && knowsPlan(m.Plan)
+	}
+	return false
+}
+
+func knowsConsistency(c *searchv1.Consistency) bool { return known(c) && known(c.GetBounded()) }
+
+func knowsPlan(p *searchv1.Plan) bool {
+	ok := known(p) && known(p.GetAfter())
+	for _, r := range p.GetResolved() {
+		ok = ok && known(r)
+	}
+	for _, s := range p.GetShards() {
+		ok = ok && known(s)
+		for _, h := range s.GetHidden() {
+			ok = ok && known(h)
+		}
+		for _, b := range s.GetBranches() {
+			ok = ok && known(b)
+		}
+	}
+	return ok
+}
+
+// known reports whether a message itself has no unknown field.
+func known(m proto.Message) bool { return len(m.ProtoReflect().GetUnknown()) == 0 }
