@@ -199,7 +199,7 @@ func (u *upgrade) newPushed(t *testing.T, i int) *pushedRepo {
 	r.write("heron.go", source.String())
 	r.write("doc/same.md", "The kingfisher is the same in each.\n")
 	r.write("now.txt", stamp(0))
-	for n := range 9 { // of so many files one may change, and the rest stay
+	for n := range 9 { // of these files one may change, and the rest stay
 		r.write(fmt.Sprintf("other/%d.txt", n), "an egret\n")
 	}
 	r.commit("first")

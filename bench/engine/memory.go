@@ -18,7 +18,7 @@ func heap() int64 {
 }
 
 // resident is the memory of the process in bytes, mapped pages of files
-// included; 0 where the system does not tell.
+// included; 0 where the system does not say.
 func resident() int64 {
 	text, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
@@ -41,7 +41,7 @@ func residentIn(statm []byte) int64 {
 }
 
 // mappings is how many memory maps the process has, of which the system allows
-// it about 65,000; 0 where the system does not tell.
+// it about 65,000; 0 where the system does not say.
 func mappings() int {
 	text, err := os.ReadFile("/proc/self/maps")
 	if err != nil {
@@ -50,7 +50,7 @@ func mappings() int {
 	return bytes.Count(text, []byte("\n"))
 }
 
-// MapsFor is how many memory maps so many repos take when each has average
+// MapsFor is how many memory maps that many repos take when each has average
 // bytes and a shard, which is one map, is full at shardBytes: one for each
 // shard, and each of them takes the repo that fills it as a whole.
 func MapsFor(repos, average, shardBytes int64) int64 {

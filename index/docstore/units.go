@@ -37,7 +37,7 @@ type unitWriter struct {
 	dictBytes    uint64 // of all
 }
 
-// newUnitWriter writes the header. Up to so many regions are encoded beside the
+// newUnitWriter writes the header. Up to that many regions are encoded beside the
 // caller.
 func newUnitWriter(w io.Writer, effort Effort, perDictionary, beside int) (*unitWriter, error) {
 	if int(effort) >= len(encoders) {

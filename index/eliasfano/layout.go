@@ -44,7 +44,7 @@ func newLayout(n int, universe uint64, header int) (layout, error) {
 	return layOut(n, universe, uint(max(bits.Len64(universe/uint64(n)), 1)-1), header), nil
 }
 
-// layOut lays out n values of so many low bits each; there is one at least.
+// layOut lays out n values of that many low bits each; there is one at least.
 func layOut(n int, universe uint64, lowBits uint, header int) layout {
 	l := layout{n: n, universe: universe, lowBits: lowBits, low: header}
 	high := n + l.lastZero() + 1

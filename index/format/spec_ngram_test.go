@@ -39,7 +39,7 @@ func (b *bitReader) packed(count, width int) (numbers []uint64) {
 	return numbers
 }
 
-// code is a code of so many bits, the first one highest.
+// code is a code of that many bits, the first one highest.
 type code struct{ length, bits int }
 
 // codes are the values of codes.

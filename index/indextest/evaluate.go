@@ -56,7 +56,7 @@ func (e evaluation) look(atom query.Q, in query.Scope) finding {
 	return *f
 }
 
-// holds tells whether the document matches.
+// holds reports whether the document matches.
 func (e evaluation) holds(q query.Q) bool {
 	switch q := q.(type) {
 	case *query.And:
@@ -108,7 +108,7 @@ func onBranch(q *query.Branch, r *Repo, name string) bool {
 	return strings.Contains(name, q.Pattern)
 }
 
-// found tells whether an atom's text is where its scope says.
+// found reports whether an atom's text is where its scope says.
 func (e evaluation) found(atom query.Q, scope query.Scope) bool {
 	return scope != query.FileName && e.look(atom, query.Content).found ||
 		scope != query.Content && e.look(atom, query.FileName).found

@@ -100,7 +100,7 @@ func lineByLine(re *regexp.Regexp, some []literal) finder {
 	}
 }
 
-// requiredBy gives literals of which every match holds one; nil if it sees none.
+// requiredBy gives literals such that every match holds one of them; nil if it sees none.
 func requiredBy(q *query.Regexp) []literal { return required(q.Tree, !q.CaseSensitive) }
 
 func required(tree *syntax.Regexp, fold bool) (some []literal) {

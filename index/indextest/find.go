@@ -131,7 +131,7 @@ func byRunes(pattern string, caseSensitive bool) finder {
 	}
 }
 
-// prefix tells whether text begins with the runes wanted, and with how many
+// prefix reports whether text begins with the runes wanted, and with how many
 // bytes. A byte that is not UTF-8 is like no rune.
 func prefix(text []byte, wanted [][]rune) (n int, ok bool) {
 	for _, want := range wanted {

@@ -51,7 +51,7 @@ func noise(size int) []byte {
 	return b
 }
 
-// cutIntoLines cuts a text into lines of so many bytes.
+// cutIntoLines cuts a text into lines of that many bytes.
 func cutIntoLines(text string, length int) []byte {
 	var b bytes.Buffer
 	for ; len(text) > length; text = text[length:] {

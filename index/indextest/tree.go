@@ -68,7 +68,7 @@ func (t *Tree) all() (*Corpus, error) {
 	return t.corpus("folder "+t.dir, [][]int{all})
 }
 
-// Part makes a corpus of files of about so many bytes in all: half of them stand
+// Part makes a corpus of files of about that many bytes in all: half of them stand
 // together in the tree, the others anywhere. None is larger than that. They are of up
 // to three repos. The same seed gives the same part of the same files.
 func (t *Tree) Part(seed uint64, size int64) (*Corpus, error) {

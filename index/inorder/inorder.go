@@ -11,7 +11,7 @@ type Queue[T any] struct {
 	pending []chan T
 }
 
-// New makes a queue that does up to so many pieces of work beside the caller's
+// New makes a queue that does up to that many pieces of work beside the caller's
 // own; with 0 the caller does all.
 func New[T any](beside int) *Queue[T] { return &Queue[T]{beside: max(beside, 0)} }
 

@@ -84,7 +84,7 @@ func ascendBelow(numbers []uint32, limit uint32) bool {
 // placesOf are, for each of the input's branches, those of the record that have its documents.
 func placesOf(r *Repo, have []docstore.Branch) ([][]uint32, error) {
 	if r.Branches != nil && len(r.Branches) != len(r.Record.Branches) {
-		return nil, fmt.Errorf("%w: it is told where %d branches are, not %d", ErrInputs, len(r.Branches), len(r.Record.Branches))
+		return nil, fmt.Errorf("%w: it has the places of %d branches, not %d", ErrInputs, len(r.Branches), len(r.Record.Branches))
 	}
 	branches := make([][]uint32, len(have))
 	for i, b := range r.Record.Branches {

@@ -154,7 +154,7 @@ func (m *merger) close() error {
 	return m.upgrade.close()
 }
 
-// pace says that so many bytes are taken next.
+// pace reports that n bytes are taken next.
 func (m *merger) pace(bytes int) error {
 	if err := m.ctx.Err(); err != nil {
 		return err

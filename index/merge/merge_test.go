@@ -339,7 +339,7 @@ func TestTemporaryFiles(t *testing.T) {
 
 var errDisk = errors.New("disk full")
 
-// fullDisk fails after so many bytes.
+// fullDisk fails after that many bytes.
 type fullDisk struct{ left int }
 
 func (d *fullDisk) Write(p []byte) (int, error) {

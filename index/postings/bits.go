@@ -17,7 +17,7 @@ type bitWriter struct {
 // reset forgets all bits and keeps the memory.
 func (w *bitWriter) reset() { w.at, w.pending, w.n = 0, 0, 0 }
 
-// room makes sure that so many bytes may follow without another call.
+// room makes sure that n bytes may follow without another call.
 func (w *bitWriter) room(size int) {
 	if need := w.at + size + 8; need > len(w.data) {
 		grown := make([]byte, max(need, len(w.data)*3/2))
@@ -131,7 +131,7 @@ func (r *bitReader) overrun() bool { return r.pos > uint(len(r.data))*8 }
 // byteLen is the number of bytes that n bits take.
 func byteLen(n uint64) uint64 { return (n + 7) / 8 }
 
-// packedAt reads the i-th of the width-bit numbers in data after so many bits; width
+// packedAt reads the i-th of the width-bit numbers in data after that many bits; width
 // is at most 56. What is not there is 0.
 func packedAt(data []byte, after uint, i int, width uint) uint64 {
 	r := bitReader{data: data, pos: after + uint(i)*width}

@@ -43,7 +43,7 @@ type blockEnds struct {
 	start  int64  // of the first block in the section
 }
 
-// block returns the bits of block number of a list of so many blocks, which lie in the
+// block returns the bits of block number of a list of that many blocks, which lie in the
 // section between two bytes, and where in these bits the block ends.
 func (e *blockEnds) block(s *format.Section, from, to int64, blocks, number int) (r bitReader, end uint, err error) {
 	if !e.opened {

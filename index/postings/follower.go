@@ -56,7 +56,7 @@ const (
 	worthMost  = 4 * verifyCost // old savings do not keep a list
 )
 
-// pay counts one answer, for which so many blocks were decoded, and stops using the list
+// pay counts one answer, for which that many blocks were decoded, and stops using the list
 // if it is not worth it.
 func (w *worth) pay(blocks uint32, refused bool) {
 	w.balance -= askCost + int32(blocks)*blockCost

@@ -75,7 +75,7 @@ var gaps = sync.OnceValue(func() *gapCodes {
 	return t
 })
 
-// gapScale returns the scale of a block with n gaps to code and so many values left
+// gapScale returns the scale of a block with n gaps to code and the number of values left
 // out in all: how many bits ⌊16·left/n⌋ has. What is above fullScale is the number of
 // low bits that stand beside the code.
 func gapScale(left uint64, n int) (scale, low uint) {

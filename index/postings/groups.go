@@ -77,7 +77,7 @@ func (g *groups) extend(to *group) {
 	g.used++
 }
 
-// mostChunks bounds the chunks in use after so many postings more.
+// mostChunks bounds the chunks in use after that many postings more.
 func (g *groups) mostChunks(postings int) int {
 	return g.used + postings/chunkEntries + groupCount
 }

@@ -43,7 +43,7 @@ func decodeAll(l *rawList) (all []uint32, err error) {
 	return all, nil
 }
 
-// appendList encodes a list of an index of so many superblocks.
+// appendList encodes a list of an index of that many superblocks.
 func appendList(e *listEncoder, list []uint32, superblocks uint32) []byte {
 	var w bitWriter
 	e.append(&w, list, superblockBits(superblocks))

@@ -266,7 +266,7 @@ func (c *Candidates) match() uint8 {
 	return blocks
 }
 
-// pay counts an answer of a follower that had decoded so many blocks before.
+// pay counts an answer of a follower that had decoded that many blocks before.
 func (c *Candidates) pay(f *follower, loads uint32, refused bool) {
 	if !c.exhaustive {
 		f.worth.pay(f.it.loads-loads, refused)

@@ -28,7 +28,7 @@ var classFactors = [maskClasses]struct{ bit, run, edge uint64 }{
 }
 
 // maskWeight is the weight of a mask of a class, in a superblock in which windows start in
-// so many blocks.
+// that many blocks.
 func maskWeight(class int, mask uint8, blocks int) uint64 {
 	factors := &classFactors[class]
 	weight := uint64(1) << maskWeightBits

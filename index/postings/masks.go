@@ -110,7 +110,7 @@ func appendBlockCounts(dst []byte, blocks []uint8) []byte {
 	return dst
 }
 
-// blockCountsSize is the bytes that the counts of so many superblocks take.
+// blockCountsSize is the bytes that the counts of that many superblocks take.
 func blockCountsSize(superblocks uint32) uint64 { return (uint64(superblocks) + 1) / 2 }
 
 // at returns the count of a superblock below that of the index.

@@ -128,7 +128,7 @@ func (m *merging) weigh(s *mergeSource) error {
 }
 
 // weighGroup adds what a group takes that ends before n-gram i of the table; the groups
-// before it take so many bytes. What it returns is that with the group, and never more
+// before it take that many bytes. What it returns is that with the group, and never more
 // than there is, whatever the table says.
 func (m *merging) weighGroup(s *mergeSource, group, i int, before uint64) uint64 {
 	at := min(s.table.listEnds.At(i-1), uint64(s.lists.Len())) + min(s.table.maskEnds.At(i-1), uint64(s.masks.Len()))

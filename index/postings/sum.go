@@ -6,7 +6,7 @@ import (
 	"github.com/trawl-search/trawl/index/ngram"
 )
 
-// Hash mixes a posting by two folded multiplications. A sum of hashes tells whether two
+// Hash mixes a posting by two folded multiplications. A sum of hashes reports whether two
 // sets of postings are the same, in whatever order they come.
 func Hash(id ngram.ID, superblock uint32, mask uint8) uint64 {
 	hi, lo := bits.Mul64(uint64(id)<<8|uint64(mask)|1<<40, 0x9e3779b97f4a7c15^uint64(superblock)<<17)

@@ -44,7 +44,7 @@ type scratch struct {
 // afterwards the Builder is as after Reset. So it is after errors but ErrMisuse.
 func (b *Builder) Write(w format.SectionWriter, tags Tags, superblocks uint32) error {
 	if superblocks < uint32(len(b.blocks)) || superblocks > MaxSuperblocks {
-		return fmt.Errorf("%w: an index of %d superblocks, of which %d are taken", ErrMisuse, superblocks, len(b.blocks))
+		return fmt.Errorf("%w: an index of %d superblocks that already has %d", ErrMisuse, superblocks, len(b.blocks))
 	}
 	defer b.Reset()
 	b.skipTo(superblocks)

@@ -156,7 +156,7 @@ func setCase(atom Q, mode string) {
 	}
 }
 
-// treeHasUpper tells whether an ASCII capital stands in a literal or at an end
+// treeHasUpper reports whether an ASCII capital stands in a literal or at an end
 // of a class's range: \w and [^[] have one, \S and [^a] have none.
 func treeHasUpper(tree *syntax.Regexp) bool {
 	return hasUpper(tree.Rune) || slices.ContainsFunc(tree.Sub, treeHasUpper)

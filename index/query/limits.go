@@ -62,7 +62,7 @@ type ParseOptions struct {
 	Language func(name string) string
 }
 
-// check tells whether the regular expression stays within the limits. It
+// check reports whether the regular expression stays within the limits. It
 // counts without compiling: a small expression can have a huge program.
 func (l Limits) check(tree *syntax.Regexp) error {
 	if n := repetitions(tree); n > l.Repetition {

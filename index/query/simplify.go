@@ -104,7 +104,7 @@ func simplifyAtom(q Q) Q {
 	return q
 }
 
-// isEmpty tells whether the expression is one for the empty text, which is
+// isEmpty reports whether the expression is one for the empty text, which is
 // found everywhere.
 func isEmpty(tree *syntax.Regexp) bool {
 	switch tree.Op {

@@ -21,7 +21,7 @@ type contentAtom struct {
 	// most bounds the bytes of a match, 0 if they may be very many.
 	most    int
 	planned plan
-	// anchors are literals of which every match holds one, where their candidate
+	// anchors are literals such that every match holds one of them, where their candidate
 	// blocks are known: then only what is around those is decoded.
 	anchors []*literalBlobs
 	windows windows

@@ -104,7 +104,7 @@ func goTree(b *testing.B) *Shard {
 // longList is how many postings a long list has at least.
 const longList = 500
 
-// found are the words that hold a literal and have so many postings, and the number of these.
+// found are the words that hold a literal and have that many postings, and the number of these.
 func found(b *testing.B, run *search, text string, least int) (words []wordMatch, postings int) {
 	b.Helper()
 	l := regex.Literal{Text: text}

@@ -27,7 +27,7 @@ type File struct {
 // sets no bound.
 type Part struct{ Offset, MaxBytes uint64 }
 
-// of returns the part of a content of so many bytes.
+// of returns the part of a content of that many bytes.
 func (p Part) of(size uint32) (from, n uint32) {
 	from = uint32(min(p.Offset, uint64(size)))
 	n = size - from

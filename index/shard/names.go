@@ -21,7 +21,7 @@ type nameAtom struct {
 	placed bool
 	// uncounted says that how often is not.
 	uncounted bool
-	// within, if not nil, are the documents outside of which nothing matches.
+	// within, if not nil, are the only documents that can match.
 	within runs
 	// hits are nil until the documents that match are enumerated.
 	hits   *nameHits
@@ -180,7 +180,7 @@ func (a *nameAtom) spans(d *document) ([]span, error) {
 	return a.ranges, nil
 }
 
-// nameCandidates are the places in the names of which every match in a path
+// nameCandidates are the places in the names such that every match in a path
 // has one.
 type nameCandidates struct {
 	narrow      bool // false when that could be anywhere

@@ -34,7 +34,7 @@ func (p *wordPlaces) again() *wordPlaces {
 	return &wordPlaces{tallies: p.tallies, least: p.least, most: p.most}
 }
 
-// Words that hold a literal start up to so many bytes before it.
+// Words that hold a literal start up to that many bytes before it.
 const farthestWord = ngram.MaxWord - 1
 
 func (p *wordPlaces) SeekGE(superblock uint32) (found uint32, blocks uint8, ok bool) {
@@ -56,7 +56,7 @@ func (p *wordPlaces) AnchorOffset() (least, most int) { return p.least, p.most }
 func (p *wordPlaces) Cost() uint64 { return uint64(len(p.tallies)) }
 func (p *wordPlaces) Err() error   { return nil }
 
-// Beyond so many words, or superblocks of so many, those that hold a literal do not
+// Beyond that many words, or superblocks of so many, those that hold a literal do not
 // narrow a search enough to be added up.
 const (
 	mostPlaceWords = 1 << 13
@@ -126,7 +126,7 @@ func (s *search) ngramPlaces(x *postings.Index, windows []ngram.Window) (p *post
 	return cand, true, nil
 }
 
-// wordPlaces looks up a literal that words of so many bytes and more hold; nil if these may
+// wordPlaces looks up a literal that words of that many bytes and more hold; nil if these may
 // be anywhere.
 func (s *search) wordPlaces(l regex.Literal, size int) (*wordPlaces, error) {
 	if size < leastLookup {

@@ -8,7 +8,7 @@ import (
 // contentPlan narrows the blobs that hold what is needed.
 type contentPlan struct {
 	plan
-	// anchors are literals of which every match holds one; nil if none are known.
+	// anchors are literals such that every match holds one of them; nil if none are known.
 	anchors []*literalBlobs
 }
 

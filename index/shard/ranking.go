@@ -24,7 +24,7 @@ type ranked struct {
 	file *FileMatch
 }
 
-// NewRanking ranks up to so many files, of so many bytes; 0 bytes are no bound.
+// NewRanking ranks up to that many files, of that many bytes; 0 bytes are no bound.
 func NewRanking(maxFiles int, maxBytes int64) *Ranking {
 	return &Ranking{limit: maxFiles, maxBytes: maxBytes}
 }

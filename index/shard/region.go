@@ -11,7 +11,7 @@ import (
 const regionGap = docstore.SuperblockSize
 
 // stepAfter is how much content is read at once to find where a line starts or ends
-// which was not found in so many bytes: first a part of a superblock, of which what
+// which was not found in that many bytes: first a part of a superblock, of which what
 // follows need not be decoded, and in long lines many superblocks.
 func stepAfter(bytes uint32) uint32 {
 	if bytes < docstore.SuperblockSize {

@@ -11,7 +11,7 @@ import (
 )
 
 // openSparse opens a shard of which each byte is brought when it is read, but
-// nothing after so many pieces: then err comes.
+// nothing after that many pieces: then err comes.
 func openSparse(whole []byte, pieces int, err error) (*shard.Shard, error) {
 	data := make([]byte, len(whole))
 	f, openErr := format.NewSparse("sparse.trawl", data, func(off, n int64) error {

@@ -49,7 +49,7 @@ func (s *search) candidateWords(m *matching) (*candidateWords, error) {
 	return c, nil
 }
 
-// wordHits finds them, within the blobs outside of which nothing matches where that is less.
+// wordHits finds them, within the only blobs that can match where that is less.
 func (s *search) wordHits(m *matching) (*wordHits, error) {
 	candidates, err := s.candidateWords(m)
 	if err != nil {
@@ -88,7 +88,7 @@ func (s *search) wordHits(m *matching) (*wordHits, error) {
 	return h, nil
 }
 
-// fewAmong reports whether words are looked up in the blobs outside of which nothing matches,
+// fewAmong reports whether words are looked up in the only blobs that can match,
 // rather than in all: where these are few and the words in more, or where seeking takes less
 // than reading all postings.
 func (s *search) fewAmong(found []wordMatch) (bool, error) {
@@ -116,7 +116,7 @@ func (s *search) fewAmong(found []wordMatch) (bool, error) {
 // countedWords is of how many words the postings are counted.
 const countedWords = 1 << 12
 
-// readRather reports whether reading the blobs outside of which nothing matches is sooner
+// readRather reports whether reading the only blobs that can match is sooner
 // done than finding the words in which an expression matches.
 func (s *search) readRather(m *matching) (bool, error) {
 	if s.among == nil || s.among.blobs.count() > mostRead {
@@ -147,7 +147,7 @@ const (
 	readPays = 1024
 )
 
-// among is the blobs outside of which nothing matches, whatever is found there.
+// among is the only blobs that can match, whatever is found there.
 type among struct {
 	docs  runs // nil if only blobs are known
 	blobs runs
@@ -192,7 +192,7 @@ const (
 	seekPostings = 6
 )
 
-// talliesAmong is tallies in the blobs outside of which nothing matches.
+// talliesAmong is tallies in the only blobs that can match.
 func (s *search) talliesAmong(found []wordMatch) ([]tally, error) {
 	defer s.explain.during(PhasePostings)()
 	spans, err := s.among.superblocks(s.content)
@@ -225,7 +225,7 @@ func (s *search) talliesAmong(found []wordMatch) ([]tally, error) {
 	return tallies, nil
 }
 
-// eachAmong calls f for each posting of a word in the blobs outside of which nothing matches,
+// eachAmong calls f for each posting of a word in the only blobs that can match,
 // whose superblocks are known: it seeks in a long list, and reads a short one. wordReader is ready.
 func (s *search) eachAmong(word uint32, f func(superblock uint32, count uint16)) error {
 	w, r := s.among, &s.wordReader

@@ -399,7 +399,7 @@ func (s *search) addUp(found []wordMatch, masks bool, spans []superblocks) error
 	return nil
 }
 
-// addUpAmong is addUp in the blobs outside of which nothing matches.
+// addUpAmong is addUp in the only blobs that can match.
 func (s *search) addUpAmong(found []wordMatch) error {
 	if err := s.words.Read(&s.wordReader); err != nil {
 		return err

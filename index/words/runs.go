@@ -68,7 +68,7 @@ func (r *runs) extend(g *group) {
 // memory is how many bytes the entries take.
 func (r *runs) memory() int64 { return int64(r.used) * chunkEntries * 8 }
 
-// sort sorts the entries of so many words, group by group, in place.
+// sort sorts the entries of that many words, group by group, in place.
 func (r *runs) sort(words int) {
 	r.starts = append(r.starts[:0], make([]uint32, words+1)...)
 	for i := range r.groups {

@@ -105,7 +105,7 @@ func (r *repository) commit(rng *rand.Rand, files, lines int) (name string) {
 	return r.Files("main", append(list, r.ballast...)...)
 }
 
-// load gives the repository so many files that no commit changes.
+// load gives the repository that many files that no commit changes.
 func (r *repository) load(rng *rand.Rand, files int) {
 	for i := range files {
 		r.ballast = append(r.ballast, fmt.Sprintf("ballast/file%d.txt", i), fmt.Sprintf("%0600x\n", rng.Uint64()))

@@ -13,7 +13,7 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// lines is text of so many bytes, with a needle in its middle and one at its end.
+// lines is text of that many bytes, with a needle in its middle and one at its end.
 func lines(size int) string {
 	half := strings.Repeat("nothing in this line\n", size/42-1)
 	text := half + "a needle\n" + half

@@ -43,7 +43,7 @@ type Bucket interface {
 	// below 1, is ErrRange. The reader is as that of Get.
 	GetRange(ctx context.Context, key string, off, n int64) (io.ReadCloser, error)
 
-	// Stat tells about an object; its absence is ErrNotFound.
+	// Stat describes an object; its absence is ErrNotFound.
 	Stat(ctx context.Context, key string) (Info, error)
 
 	// List yields the objects whose key begins with prefix, in the order of
@@ -93,7 +93,7 @@ var (
 	ErrTooLarge = errors.New("object is too large")
 )
 
-// Error tells what was attempted on which object, and what went wrong.
+// Error names what was attempted on which object, and what went wrong.
 type Error struct {
 	// Op is the method, such as "put".
 	Op string
@@ -117,7 +117,7 @@ func wrap(op, key string, err error) error {
 	return &Error{Op: op, Key: key, Err: err}
 }
 
-// Reachable tells what keeps the bucket from being used, if anything: it lists a
+// Reachable returns what keeps the bucket from being used, if anything: it lists a
 // prefix that nothing has, which a store that is away, a bucket that does not
 // exist and wrong credentials all refuse.
 func Reachable(ctx context.Context, b Bucket) error {
@@ -154,7 +154,7 @@ func checkKey(key string) error {
 	return nil
 }
 
-// isKey tells whether a name that was found can be a key.
+// isKey reports whether a name that was found can be a key.
 func isKey(name string) bool { return checkKey(name) == nil }
 
 // checkPrefix accepts what valid keys can begin with.

@@ -34,7 +34,7 @@ type walker struct {
 	yield  func(Info, error) bool
 }
 
-// folder walks one folder and tells whether to go on.
+// folder walks one folder and reports whether to go on.
 func (w *walker) folder(dir string) (bool, error) {
 	entries, err := w.f.readDir(dir)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {

@@ -11,7 +11,7 @@ import (
 	"go.etcd.io/etcd/client/v3/concurrency"
 )
 
-// leadRetry bounds the wait before a candidacy that etcd broke off is begun again.
+// leadRetry bounds the wait before a candidacy that etcd broke off begins again.
 const leadRetry = time.Second
 
 // Lead runs duty in one of all processes that call it with the same name, until

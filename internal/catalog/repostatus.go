@@ -18,7 +18,7 @@ import (
 // maxStatusPage bounds one page of ListRepoStatus.
 const maxStatusPage = 1000
 
-// RepoStatus tells how far a repo is, as of one revision; ErrNotFound if the repo
+// RepoStatus returns how far a repo is, as of one revision; ErrNotFound if the repo
 // is not desired.
 func (s *Store) RepoStatus(ctx context.Context, name string) (*ingestv1.RepoStatus, error) {
 	if err := checkName(name); err != nil {
@@ -77,7 +77,7 @@ func later(a, b *timestamppb.Timestamp) *timestamppb.Timestamp {
 	return a
 }
 
-// ListRepoStatus tells how far the desired repos are whose names start with
+// ListRepoStatus returns how far the desired repos are whose names start with
 // prefix and come after after, in order of name and as of one revision: at most
 // limit of them (0 or too many: 1000). more says whether further ones follow.
 func (s *Store) ListRepoStatus(ctx context.Context, prefix, after string, limit int) (repos []*ingestv1.RepoStatus, more bool, err error) {

@@ -171,7 +171,7 @@ func listNamed[T proto.Message](ctx context.Context, s *Store, k kind, revision 
 				yield(named[T]{}, fmt.Errorf("list %s: %w", k, err))
 				return
 			}
-			// Only the first answer tells the revision that is read: later headers
+			// Only the first answer has the revision that is read: later headers
 			// carry that of their own moment.
 			if more = resp.More; revision == 0 {
 				revision = resp.Header.Revision

@@ -12,7 +12,7 @@ import (
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
-// watchRetry is the wait before a watch that etcd broke off is begun again.
+// watchRetry is the wait before a watch that etcd broke off begins again.
 const watchRetry = 250 * time.Millisecond
 
 // WatchRepo yields how far a repo is, now and at every change, until the context

@@ -16,7 +16,7 @@ type Error struct {
 	Key string
 	// Value is its text, redacted if it is a secret; empty for unknown keys.
 	Value string
-	// Source tells where the value came from: a file, a variable, a flag, the
+	// Source says where the value came from: a file, a variable, a flag, the
 	// default. It is empty before Load has looked it up.
 	Source string
 	// Want says what is allowed, or what is wrong.

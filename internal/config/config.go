@@ -89,7 +89,7 @@ func Bind(flags *pflag.FlagSet, role string, settings Settings) (*Set, error) {
 	return s, nil
 }
 
-// PrintRequested tells whether --print-config was given: the caller then calls
+// PrintRequested reports whether --print-config was given: the caller then calls
 // Print after Load and ends.
 func (s *Set) PrintRequested() bool { return s.print }
 
@@ -163,12 +163,12 @@ func (s *Set) validate() []error {
 	return problems
 }
 
-// isGroup tells whether settings stand below the key.
+// isGroup reports whether settings stand below the key.
 func (s *Set) isGroup(key string) bool {
 	return slices.ContainsFunc(s.fields, func(f *field) bool { return strings.HasPrefix(f.key, key+".") })
 }
 
-// isEmpty tells whether a group of the YAML file says nothing, as when all that
+// isEmpty reports whether a group of the YAML file says nothing, as when all that
 // stood below it was commented out.
 func isEmpty(value any) bool {
 	group, isMap := value.(map[string]any)

@@ -22,7 +22,7 @@ type field struct {
 // keyPart is what a tag may be: one step of a key.
 var keyPart = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
 
-// serviceLink matches the variables by which Kubernetes tells a container of
+// serviceLink matches the variables by which Kubernetes informs a container of
 // the services in its namespace. With a service named trawl-searcher they look
 // like settings of the searcher, so no setting may have such a name.
 var serviceLink = regexp.MustCompile(`_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)

@@ -215,7 +215,7 @@ func keepNodes(e *searchv1.Explanation, n int) {
 }
 
 // TrimExplanation leaves out nodes, and then all, until a message has room for the
-// explanation in so many bytes. It changes e.
+// explanation in that many bytes. It changes e.
 func TrimExplanation(e *searchv1.Explanation, room int) *searchv1.Explanation {
 	for n := len(e.GetNodes()); n > 0 && proto.Size(e) > room; n /= 2 {
 		keepNodes(e, n/2)

@@ -86,7 +86,7 @@ func sizeBound(f *searchv1.FileMatch) int {
 func inField(size int) int { return 1 + protowire.SizeBytes(size) }
 
 // CutFile leaves out matches of a file, from the end, until a message has room for
-// it in so many bytes, or nothing is left to leave out, and marks it as cut if it
+// it in that many bytes, or nothing is left to leave out, and marks it as cut if it
 // leaves out any. A line is left out whole, unless it is for its many ranges that
 // it does not fit: then the first of these stay.
 func CutFile(f *searchv1.FileMatch, room int) {
@@ -123,7 +123,7 @@ func CutEntry(e *searchv1.RepoEntry, room int) {
 }
 
 // TrimCoverage is the coverage with as many of the uncovered shards as there is room
-// for in so many bytes. It counts those it leaves out, and is c itself if there are none.
+// for in that many bytes. It counts those it leaves out, and is c itself if there are none.
 func TrimCoverage(c *searchv1.Coverage, room int) *searchv1.Coverage {
 	if proto.Size(c) <= room {
 		return c

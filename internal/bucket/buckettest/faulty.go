@@ -8,7 +8,7 @@ import (
 	"github.com/trawl-search/trawl/internal/bucket"
 )
 
-// Faulty is a bucket that fails when it is told to.
+// Faulty is a bucket that fails on demand.
 type Faulty struct {
 	bucket.Bucket
 	// Fault is asked before each call, with the method's name in lower case

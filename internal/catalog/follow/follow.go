@@ -80,7 +80,7 @@ func list(ctx context.Context, client *clientv3.Client, keys Range) (Update, err
 		if err != nil {
 			return Update{}, fmt.Errorf("list: %w", err)
 		}
-		// Only the first answer tells the revision that is read: later headers
+		// Only the first answer has the revision that is read: later headers
 		// carry that of their own moment.
 		if reset.Revision == 0 {
 			reset.Revision = resp.Header.Revision

@@ -16,7 +16,7 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// defaultAddress is where `trawl up` serves gRPC unless told otherwise.
+// defaultAddress is where `trawl up` serves gRPC by default.
 const defaultAddress = "127.0.0.1:7430"
 
 // maxAnswer bounds one message from a router: 64 MiB of content and its frame.

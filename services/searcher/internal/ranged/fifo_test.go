@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// traced is what a trace of reads meets in a queue of so many blocks.
+// traced is what a trace of reads meets in a queue of that many blocks.
 type traced struct {
 	fifo   fifo
 	blocks map[int]*block

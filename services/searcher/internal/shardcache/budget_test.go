@@ -65,7 +65,7 @@ func openReal(path string) (shardcache.Shard, error) {
 }
 
 // putShard puts a shard into the bucket that holds one repo, with the word
-// marker and about so many bytes that do not compress.
+// marker and about that many bytes that do not compress.
 func putShard(t *testing.T, b bucket.Bucket, repo string, size int) shardcache.Ref {
 	t.Helper()
 	var out bytes.Buffer

@@ -28,7 +28,7 @@ const (
 	// leastAsked is how often a shard must have been asked for to take the place
 	// of others, and by how much more for each byte than they were.
 	leastAsked, byFar = 8, 2
-	// halveAfter so many requests for each shard, on average, all counts are halved.
+	// halveAfter that many requests for each shard, on average, all counts are halved.
 	halveAfter = 16
 )
 
