@@ -201,6 +201,45 @@ func TestPoison(t *testing.T) {
 	pass(3*time.Hour, "poison:2")
 }
 
+// TestLettersOfOtherRequests: a dead letter gives up the request that it is of, and no
+// other, whatever the status says and whenever the job died.
+func TestLettersOfOtherRequests(t *testing.T) {
+	r, q := newReconciler(t)
+	start := time.Now().Truncate(time.Second)
+	states := []ingestv1.State{ingestv1.State_STATE_UNSPECIFIED, ingestv1.State_STATE_BUILDING, ingestv1.State_STATE_FAILED, ingestv1.State_STATE_PUBLISHED}
+	q.letters = map[string]queue.DeadLetter{}
+	var want []string
+	for _, letter := range []uint64{1, 2, 3} {
+		for _, state := range states {
+			for _, died := range []time.Duration{-time.Minute, time.Minute} { // before or after the status
+				name := fmt.Sprintf("%d/%d/%v", letter, state, died)
+				for range 2 {
+					if _, _, err := r.Store.PutDesired(t.Context(), &catalogv1.Desired{Name: name, RequestedAt: timestamppb.New(start)}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if state != ingestv1.State_STATE_UNSPECIFIED { // there is a status: of the request before
+					err := r.Store.PutStatus(t.Context(), name, &catalogv1.Status{State: state, Epoch: 1, UpdatedAt: timestamppb.New(start)}, nil)
+					if err != nil {
+						t.Fatal(err)
+					}
+				}
+				q.letters[name] = queue.DeadLetter{Job: queue.Job{Repo: name, Epoch: letter}, Reason: "no worker lived", Time: start.Add(died)}
+				if letter != 2 || state != ingestv1.State_STATE_UNSPECIFIED && died < 0 {
+					want = append(want, name+":2")
+				}
+			}
+		}
+	}
+	slices.Sort(want)
+	if err := r.Pass(t.Context(), start.Add(2*time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if got := q.take(); !slices.Equal(got, want) {
+		t.Errorf("enqueued %q\nwant %q", got, want)
+	}
+}
+
 // TestManyRepos: only those without a root are enqueued.
 func TestManyRepos(t *testing.T) {
 	r, q := newReconciler(t)
