@@ -35,6 +35,8 @@ type world struct {
 	directory *access.Directory
 	away      atomic.Bool // etcd answers nothing
 	deaf      atomic.Bool // watches bring nothing, reads work
+	// slow is how long a read takes to reach etcd, and its answer to come back.
+	slow atomic.Int64
 }
 
 var errAway = errors.New("away")
@@ -72,6 +74,9 @@ func inWorld(t *testing.T, f func(w *world)) {
 		client := etcd.Client(func(ctx context.Context) error {
 			if w.away.Load() {
 				return errAway
+			}
+			if slow := time.Duration(w.slow.Load()); slow > 0 {
+				time.Sleep(slow)
 			}
 			return ctx.Err()
 		})
@@ -205,6 +210,14 @@ func TestRevocationIsBounded(t *testing.T) {
 	for what, cut := range map[string]func(w *world, cut bool){
 		"etcd is away":             func(w *world, cut bool) { w.away.Store(cut); w.deaf.Store(cut) },
 		"the watch brings nothing": func(w *world, cut bool) { w.deaf.Store(cut) },
+		// The revocation comes while the answer to an earlier read is on its way.
+		"the watch brings nothing, and answers are late": func(w *world, cut bool) {
+			w.deaf.Store(cut)
+			if w.slow.Store(0); cut {
+				w.slow.Store(int64(4 * time.Second))
+				time.Sleep(7 * time.Second)
+			}
+		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			inWorld(t, func(w *world) {
