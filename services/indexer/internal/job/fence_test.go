@@ -94,6 +94,40 @@ func TestJobsInAnyOrder(t *testing.T) {
 	}
 }
 
+// TestSecondDelivery: a request that is published is done, whatever has changed since:
+// pushes after it have a request of their own. A delivery that comes again, and one whose
+// number is of another etcd's requests, leave the root and the bucket as they are.
+func TestSecondDelivery(t *testing.T) {
+	r, e := newRepo(t, nil)
+	r.Files("main", "a", "one")
+	d := e.want(r.Dir)
+	first, entry := e.done(d), e.rootRevision()
+	puts := len(e.bucket.puts)
+	r.Files("main", "a", "two")
+	for _, epoch := range []uint64{d.Epoch, d.Epoch - 1, d.Epoch + 1, d.Epoch + 1000} {
+		for delivery := range 2 {
+			again := &queue.Delivery{Job: queue.Job{Repo: repoName, Epoch: epoch}, NumDelivered: 1 + delivery}
+			if root := e.done(again); !proto.Equal(root, first) || e.rootRevision() != entry || len(e.bucket.puts) != puts {
+				t.Errorf("request %d, which is done, delivered as %d: root %v at %d, was %v at %d; %d objects were put",
+					d.Epoch, epoch, root, e.rootRevision(), first, entry, len(e.bucket.puts)-puts)
+			}
+		}
+	}
+	next := e.done(e.want(r.Dir))
+	if next.GetGeneration() != 2 || len(e.found(next, "two")) != 1 {
+		t.Errorf("the request of the push: root %v", next)
+	}
+}
+
+func (e *env) rootRevision() int64 {
+	e.t.Helper()
+	root, err := e.Store.GetRoot(e.t.Context(), repoName)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return root.Revision
+}
+
 // awayKV refuses transactions while etcd is away, as a client without connection.
 type awayKV struct {
 	clientv3.KV
