@@ -229,6 +229,30 @@ func TestStreamThatBreaks(t *testing.T) {
 	}
 }
 
+// TestBrokenReplyTakesNoRoom: what a searcher sent before it ended takes none of the
+// memory of the query, so that the answer of the one in its place is not cut.
+func TestBrokenReplyTakesNoRoom(t *testing.T) {
+	var broken atomic.Int32
+	const files, size = 40, 100_000
+	c := start(t, 2, func(c *cluster) {
+		c.cfg.Limits.MaxBytes, c.cfg.Limits.QueryBytes = 64<<20, files*size*5/4
+		for i := range files {
+			f := large(fmt.Sprintf("path%03d", i), 1, size, 1)
+			for _, s := range c.searchers {
+				s.files[d(1)] = append(s.files[d(1)], f)
+			}
+		}
+		c.searchers[0].breaks = func() bool { return broken.Add(1) == 3 }
+	})
+	resp, err := c.Search(t.Context(), &searchv1.SearchRequest{Query: "q", Options: &searchv1.SearchOptions{MaxFiles: 1000, MaxBytes: 64 << 20}})
+	if err != nil || broken.Load() < 3 {
+		t.Fatalf("%v, %d pieces before the end", err, broken.Load())
+	}
+	if len(resp.Files) != files || resp.Cut != 0 || !resp.Coverage.Complete {
+		t.Errorf("%d files, cut %v, %v", len(resp.Files), resp.Cut, resp.Coverage)
+	}
+}
+
 // TestCoverageHasRoom: very many shards that failed do not make an answer too large. It
 // counts all of them and names as many as there is room for.
 func TestCoverageHasRoom(t *testing.T) {

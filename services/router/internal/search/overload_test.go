@@ -77,16 +77,16 @@ func (s *simSearcher) StreamSearch(ctx context.Context, streamed *searchv1.Strea
 		})
 	}
 	searching.Wait()
-	return &oneMessage{message: &searchv1.StreamSearchResponse{Coverage: account.Coverage()}}, ctx.Err()
+	return &oneMessage[searchv1.StreamSearchResponse]{message: &searchv1.StreamSearchResponse{Coverage: account.Coverage()}}, ctx.Err()
 }
 
 // oneMessage is a stream of one message.
-type oneMessage struct {
+type oneMessage[M any] struct {
 	grpc.ClientStream
-	message *searchv1.StreamSearchResponse
+	message *M
 }
 
-func (m *oneMessage) Recv() (*searchv1.StreamSearchResponse, error) {
+func (m *oneMessage[M]) Recv() (*M, error) {
 	next := m.message
 	if m.message = nil; next == nil {
 		return nil, io.EOF
@@ -148,6 +148,12 @@ func simulate(t testing.TB, maxQueries int) *search.Service {
 	if s.layout, err = search.NewLayout(1, roots); err != nil {
 		t.Fatal(err)
 	}
+	return newService(t, search.Config{Budget: search.Budget{Default: time.Second, Most: time.Second}, MaxQueries: maxQueries}, s, s)
+}
+
+// newService makes a service whose searchers answer every ping at once.
+func newService(t testing.TB, cfg search.Config, layouts search.Layouts, searchers search.Searchers) *search.Service {
+	t.Helper()
 	registry, log := prometheus.NewRegistry(), slog.New(slog.DiscardHandler)
 	reached, err := fanout.NewMetrics(registry)
 	if err != nil {
@@ -158,11 +164,8 @@ func simulate(t testing.TB, maxQueries int) *search.Service {
 		t.Fatal(err)
 	}
 	ping := func(context.Context, fanout.Target) error { return nil }
-	cfg := search.Config{
-		Budget: search.Budget{Default: time.Second, Most: time.Second}, MaxQueries: maxQueries,
-		Peers: fanout.NewPeers(fanout.Shares{Hedges: 0.1, Retries: 0.2}, ping, reached, log),
-	}
-	return search.New(cfg, s, s, noop.NewTracerProvider().Tracer(""), metrics, log)
+	cfg.Peers = fanout.NewPeers(fanout.Shares{Hedges: 0.1, Retries: 0.2}, ping, reached, log)
+	return search.New(cfg, layouts, searchers, noop.NewTracerProvider().Tracer(""), metrics, log)
 }
 
 // ended counts how queries ended.

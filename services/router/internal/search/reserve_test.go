@@ -1,0 +1,172 @@
+package search_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/trawl-search/trawl/internal/coverage"
+	"github.com/trawl-search/trawl/internal/searchapi"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+	"github.com/trawl-search/trawl/services/router/internal/fanout"
+	"github.com/trawl-search/trawl/services/router/internal/search"
+)
+
+// stuckCluster is two searchers with a shard each. The second one never answers. It is
+// the Layouts and the Searchers of a service.
+type stuckCluster struct {
+	layout *search.Layout
+	// noRoots has the roots never come.
+	noRoots bool
+}
+
+// stuckRepo is in the shard of the searcher that never answers.
+const stuckRepo = "repo1"
+
+func newStuckCluster(t testing.TB) *stuckCluster {
+	t.Helper()
+	var roots []*catalogv1.Root
+	for i := range 2 {
+		digest := d(i)
+		roots = append(roots, &catalogv1.Root{
+			Repo: fmt.Sprint("repo", i), Generation: 1, Shards: []*catalogv1.ShardRef{{Digest: digest[:], SizeBytes: 1}},
+		})
+	}
+	layout, err := search.NewLayout(1, roots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &stuckCluster{layout: layout}
+}
+
+func (c *stuckCluster) At(ctx context.Context, _ *searchv1.Consistency, _ int64) (*search.Layout, error) {
+	if c.noRoots {
+		<-ctx.Done()
+		return nil, status.FromContextError(ctx.Err()).Err()
+	}
+	return c.layout, nil
+}
+
+func (c *stuckCluster) Candidates(d searchapi.Digest) []fanout.Target {
+	id := fmt.Sprint(d[0])
+	return []fanout.Target{{ID: id, Address: id}}
+}
+
+func (c *stuckCluster) Client(address string) (searchv1.SearchServiceClient, error) {
+	return &stuckSearcher{stuck: address == "1"}, nil
+}
+
+// stuckSearcher finds nothing, at once or never.
+type stuckSearcher struct {
+	searchv1.SearchServiceClient
+	stuck bool
+}
+
+func (s *stuckSearcher) find(ctx context.Context, plan *searchv1.Plan) (*searchv1.Coverage, error) {
+	if s.stuck {
+		<-ctx.Done()
+		return nil, status.FromContextError(ctx.Err()).Err()
+	}
+	var shards []searchapi.Shard
+	for _, p := range plan.Shards {
+		shards = append(shards, searchapi.Shard{Digest: searchapi.Digest(p.Digest), Repos: p.Repos})
+	}
+	account := coverage.New(shards)
+	for _, shard := range shards {
+		account.Searched(shard.Digest)
+	}
+	return account.Coverage(), nil
+}
+
+func (s *stuckSearcher) StreamSearch(ctx context.Context, req *searchv1.StreamSearchRequest, _ ...grpc.CallOption) (grpc.ServerStreamingClient[searchv1.StreamSearchResponse], error) {
+	found, err := s.find(ctx, req.Search.Plan)
+	return &oneMessage[searchv1.StreamSearchResponse]{message: &searchv1.StreamSearchResponse{Coverage: found}}, err
+}
+
+func (s *stuckSearcher) StreamList(ctx context.Context, req *searchv1.StreamListRequest, _ ...grpc.CallOption) (grpc.ServerStreamingClient[searchv1.StreamListResponse], error) {
+	found, err := s.find(ctx, req.List.Plan)
+	return &oneMessage[searchv1.StreamListResponse]{message: &searchv1.StreamListResponse{Coverage: found}}, err
+}
+
+func (s *stuckSearcher) GetFile(ctx context.Context, req *searchv1.GetFileRequest, _ ...grpc.CallOption) (*searchv1.GetFileResponse, error) {
+	_, err := s.find(ctx, req.Plan)
+	return &searchv1.GetFileResponse{}, err
+}
+
+// TestAnswersBeforeTheDeadline: whatever is asked for, and whatever it waits for, a tenth
+// of the caller's time is left when the answer is there: at least 5 ms, at most 250 ms,
+// and at most half of the time. Until then the router waits. The clock is that of the
+// test, so that a late answer is one that the router chose to give late.
+func TestAnswersBeforeTheDeadline(t *testing.T) {
+	for _, limit := range []struct{ deadline, answered time.Duration }{
+		{4 * time.Millisecond, 2 * time.Millisecond},
+		{20 * time.Millisecond, 15 * time.Millisecond},
+		{100 * time.Millisecond, 90 * time.Millisecond},
+		{time.Second, 900 * time.Millisecond},
+		{10 * time.Second, 9750 * time.Millisecond},
+		{time.Hour, 19750 * time.Millisecond}, // at most 20 s are given
+		{0, 7750 * time.Millisecond},          // a caller without a deadline gets 8 s
+	} {
+		for name, ask := range map[string]func(context.Context, *search.Service) error{
+			"search": searchOnce, "stream": streamAll, "list": listOnce, "list stream": listAll, "file": stuckFile,
+		} {
+			for _, noRoots := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s/%v/no roots %v", name, limit.deadline, noRoots), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						c := newStuckCluster(t)
+						c.noRoots = noRoots
+						s := newService(t, search.Config{Budget: search.Budget{Default: 8 * time.Second, Most: 20 * time.Second}, MaxQueries: 1}, c, c)
+						ctx := t.Context()
+						if limit.deadline > 0 {
+							var cancel context.CancelFunc
+							ctx, cancel = context.WithTimeout(ctx, limit.deadline)
+							defer cancel()
+						}
+						start := time.Now()
+						err := ask(ctx, s)
+						if took := time.Since(start); took != limit.answered {
+							t.Errorf("answered after %v, want %v", took, limit.answered)
+						}
+						want := codes.OK // the part that was found
+						if noRoots || name == "file" {
+							want = codes.DeadlineExceeded
+						}
+						if status.Code(err) != want {
+							t.Errorf("got %v, want %v", err, want)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+func listOnce(ctx context.Context, s *search.Service) error {
+	_, err := s.List(ctx, &searchv1.ListRequest{})
+	return err
+}
+
+func listAll(ctx context.Context, s *search.Service) error {
+	return s.StreamList(&searchv1.StreamListRequest{List: &searchv1.ListRequest{}}, &listStream{ctx: ctx})
+}
+
+// listStream drops what is sent.
+type listStream struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+func (s *listStream) Context() context.Context              { return s.ctx }
+func (*listStream) Send(*searchv1.StreamListResponse) error { return nil }
+
+func stuckFile(ctx context.Context, s *search.Service) error {
+	_, err := s.GetFile(ctx, &searchv1.GetFileRequest{Repo: stuckRepo, Path: []byte("a")})
+	return err
+}
