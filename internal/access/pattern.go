@@ -3,6 +3,7 @@ package access
 import (
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 
@@ -19,9 +20,32 @@ const (
 // bytes but a slash, ** for any bytes at all; everything else stands for itself.
 type patterns struct{ allow, deny []string }
 
-// match reports whether some pattern allows the repo and none denies it.
+// match reports whether some pattern allows the repo and none denies it. Allowing is
+// exact. Denying ignores letter case and the port: most Git hosts do so too, and
+// whoever may ask for repos would otherwise get a denied one by another spelling.
 func (p patterns) match(repo string) bool {
-	return origin.MatchAny(p.allow, repo) && !origin.MatchAny(p.deny, repo)
+	if !origin.MatchAny(p.allow, repo) {
+		return false
+	}
+	if len(p.deny) == 0 {
+		return true
+	}
+	repo = foldRepo(repo)
+	return !slices.ContainsFunc(p.deny, func(deny string) bool { return origin.MatchPattern(foldRepo(deny), repo) })
+}
+
+// foldRepo returns a name or pattern in small letters, without the port of its host.
+func foldRepo(name string) string {
+	name = strings.ToLower(name)
+	authority, path, ok := strings.Cut(name, "/")
+	host, port, err := net.SplitHostPort(authority)
+	if !ok || err != nil || strings.Trim(port, "0123456789") != "" {
+		return name
+	}
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	return host + "/" + path
 }
 
 // all reports whether every repo matches, whatever its name.

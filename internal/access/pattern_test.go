@@ -19,6 +19,24 @@ func TestDenyWins(t *testing.T) {
 	}
 }
 
+// TestDeniedReposHaveNoOtherSpelling: Git hosts ignore letter case, and a repository is
+// often served at several ports. Allowing stays exact.
+func TestDeniedReposHaveNoOtherSpelling(t *testing.T) {
+	p := patterns{allow: []string{"**"}, deny: []string{"h/Org/secret", "h:8443/org/hidden", "[2001:db8::1]:1/x", "h/top/**"}}
+	for name, want := range map[string]bool{
+		"h/Org/secret": false, "h/org/SECRET": false, "h:22/org/secret": false, "H:2222/ORG/secret": false, "h/org/hidden": false,
+		"h:1/Org/Hidden": false, "[2001:db8::1]:2/x": false, "h:7/TOP/a/b": false,
+		"h/org/secrets": true, "h2/org/secret": true, "h:x/org/secret": true, "[2001:db8::2]:1/x": true, "h:22/org/other": true,
+	} {
+		if got := p.match(name); got != want {
+			t.Errorf("%q: %v", name, got)
+		}
+	}
+	if p.allow = []string{"h/org/*"}; p.match("h/Org/a") || p.match("h:22/org/a") || !p.match("h/org/a") {
+		t.Error("allowing is not exact")
+	}
+}
+
 func TestSpecsThatCannotBe(t *testing.T) {
 	good := Spec{Name: "x", Allow: []string{"**"}, Scopes: []Scope{ScopeSearch}}
 	if err := good.Check(); err != nil {

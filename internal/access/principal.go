@@ -41,6 +41,9 @@ func (anyone) May(Scope) bool        { return true }
 func (anyone) Sees(string) bool      { return true }
 func (anyone) VisibilityKey() string { return "" }
 
+// SeesAll reports whether the principal sees every repo, whatever its name.
+func SeesAll(p Principal) bool { return p.VisibilityKey() == "" }
+
 // ErrNobody means that a call came past every check of who makes it: nothing is
 // shown to nobody.
 var ErrNobody = errors.New("it is not known who calls")

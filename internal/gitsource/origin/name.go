@@ -7,7 +7,8 @@ import (
 
 // RepoName derives a repo's name from its clone URL: host and path without
 // ".git", such as "github.com/org/name". A local folder is below "localhost",
-// so that folders of equal name stay apart. Every error is a *RuleError.
+// so that folders of equal name stay apart. The ways to write one URL, such as with
+// the scheme's own port, lead to one name. Every error is a *RuleError.
 func RepoName(raw string) (string, error) {
 	r, err := Parse(raw)
 	if err != nil {
@@ -20,10 +21,33 @@ func RepoName(raw string) (string, error) {
 	case r.Port != "":
 		host = net.JoinHostPort(r.Host, r.Port)
 	}
-	p := strings.Trim(r.Path, "/")
-	p = strings.TrimSuffix(strings.TrimSuffix(p, ".git"), "/")
-	name := host + "/" + p
+	name := host + "/" + barePath(r.Path)
 	return name, CheckName(name)
+}
+
+// barePath is a path without slashes at its ends and without ".git", which hosts
+// ignore in any case and number.
+func barePath(p string) string {
+	p = strings.Trim(p, "/")
+	for len(p) >= len(".git") && strings.EqualFold(p[len(p)-len(".git"):], ".git") {
+		p = strings.TrimRight(p[:len(p)-len(".git")], "/")
+	}
+	return p
+}
+
+// SameRepository reports whether two clone URLs lead to one repository in the same
+// way: they differ at most in how scheme, host and port are written, and in ".git" and
+// slashes at the end. Paths that differ in letter case are different: hosts need not
+// fold it. A URL that is invalid is the same as none.
+func SameRepository(a, b string) bool {
+	left, errLeft := Parse(a)
+	right, errRight := Parse(b)
+	if errLeft != nil || errRight != nil {
+		return false
+	}
+	relative := left.escaped == "" && right.escaped == "" || left.escaped != "" && right.escaped != ""
+	return relative && left.Scheme == right.Scheme && left.User == right.User && left.HostPort(left.Host) == right.HostPort(right.Host) &&
+		barePath(left.Path) == barePath(right.Path)
 }
 
 // CheckName reports, as a *RuleError, whether s cannot name a repo: names are

@@ -103,7 +103,7 @@ func TestCloneURL(t *testing.T) {
 		{"https://GitHub.com/a%20b/c.git", "", "https://github.com/a%20b/c.git"},
 		{"HTTPS://github.com:8443/a", "", "https://github.com:8443/a"},
 		{"https://[2606:4700::1111]/a", "", "https://[2606:4700::1111]/a"},
-		{"git://github.com:9418/a", "2606:4700::1111", "git://[2606:4700::1111]:9418/a"},
+		{"git://github.com:9419/a", "2606:4700::1111", "git://[2606:4700::1111]:9419/a"},
 		{"ssh://git@github.com/a", "", "ssh://git@github.com/a"},
 		{"git@github.com:org/name", "", "git@github.com:org/name"},
 		{"file:///srv/a%20b/", "", "/srv/a b"},
@@ -205,6 +205,59 @@ func TestRepoName(t *testing.T) {
 		if got, err := RepoName(raw); err == nil {
 			t.Errorf("%s: got %q, want an error", raw, got)
 		}
+	}
+}
+
+// TestOneRepositoryHasOneName: no way to write a URL gives a repository a second name,
+// by which patterns of tokens would not know it.
+func TestOneRepositoryHasOneName(t *testing.T) {
+	const want = "git.example.com/org/secret"
+	for _, raw := range []string{
+		"https://git.example.com:443/org/secret", "https://git.example.com:0443/org/secret", "https://git.example.com./org/secret.git/",
+		"https://GIT.example.com/org/secret.git.git", "https://git.example.com/org/secret.GIT", "https://git.example.com//org/secret//",
+		"https://git.example.com/org/%73ecret", "https://git.example.com/org%2fsecret", "https://git.example.com/org/secret/.git",
+		"http://git.example.com:80/org/secret", "ssh://git@git.example.com:22/org/secret", "git://git.example.com:9418/org/secret",
+		"git@git.example.com:org/secret.git", "ssh://other@git.example.com/org/secret", "git@git.example.com.:/org/secret",
+	} {
+		if got, err := RepoName(raw); err != nil || got != want {
+			t.Errorf("%s: got %q, %v, want %q", raw, got, err, want)
+		}
+	}
+	for _, raw := range []string{
+		`https://git.example.com/mine\..\org\secret`, "https://git.example.com/mine%5c..%5corg%5csecret", "https://git.example.com/org/secret;x",
+		"https://git.example.com/org/secret%3Bx.git", "https://git.example.com/mine/../org/secret", "https://git.example.com/mine/%2e%2e/org/secret",
+		"https://git.example.com/org//secret", "https://git.example.com../org/secret", "https://\u0261it.example.com/org/secret",
+		"git@git.example.com:../org/secret", "ssh://git@git.example.com/./org/secret",
+	} {
+		if got, err := RepoName(raw); err == nil {
+			t.Errorf("%s: got %q, want an error", raw, got)
+		}
+	}
+	if a, err := RepoName("https://[2606:4700:0:0::1]/x"); err != nil || a != "[2606:4700::1]/x" && a != "2606:4700::1/x" {
+		t.Errorf("an address written at length: %q, %v", a, err)
+	}
+}
+
+func TestSameRepository(t *testing.T) {
+	const url = "https://git.example.com/org/name"
+	for other, want := range map[string]bool{
+		"https://Git.Example.com:443/org/name.git/": true, url: true,
+		"http://git.example.com/org/name": false, "https://git.example.com:8443/org/name": false, "https://git.example.com/org/Name": false,
+		"ssh://git.example.com/org/name": false, "https://git.example.org/org/name": false, "": false,
+	} {
+		if got := SameRepository(url, other); got != want {
+			t.Errorf("%s: %v, want %v", other, got, want)
+		}
+	}
+	for _, pair := range [][2]string{
+		{"git@host:org/name", "ssh://git@host/org/name"}, {"ssh://git@host/a", "ssh://other@host/a"}, {"x", "x"}, {"", ""},
+	} {
+		if SameRepository(pair[0], pair[1]) {
+			t.Errorf("%q is the same as %q", pair[0], pair[1])
+		}
+	}
+	if !SameRepository("/srv/git/a.git", "file:///srv/git/a") {
+		t.Error("a path and the URL of the same folder differ")
 	}
 }
 

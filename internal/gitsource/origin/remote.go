@@ -26,9 +26,9 @@ type Remote struct {
 	Scheme string
 	// User logs in over ssh; empty elsewhere.
 	User string
-	// Host is a lower-case name or an address without brackets.
+	// Host is a lower-case name without a final dot, or an address without brackets.
 	Host string
-	// Port is empty for the scheme's own.
+	// Port is a decimal number without leading zeros, and empty for the scheme's own.
 	Port string
 	// Path starts with a slash, except after "host:" over ssh; for file it is
 	// absolute and clean.
@@ -135,7 +135,7 @@ func parseSCP(raw string) (Remote, error) {
 	if !hasUser {
 		user, host = "", authority
 	}
-	r := Remote{Scheme: "ssh", User: user, Host: strings.ToLower(host), Path: p}
+	r := Remote{Scheme: "ssh", User: user, Host: canonicalHost(host), Path: p}
 	return r, r.checkParts()
 }
 
@@ -148,8 +148,11 @@ func parseURL(raw string) (Remote, error) {
 		return Remote{}, broken(RuleSyntax, "a clone URL has neither query nor fragment")
 	}
 	r := Remote{
-		Scheme: strings.ToLower(u.Scheme), Host: strings.ToLower(u.Hostname()),
+		Scheme: strings.ToLower(u.Scheme), Host: canonicalHost(u.Hostname()),
 		Port: u.Port(), Path: u.Path, escaped: u.EscapedPath(),
+	}
+	if r.Port, err = canonicalPort(r.Scheme, r.Port); err != nil {
+		return Remote{}, err
 	}
 	if u.User != nil {
 		r.User = u.User.Username()
@@ -166,11 +169,13 @@ func (r Remote) checkParts() error {
 	if !isAddress(r.Host) && !validHost(r.Host) {
 		return broken(RuleHost, "the URL's host is not a host name or address")
 	}
-	if p, err := strconv.ParseUint(r.Port, 10, 16); r.Port != "" && (err != nil || p == 0) {
-		return broken(RuleSyntax, "the URL's port is not a number from 1 to 65535")
-	}
 	if r.Path == "" || r.Path == "/" || strings.HasPrefix(r.Path, "-") || strings.HasPrefix(r.Path, "/-") {
 		return broken(RuleSyntax, "the URL's path is missing or starts with a dash")
+	}
+	if strings.ContainsAny(r.Path, `\;`) {
+		// Some servers take \ for / and drop what follows ;, so that one repository would
+		// have many names.
+		return broken(RuleSyntax, "the URL's path holds a backslash or a semicolon")
 	}
 	if strings.HasPrefix(r.User, "-") || strings.ContainsFunc(r.User, func(c rune) bool {
 		return c != '-' && c != '_' && c != '.' && !unicode.IsLetter(c) && !unicode.IsDigit(c)
@@ -178,6 +183,34 @@ func (r Remote) checkParts() error {
 		return broken(RuleSyntax, "the URL's user is not a login name")
 	}
 	return checkText(RuleSyntax, "the URL's path", r.Path, MaxURL)
+}
+
+// canonicalHost is the form in which hosts are compared: a name in small letters
+// without the final dot, an address as netip writes it.
+func canonicalHost(host string) string {
+	host = strings.TrimSuffix(strings.ToLower(host), ".")
+	if addr, err := netip.ParseAddr(host); err == nil && addr.Zone() == "" {
+		return addr.String()
+	}
+	return host
+}
+
+// defaultPorts are the ports of the schemes' own.
+var defaultPorts = map[string]string{"https": "443", "http": "80", "ssh": "22", "git": "9418"}
+
+// canonicalPort drops leading zeros, and the port that the scheme has anyway.
+func canonicalPort(scheme, port string) (string, error) {
+	if port == "" {
+		return "", nil
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil || n == 0 {
+		return "", broken(RuleSyntax, "the URL's port is not a number from 1 to 65535")
+	}
+	if port = strconv.FormatUint(n, 10); port == defaultPorts[scheme] {
+		return "", nil
+	}
+	return port, nil
 }
 
 func isAddress(host string) bool {
@@ -192,7 +225,7 @@ func validHost(host string) bool {
 		return false
 	}
 	var last string
-	for label := range strings.SplitSeq(strings.TrimSuffix(host, "."), ".") {
+	for label := range strings.SplitSeq(host, ".") {
 		if label == "" || len(label) > 63 || label[0] == '-' || strings.ContainsFunc(label, notHostRune) {
 			return false
 		}
