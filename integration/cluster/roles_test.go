@@ -29,7 +29,7 @@ func (c *cluster) token() access.Text {
 	ctx, cancel := context.WithTimeout(c.t.Context(), queryTime)
 	defer cancel()
 	text, _, err := access.NewStore(etcd, "").Create(ctx, access.Spec{
-		Name: c.name, Allow: []string{"**"}, Scopes: []access.Scope{access.ScopeSearch, access.ScopeIngest},
+		Name: c.name, Allow: []string{"**"}, Scopes: []access.Scope{access.ScopeAdmin}, // repos have names of the test's choice
 	})
 	c.must(err)
 	return text

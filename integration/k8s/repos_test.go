@@ -30,7 +30,7 @@ func (e *e2e) makeRepositories() {
 	e.t.Helper()
 	for _, name := range []string{"alpha", "beta", "gamma"} {
 		r := &repository{
-			Repo: gitsourcetest.New(e.t), name: "git.git.svc/" + name,
+			Repo: gitsourcetest.New(e.t), name: "git.git.svc:8080/" + name,
 			url: "http://git.git.svc:8080/" + name + ".git", push: "http://" + e.git + "/" + name + ".git",
 		}
 		e.commit(r)

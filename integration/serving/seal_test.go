@@ -162,15 +162,24 @@ func (c *cluster) lose(repo string) {
 func TestIngestIsForItsRepos(t *testing.T) {
 	c := startGuarded(t)
 	c.publish("other/there", map[string]string{"a.go": "heron"})
-	text, _ := c.token(access.Spec{Allow: []string{"mine/*"}, Deny: []string{"mine/not"}, Scopes: []access.Scope{access.ScopeIngest}})
+	text, _ := c.token(access.Spec{
+		Allow: []string{"example.org/mine/*", "mine/*"}, Deny: []string{"example.org/mine/not"}, Scopes: []access.Scope{access.ScopeIngest},
+	})
 	own := c.as(text)
 	for name, want := range map[string]codes.Code{
-		"mine/new": codes.OK, "mine/not": codes.PermissionDenied, "other/there": codes.PermissionDenied, "other/never": codes.PermissionDenied,
+		"example.org/mine/new": codes.OK, "example.org/mine/not": codes.PermissionDenied, "example.org/mine/Not": codes.PermissionDenied,
+		"other/there": codes.PermissionDenied, "other/never": codes.PermissionDenied,
 	} {
-		_, err := own.ingest.PutRepo(t.Context(), &ingestv1.PutRepoRequest{Url: "https://example.org/x.git", Name: name})
+		_, err := own.ingest.PutRepo(t.Context(), &ingestv1.PutRepoRequest{Url: "https://" + name + ".git", Name: name})
 		if status.Code(err) != want {
 			t.Errorf("put %s: %v", name, err)
 		}
+	}
+	// The indexer's credentials would fetch what is another team's.
+	_, theirs := own.ingest.PutRepo(t.Context(), &ingestv1.PutRepoRequest{Url: "https://example.org/theirs/x.git", Name: "mine/x"})
+	_, moved := own.ingest.PutRepo(t.Context(), &ingestv1.PutRepoRequest{Url: "https://example.org/mine/a", Name: "example.org/mine/new"})
+	if status.Code(theirs) != codes.PermissionDenied || status.Code(moved) != codes.PermissionDenied {
+		t.Errorf("another team's repository under one's own name: %v; under the name of another repo: %v", theirs, moved)
 	}
 	_, missing := own.ingest.DeleteRepo(t.Context(), &ingestv1.DeleteRepoRequest{Name: "mine/never"})
 	_, hidden := own.ingest.DeleteRepo(t.Context(), &ingestv1.DeleteRepoRequest{Name: "other/there"})
@@ -180,11 +189,11 @@ func TestIngestIsForItsRepos(t *testing.T) {
 	if _, err := c.store.GetDesired(t.Context(), "other/there"); err != nil {
 		t.Errorf("it was deleted: %v", err)
 	}
-	deleted, err := own.ingest.DeleteRepo(t.Context(), &ingestv1.DeleteRepoRequest{Name: "mine/new"})
+	deleted, err := own.ingest.DeleteRepo(t.Context(), &ingestv1.DeleteRepoRequest{Name: "example.org/mine/new"})
 	if err != nil {
 		t.Errorf("deleting one's own: %v", err)
 	}
-	if _, err := own.ingest.GetDeletion(t.Context(), &ingestv1.GetDeletionRequest{Name: "mine/new"}); err != nil {
+	if _, err := own.ingest.GetDeletion(t.Context(), &ingestv1.GetDeletionRequest{Name: "example.org/mine/new"}); err != nil {
 		t.Errorf("how far the deletion of one's own is: %v", err)
 	}
 	_, err = c.store.DeleteRepo(t.Context(), "other/there")

@@ -23,11 +23,18 @@ const maxContention = 50 * time.Millisecond
 // stays one when d names none. It returns that epoch and the revision of the
 // change. d itself is not changed.
 func (s *Store) PutDesired(ctx context.Context, d *catalogv1.Desired) (epoch uint64, revision int64, err error) {
+	return s.PutDesiredIf(ctx, d, func(*catalogv1.Desired) error { return nil })
+}
+
+// PutDesiredIf is PutDesired on a condition. The condition sees the record that d
+// replaces, nil if there is none, and holds for that record: it is asked again when
+// another caller was faster. Its error ends the call and is returned as it is.
+func (s *Store) PutDesiredIf(ctx context.Context, d *catalogv1.Desired, condition func(old *catalogv1.Desired) error) (epoch uint64, revision int64, err error) {
 	if err := checkName(d.GetName()); err != nil {
 		return 0, 0, fmt.Errorf("put desired: %w", err)
 	}
 	for {
-		epoch, revision, err = s.tryPutDesired(ctx, d)
+		epoch, revision, err = s.tryPutDesired(ctx, d, condition)
 		if err == nil || !errors.Is(err, ErrStale) {
 			return epoch, revision, err
 		}
@@ -39,10 +46,13 @@ func (s *Store) PutDesired(ctx context.Context, d *catalogv1.Desired) (epoch uin
 	}
 }
 
-func (s *Store) tryPutDesired(ctx context.Context, d *catalogv1.Desired) (uint64, int64, error) {
+func (s *Store) tryPutDesired(ctx context.Context, d *catalogv1.Desired, condition func(old *catalogv1.Desired) error) (uint64, int64, error) {
 	old, err := s.readRepo(ctx, d.Name)
 	if err != nil {
 		return 0, 0, fmt.Errorf("put desired: %w", err)
+	}
+	if err := condition(old.desired.Record); err != nil {
+		return 0, 0, err
 	}
 	next := proto.CloneOf(d)
 	next.Epoch = old.lastEpoch() + 1

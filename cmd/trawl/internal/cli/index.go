@@ -46,7 +46,7 @@ A PATH is a repository on the machine where Trawl runs, and must be allowed ther
 		},
 	}
 	addressFlag(cmd.Flags(), p, &addr)
-	cmd.Flags().StringVar(&name, "name", "", "name to search it by; otherwise host and path of the URL")
+	cmd.Flags().StringVar(&name, "name", "", "name to search it by, which needs a token with the scope admin; otherwise host and path of the URL")
 	cmd.Flags().StringSliceVarP(&branches, "branch", "b", nil, "branch to index, may be repeated; otherwise the default branch")
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "return once the request is safe, before it is indexed")
 	return cmd

@@ -14,6 +14,7 @@ import (
 	"github.com/trawl-search/trawl/cmd/trawl/internal/progress"
 	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/config"
+	"github.com/trawl-search/trawl/internal/gitsource/origin"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -92,8 +93,13 @@ func (t *selfTest) run(ctx context.Context, store *access.Store) (err error) {
 	etcd := "etcd at " + strings.Join(t.Etcd.Endpoints, ",")
 	made, cancel := context.WithTimeout(ctx, selfTestToken)
 	defer cancel()
+	own, err := origin.RepoName(t.URL)
+	if err != nil {
+		return failed("url", err)
+	}
+	// Only an administrator gives a repository another name than its own.
 	token, record, err := store.Create(made, access.Spec{
-		Name: t.Name, Allow: []string{t.Name}, Scopes: []access.Scope{access.ScopeSearch, access.ScopeIngest}, Lifetime: selfTestLife,
+		Name: t.Name, Allow: []string{t.Name, own}, Scopes: []access.Scope{access.ScopeAdmin}, Lifetime: selfTestLife,
 	})
 	if err != nil {
 		return failed(etcd, err)

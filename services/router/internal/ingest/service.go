@@ -5,7 +5,6 @@ package ingest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"log/slog"
 	"time"
@@ -57,13 +56,17 @@ func (s *Service) PutRepo(ctx context.Context, req *ingestv1.PutRepoRequest) (*i
 	if err != nil {
 		return nil, err
 	}
-	if !access.Sees(ctx, name) {
-		// The error is the same whether the repo exists or not.
-		return nil, searchapi.FieldError(codes.PermissionDenied, "name", fmt.Sprintf("your token does not allow a repo named %q", name))
+	replaceable, err := permit(ctx, name, req.Url)
+	if err != nil {
+		return nil, err
 	}
-	epoch, _, err := s.store.PutDesired(ctx, &catalogv1.Desired{
+	var refused error
+	epoch, _, err := s.store.PutDesiredIf(ctx, &catalogv1.Desired{
 		Name: name, Url: req.Url, Branches: req.Branches, Facts: req.Facts, RequestedAt: timestamppb.Now(),
-	})
+	}, func(old *catalogv1.Desired) error { refused = replaceable(old); return refused })
+	if refused != nil {
+		return nil, refused
+	}
 	if err != nil {
 		return nil, storeError("put repo", err)
 	}

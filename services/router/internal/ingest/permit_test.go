@@ -1,0 +1,158 @@
+package ingest_test
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/trawl-search/trawl/internal/access"
+	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/catalog/etcdtest"
+	"github.com/trawl-search/trawl/internal/gitsource/origin"
+	"github.com/trawl-search/trawl/internal/queue"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
+	"github.com/trawl-search/trawl/services/router/internal/ingest"
+)
+
+// accepting is a queue that takes every job.
+type accepting struct{ letters }
+
+func (accepting) Publish(context.Context, queue.Job) error { return nil }
+
+// desk is a service with callers who have tokens.
+type desk struct {
+	*ingest.Service
+
+	t      *testing.T
+	store  *catalog.Store
+	tokens *access.Store
+	known  *access.Directory
+}
+
+func newDesk(t *testing.T) *desk {
+	t.Helper()
+	client := etcdtest.New().Client(nil)
+	d := &desk{t: t, store: catalog.New(client, ""), tokens: access.NewStore(client, "")}
+	log := slog.New(slog.DiscardHandler)
+	d.known = access.NewDirectory(d.tokens, time.Minute, log)
+	policy := origin.Policy{Schemes: []string{"https", "http", "ssh"}, Folders: []string{"/srv/git"}, PrivateNetworks: []string{"127.0.0.0/8"}}
+	d.Service = ingest.New(d.store, accepting{letters{t: t}}, policy, nil, log)
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { d.known.Run(ctx) })
+	t.Cleanup(func() { cancel(); running.Wait() })
+	return d
+}
+
+// as is the context of a call with a new token.
+func (d *desk) as(spec access.Spec) context.Context {
+	d.t.Helper()
+	text, _, err := d.tokens.Create(d.t.Context(), spec)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	for {
+		if caller, err := d.known.Authenticate(d.t.Context(), text); err == nil {
+			return access.With(d.t.Context(), caller)
+		}
+		select {
+		case <-d.t.Context().Done():
+			d.t.Fatal("the token is not known")
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+func (d *desk) put(ctx context.Context, name, url string) error {
+	_, err := d.PutRepo(ctx, &ingestv1.PutRepoRequest{Name: name, Url: url})
+	return err
+}
+
+// TestNobodyBorrowsTheIndexersCredentials: a caller gets indexed only what it may see by
+// the name that the repository has of itself, however the URL is written.
+func TestNobodyBorrowsTheIndexersCredentials(t *testing.T) {
+	d := newDesk(t)
+	mine := d.as(access.Spec{Allow: []string{"git.example.com/mine/**", "localhost/srv/git/mine/**", "mine/**"}, Scopes: []access.Scope{access.ScopeIngest}})
+	most := d.as(access.Spec{Allow: []string{"**"}, Deny: []string{"git.example.com/Org/secret"}, Scopes: []access.Scope{access.ScopeIngest}})
+	for _, url := range []string{
+		"https://git.example.com/org/secret", "https://git.example.com/Org/Secret.git", "https://git.example.com:443/org/secret",
+		"https://git.example.com:8443/org/secret", "https://git.example.com./org/secret", "http://git.example.com/ORG/secret.git.git/",
+		"git@git.example.com:org/secret", "ssh://git@git.example.com:2222/org/secret", "ssh://other@git.example.com/org/secret.git",
+		"https://git.example.com/%6frg/secret", "https://git.example.com/mine/../org/secret", "https://git.example.com/mine/%2e%2e/org/secret",
+		`https://git.example.com/mine\..\..\org\secret`, "https://git.example.com/org/secret;a", "https://user@git.example.com/org/secret",
+	} {
+		for who, ctx := range map[string]context.Context{"a token for some": mine, "a token for all but this": most} {
+			for _, name := range []string{"", "mine/x", "git.example.com/mine/x", "git.example.com/org/secret"} {
+				if code := status.Code(d.put(ctx, name, url)); code != codes.PermissionDenied && code != codes.InvalidArgument {
+					t.Errorf("%s put %q at %s: %v", who, name, url, code)
+				}
+			}
+		}
+	}
+	for _, url := range []string{"/srv/git/theirs/x", "file:///srv/git/theirs/x", "https://localhost/srv/git/theirs/x", "/srv/git/mine/../theirs/x"} {
+		if code := status.Code(d.put(mine, "", url)); code != codes.PermissionDenied && code != codes.InvalidArgument {
+			t.Errorf("%s: %v", url, code)
+		}
+	}
+	for repo, err := range d.store.ListDesired(t.Context()) {
+		t.Errorf("%v is indexed, %v", repo.Record, err)
+	}
+	for _, url := range []string{"https://git.example.com/mine/a", "git@git.example.com:mine/deep/b.git", "/srv/git/mine/c"} {
+		if err := d.put(mine, "", url); err != nil {
+			t.Errorf("one's own at %s: %v", url, err)
+		}
+	}
+}
+
+// TestNamesStayWithTheirURL: only an administrator gives a repository another name, and
+// a name another URL. One who may not see everything takes nothing from others either.
+func TestNamesStayWithTheirURL(t *testing.T) {
+	d := newDesk(t)
+	allow := []string{"git.example.com/mine/*", "alias/*"}
+	caller := d.as(access.Spec{Allow: allow, Scopes: []access.Scope{access.ScopeIngest}})
+	all := d.as(access.Spec{Allow: []string{"**"}, Scopes: []access.Scope{access.ScopeIngest}})
+	narrow := d.as(access.Spec{Allow: allow, Scopes: []access.Scope{access.ScopeAdmin}})
+	admin := d.as(access.Spec{Allow: []string{"**"}, Scopes: []access.Scope{access.ScopeAdmin}})
+	const name, url = "git.example.com/mine/a", "https://git.example.com/mine/a"
+	for _, step := range []struct {
+		what      string
+		who       context.Context
+		name, url string
+		want      codes.Code
+	}{
+		{"a new repo", caller, "", url, codes.OK},
+		{"once more", caller, name, url + ".git/", codes.OK},
+		{"once more by another who sees it", all, "", "https://GIT.example.com:443/mine/a", codes.OK},
+		{"without encryption", caller, "", "http://git.example.com/mine/a", codes.PermissionDenied},
+		{"as another user", caller, "", "ssh://other@git.example.com/mine/a", codes.PermissionDenied},
+		{"another of one's own", caller, name, "https://git.example.com/mine/b", codes.PermissionDenied},
+		{"a name of one's choice", caller, "alias/a", url, codes.PermissionDenied},
+		{"a name of one's choice, seeing all", all, "alias/a", url, codes.PermissionDenied},
+		{"an alias by an administrator of these", narrow, "alias/a", url, codes.OK},
+		{"another's repository by that administrator", narrow, "alias/b", "https://git.example.com/theirs/b", codes.PermissionDenied},
+		{"another URL by that administrator", narrow, name, "https://git.example.com/mine/b", codes.OK},
+		{"back by one who may not", caller, name, url, codes.PermissionDenied},
+		{"an administrator of everything", admin, name, "https://git.example.org/theirs/b", codes.OK},
+		{"by nobody", t.Context(), "", url, codes.PermissionDenied},
+	} {
+		if err := d.put(step.who, step.name, step.url); status.Code(err) != step.want {
+			t.Errorf("%s: %v, want %v", step.what, err, step.want)
+		}
+	}
+	// What is said of a repo that the caller may not see does not tell whether it is there.
+	if _, _, err := d.store.PutDesired(t.Context(), &catalogv1.Desired{Name: "git.example.com/theirs/there"}); err != nil {
+		t.Fatal(err)
+	}
+	there := d.put(caller, "", "https://git.example.com/theirs/there")
+	never := d.put(caller, "", "https://git.example.com/theirs/never")
+	if got := strings.ReplaceAll(there.Error(), "there", "never"); status.Code(never) != codes.PermissionDenied || got != strings.ReplaceAll(never.Error(), "there", "never") {
+		t.Errorf("one that is there: %v; one that is not: %v", there, never)
+	}
+}
