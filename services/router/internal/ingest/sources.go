@@ -5,7 +5,9 @@ import (
 	"errors"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
+	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/codehost"
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
@@ -13,7 +15,9 @@ import (
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
-// Sources is the service of sources. It is safe for concurrent use.
+// Sources is the service of sources. It is safe for concurrent use. It is for
+// administrators who see every repo: a source can bring any repo that its host has, and
+// names credentials that other sources use too. A pattern of names could not bound that.
 type Sources struct {
 	ingestv1.UnimplementedSourceServiceServer
 	store  *catalog.Store
@@ -25,8 +29,19 @@ func NewSources(store *catalog.Store, policy origin.Policy) *Sources {
 	return &Sources{store: store, policy: policy}
 }
 
+// administersAll fails for a caller who is not an administrator of every repo.
+func administersAll(ctx context.Context) error {
+	if caller, err := access.From(ctx); err == nil && caller.May(access.ScopeAdmin) && access.SeesAll(caller) {
+		return nil
+	}
+	return status.Error(codes.PermissionDenied, "sources need a token with the scope admin for all repos: --allow '**' without --deny")
+}
+
 // ApplySources implements ingestv1.SourceServiceServer.
 func (s *Sources) ApplySources(ctx context.Context, req *ingestv1.ApplySourcesRequest) (*ingestv1.ApplySourcesResponse, error) {
+	if err := administersAll(ctx); err != nil {
+		return nil, err
+	}
 	if err := errors.Join(codehost.CheckSources(req.Sources), codehost.CheckAllowed(req.Sources, s.policy)); err != nil {
 		return nil, ruleError("sources", err)
 	}
@@ -39,16 +54,19 @@ func (s *Sources) ApplySources(ctx context.Context, req *ingestv1.ApplySourcesRe
 
 // ListSources implements ingestv1.SourceServiceServer.
 func (s *Sources) ListSources(ctx context.Context, _ *ingestv1.ListSourcesRequest) (*ingestv1.ListSourcesResponse, error) {
+	if err := administersAll(ctx); err != nil {
+		return nil, err
+	}
 	resp := &ingestv1.ListSourcesResponse{}
 	for entry, err := range s.store.ListSources(ctx) {
 		if err != nil {
 			return nil, storeError("list sources", err)
 		}
-		status, err := s.status(ctx, entry)
+		one, err := s.status(ctx, entry)
 		if err != nil {
 			return nil, storeError("list sources", err)
 		}
-		resp.Sources = append(resp.Sources, status)
+		resp.Sources = append(resp.Sources, one)
 	}
 	return resp, nil
 }
@@ -68,6 +86,9 @@ func (s *Sources) status(ctx context.Context, source catalog.Source) (*ingestv1.
 // GetSource implements ingestv1.SourceServiceServer. It reads the report first, so
 // that the counts include what the report names.
 func (s *Sources) GetSource(ctx context.Context, req *ingestv1.GetSourceRequest) (*ingestv1.GetSourceResponse, error) {
+	if err := administersAll(ctx); err != nil {
+		return nil, err
+	}
 	source, err := s.store.GetSource(ctx, req.Name)
 	if errors.Is(err, catalog.ErrNotFound) {
 		return nil, searchapi.FieldError(codes.NotFound, "name", "there is no such source")
@@ -75,7 +96,7 @@ func (s *Sources) GetSource(ctx context.Context, req *ingestv1.GetSourceRequest)
 	if err != nil {
 		return nil, storeError("get source", err)
 	}
-	status, err := s.status(ctx, source)
+	now, err := s.status(ctx, source)
 	if err != nil {
 		return nil, storeError("get source", err)
 	}
@@ -83,5 +104,5 @@ func (s *Sources) GetSource(ctx context.Context, req *ingestv1.GetSourceRequest)
 	if err != nil {
 		return nil, storeError("get source", err)
 	}
-	return &ingestv1.GetSourceResponse{Status: status, Repos: n.Repos, Published: n.Published, Failed: n.Failed}, nil
+	return &ingestv1.GetSourceResponse{Status: now, Repos: n.Repos, Published: n.Published, Failed: n.Failed}, nil
 }

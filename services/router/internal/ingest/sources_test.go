@@ -1,6 +1,7 @@
 package ingest_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/catalog/etcdtest"
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
@@ -20,6 +22,7 @@ import (
 func TestSourcesAreJudgedBeforeTheyAreKept(t *testing.T) {
 	store := catalog.New(etcdtest.New().Client(nil), "")
 	s := ingest.NewSources(store, origin.Policy{Schemes: []string{"https"}, Hosts: []string{"*.example.com"}})
+	ctx := access.With(t.Context(), access.Anyone)
 	good := &ingestv1.Source{Name: "good", Kind: "gitea", Url: "https://git.example.com", Owner: "o"}
 	for want, bad := range map[string]*ingestv1.Source{
 		"is not allowed":   {Name: "x", Kind: "gitea", Url: "https://git.example.org", Owner: "o"},
@@ -30,14 +33,14 @@ func TestSourcesAreJudgedBeforeTheyAreKept(t *testing.T) {
 		"TRAWL_SECRET_":    {Name: "x", Kind: "gitea", Url: "https://git.example.com", Owner: "o", Token: &ingestv1.SecretRef{Env: "HOME"}},
 		"owner is missing": {Name: "x", Kind: "gitea", Url: "https://git.example.com"},
 	} {
-		_, err := s.ApplySources(t.Context(), &ingestv1.ApplySourcesRequest{Sources: []*ingestv1.Source{good, bad}})
+		_, err := s.ApplySources(ctx, &ingestv1.ApplySourcesRequest{Sources: []*ingestv1.Source{good, bad}})
 		if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%v: %v, want %q", bad, err, want)
 		}
 	}
 	list := func() []*ingestv1.SourceStatus {
 		t.Helper()
-		resp, err := s.ListSources(t.Context(), &ingestv1.ListSourcesRequest{})
+		resp, err := s.ListSources(ctx, &ingestv1.ListSourcesRequest{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,11 +49,11 @@ func TestSourcesAreJudgedBeforeTheyAreKept(t *testing.T) {
 	if got := list(); len(got) > 0 {
 		t.Errorf("kept %v", got)
 	}
-	done, err := s.ApplySources(t.Context(), &ingestv1.ApplySourcesRequest{Sources: []*ingestv1.Source{good}})
+	done, err := s.ApplySources(ctx, &ingestv1.ApplySourcesRequest{Sources: []*ingestv1.Source{good}})
 	if err != nil || len(done.GetAdded()) != 1 {
 		t.Errorf("%v, %v", done, err)
 	}
-	if _, err := s.GetSource(t.Context(), &ingestv1.GetSourceRequest{Name: "none"}); status.Code(err) != codes.NotFound {
+	if _, err := s.GetSource(ctx, &ingestv1.GetSourceRequest{Name: "none"}); status.Code(err) != codes.NotFound {
 		t.Errorf("a source that is not there: %v", err)
 	}
 	// Of 70 repos every third is published and every seventh of the others has failed.
@@ -67,13 +70,41 @@ func TestSourcesAreJudgedBeforeTheyAreKept(t *testing.T) {
 			}
 		}
 	}
-	if got, err := s.GetSource(t.Context(), &ingestv1.GetSourceRequest{Name: "good"}); err != nil || got.GetRepos() != 65 || got.GetPublished() != 22 || got.GetFailed() != 6 || got.GetStatus().GetAppliedAt() == nil {
+	if got, err := s.GetSource(ctx, &ingestv1.GetSourceRequest{Name: "good"}); err != nil || got.GetRepos() != 65 || got.GetPublished() != 22 || got.GetFailed() != 6 || got.GetStatus().GetAppliedAt() == nil {
 		t.Errorf("%v, %v", got, err)
 	}
-	if _, err := s.ApplySources(t.Context(), &ingestv1.ApplySourcesRequest{}); err != nil {
+	if _, err := s.ApplySources(ctx, &ingestv1.ApplySourcesRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := list(); len(got) != 1 || !got[0].GetRemoved() || got[0].GetReport() != nil {
 		t.Errorf("after its removal: %v", got)
+	}
+}
+
+// TestSourcesAreForThoseWhoSeeAll: an administrator of some repos neither sets sources,
+// which bring others, nor learns which there are.
+func TestSourcesAreForThoseWhoSeeAll(t *testing.T) {
+	d := newDesk(t)
+	s := ingest.NewSources(d.store, origin.Policy{Schemes: []string{"https"}})
+	good := []*ingestv1.Source{{Name: "good", Kind: "gitea", Url: "https://git.example.com", Owner: "mine"}}
+	for what, c := range map[string]struct {
+		ctx  context.Context
+		want codes.Code
+	}{
+		"some":          {d.as(access.Spec{Allow: []string{"git.example.com/mine/**"}, Scopes: []access.Scope{access.ScopeAdmin}}), codes.PermissionDenied},
+		"all but one":   {d.as(access.Spec{Allow: []string{"**"}, Deny: []string{"x/y"}, Scopes: []access.Scope{access.ScopeAdmin}}), codes.PermissionDenied},
+		"not an admin":  {d.as(access.Spec{Allow: []string{"**"}, Scopes: []access.Scope{access.ScopeSearch, access.ScopeIngest}}), codes.PermissionDenied},
+		"nobody":        {t.Context(), codes.PermissionDenied},
+		"all":           {d.as(access.Spec{Allow: []string{"**"}, Scopes: []access.Scope{access.ScopeAdmin}}), codes.OK},
+		"access is off": {access.With(t.Context(), access.Anyone), codes.OK},
+	} {
+		_, applied := s.ApplySources(c.ctx, &ingestv1.ApplySourcesRequest{Sources: good})
+		_, listed := s.ListSources(c.ctx, &ingestv1.ListSourcesRequest{})
+		_, got := s.GetSource(c.ctx, &ingestv1.GetSourceRequest{Name: "good"})
+		for _, err := range []error{applied, listed, got} {
+			if code := status.Code(err); code != c.want {
+				t.Errorf("%s: %v, want %v", what, err, c.want)
+			}
+		}
 	}
 }
