@@ -28,8 +28,10 @@ type Config struct {
 	HedgeShare float64 `config:"hedge-share" doc:"calls to slow searchers that are also made to the next one, at most this share of all calls; 0: none"`
 	RetryShare float64 `config:"retry-share" doc:"failed calls that are made again to the next searcher, at most this share of all calls; 0: none"`
 
-	Credentials string        `config:"credentials" doc:"folder with the secrets of webhooks that sources name by file"`
-	PushPause   time.Duration `config:"push-pause" doc:"least time between two indexings of a repo that is pushed to again and again"`
+	Credentials    string `config:"credentials" doc:"folder with the secrets of webhooks that sources name by file"`
+	ReposPerMinute int    `config:"repos-per-minute" doc:"most requests to index that each token can make of this router in a minute; those with the scope admin are not limited"`
+
+	PushPause time.Duration `config:"push-pause" doc:"least time between two indexings of a repo that is pushed to again and again"`
 
 	Searcher server.ClientConfig `config:"searcher"`
 	Source   origin.Policy       `config:"source"`
@@ -46,6 +48,7 @@ func (c *Config) SetDefaults() {
 	c.MaxQueries = 1000
 	c.HedgeShare, c.RetryShare = 0.1, 0.2
 	c.PushPause = 10 * time.Second
+	c.ReposPerMinute = 600
 	c.Searcher.SetDefaults()
 	c.Source.SetDefaults()
 	c.Access.SetDefaults()
@@ -64,6 +67,7 @@ func (c *Config) Validate() error {
 	config.Between(&check, "max-queries", c.MaxQueries, 2, 1<<20)
 	config.Between(&check, "hedge-share", c.HedgeShare, 0, 1)
 	config.Between(&check, "retry-share", c.RetryShare, 0, 1)
+	config.Between(&check, "repos-per-minute", c.ReposPerMinute, 1, 1<<20)
 	config.Between(&check, "push-pause", c.PushPause, 0, time.Hour)
 	least := config.Bytes(searchapi.LeastResponse)
 	pieces := fmt.Sprintf("at least %v: what is found is sent in pieces", least)

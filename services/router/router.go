@@ -132,7 +132,8 @@ func (r *Router) Run(ctx context.Context) error {
 	r.serveZoekt(searches)
 	secrets := codehost.Secrets{Folder: r.cfg.Credentials}
 	r.server.HandleSigned(webhook.Pattern, webhook.New(store, r.deps.Queue, secrets, r.cfg.PushPause, r.webhookMetrics, log))
-	ingestv1.RegisterIngestServiceServer(r.server, ingest.New(store, r.deps.Queue, r.cfg.Source, r.server.Draining(), log))
+	limits := ingest.Config{Policy: r.cfg.Source, PerMinute: r.cfg.ReposPerMinute}
+	ingestv1.RegisterIngestServiceServer(r.server, ingest.New(store, r.deps.Queue, limits, r.server.Draining(), log))
 	ingestv1.RegisterSourceServiceServer(r.server, ingest.NewSources(store, r.cfg.Source))
 
 	etcd, live := r.server.Readiness().Condition("etcd"), r.server.Readiness().Condition("searchers")

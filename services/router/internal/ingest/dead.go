@@ -63,6 +63,9 @@ func (s *Service) RetryDeadLetter(ctx context.Context, req *ingestv1.RetryDeadLe
 	if !access.Sees(ctx, req.Name) {
 		return nil, errNoLetter
 	}
+	if err := s.quota.take(ctx); err != nil {
+		return nil, err
+	}
 	if _, err := s.jobs.DeadLetter(ctx, req.Name); err != nil {
 		return nil, queueError(ctx, "retry dead letter", err)
 	}

@@ -15,7 +15,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trawl-search/trawl/internal/access"
-	"github.com/trawl-search/trawl/internal/gitsource/origin"
 	"github.com/trawl-search/trawl/internal/queue"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	"github.com/trawl-search/trawl/services/router/internal/ingest"
@@ -63,7 +62,7 @@ func (a away) DeadLetters(ctx context.Context, _ uint64) iter.Seq2[queue.DeadLet
 // TestQueueIsAway: a caller who has time is told that the queue is away, not that the
 // time is over, which would not be worth trying again.
 func TestQueueIsAway(t *testing.T) {
-	s := ingest.New(nil, away{}, origin.Policy{}, nil, slog.New(slog.DiscardHandler))
+	s := ingest.New(nil, away{}, ingest.Config{PerMinute: 1}, nil, slog.New(slog.DiscardHandler))
 	for want, left := range map[codes.Code]time.Duration{codes.Unavailable: time.Hour, codes.DeadlineExceeded: 0} {
 		ctx, cancel := context.WithTimeout(access.With(t.Context(), access.Anyone), left)
 		defer cancel()
@@ -87,7 +86,7 @@ func (mine) Sees(repo string) bool { return strings.HasPrefix(repo, "mine/") }
 // is told of one that has none.
 func TestHiddenLettersAreNotThere(t *testing.T) {
 	jobs := letters{t, []string{"other/a", "mine/a", "other/b", "mine/b", "other/c"}}
-	s := ingest.New(nil, jobs, origin.Policy{}, nil, slog.New(slog.DiscardHandler))
+	s := ingest.New(nil, jobs, ingest.Config{PerMinute: 1}, nil, slog.New(slog.DiscardHandler))
 	ctx := access.With(t.Context(), mine{access.Anyone})
 	var names []string
 	for req := (&ingestv1.ListDeadLettersRequest{PageSize: 1}); ; {

@@ -6,8 +6,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -16,6 +18,7 @@ import (
 	"github.com/trawl-search/trawl/internal/catalog/etcdtest"
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
 	"github.com/trawl-search/trawl/internal/queue"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	"github.com/trawl-search/trawl/services/router/internal/ingest"
@@ -36,6 +39,9 @@ type desk struct {
 	known  *access.Directory
 }
 
+// perMinute is the quota of a desk's callers.
+const perMinute = 100
+
 func newDesk(t *testing.T) *desk {
 	t.Helper()
 	client := etcdtest.New().Client(nil)
@@ -43,7 +49,7 @@ func newDesk(t *testing.T) *desk {
 	log := slog.New(slog.DiscardHandler)
 	d.known = access.NewDirectory(d.tokens, time.Minute, log)
 	policy := origin.Policy{Schemes: []string{"https", "http", "ssh"}, Folders: []string{"/srv/git"}, PrivateNetworks: []string{"127.0.0.0/8"}}
-	d.Service = ingest.New(d.store, accepting{letters{t: t}}, policy, nil, log)
+	d.Service = ingest.New(d.store, accepting{letters{t: t}}, ingest.Config{Policy: policy, PerMinute: perMinute}, nil, log)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { d.known.Run(ctx) })
@@ -155,4 +161,46 @@ func TestNamesStayWithTheirURL(t *testing.T) {
 	if got := strings.ReplaceAll(there.Error(), "there", "never"); status.Code(never) != codes.PermissionDenied || got != strings.ReplaceAll(never.Error(), "there", "never") {
 		t.Errorf("one that is there: %v; one that is not: %v", there, never)
 	}
+}
+
+// TestRequestsToIndexAreBounded: a caller who asks for more repos than its quota is
+// refused with the time to come back, and costs no other caller a request.
+func TestRequestsToIndexAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t)
+		spec := access.Spec{Name: "twin", Allow: []string{"git.example.com/**"}, Scopes: []access.Scope{access.ScopeIngest}}
+		greedy, other := d.as(spec), d.as(spec)
+		spec.Scopes = []access.Scope{access.ScopeAdmin}
+		admin := d.as(spec)
+		for range perMinute {
+			if err := d.put(greedy, "", "https://git.example.com/x"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var wait time.Duration
+		for range 3 { // what is refused costs nothing
+			err := d.put(greedy, "", "https://git.example.com/x")
+			if !searchapi.IsOverloaded(err) {
+				t.Fatalf("one more: %v", err)
+			}
+			wait = status.Convert(err).Details()[0].(*errdetails.RetryInfo).GetRetryDelay().AsDuration()
+		}
+		if _, err := d.RetryDeadLetter(greedy, &ingestv1.RetryDeadLetterRequest{Name: "git.example.com/x"}); !searchapi.IsOverloaded(err) {
+			t.Errorf("a job made again: %v", err)
+		}
+		if err := d.put(other, "", "https://git.example.com/y"); err != nil {
+			t.Errorf("another token of the same name: %v", err)
+		}
+		for range 2 * perMinute {
+			if err := d.put(admin, "", "https://git.example.com/z"); err != nil {
+				t.Fatalf("an administrator: %v", err)
+			}
+		}
+		if time.Sleep(wait); wait <= 0 || wait > time.Minute/perMinute+time.Millisecond {
+			t.Errorf("to come back after %v", wait)
+		}
+		if err := d.put(greedy, "", "https://git.example.com/x"); err != nil {
+			t.Errorf("when it came back: %v", err)
+		}
+	})
 }

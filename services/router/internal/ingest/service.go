@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"time"
 
+	"golang.org/x/time/rate"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -40,14 +41,24 @@ type Service struct {
 	store  *catalog.Store
 	jobs   Jobs
 	policy origin.Policy
+	quota  *quota
 	log    *slog.Logger
 	// draining is closed when the router drains and streams must end.
 	draining <-chan struct{}
 }
 
+// Config says what callers may ask for.
+type Config struct {
+	// Policy is what URLs may be.
+	Policy origin.Policy
+	// PerMinute bounds the requests to index of each caller who is not an administrator.
+	PerMinute int
+}
+
 // New returns a service. Watches end when draining is closed.
-func New(store *catalog.Store, jobs Jobs, policy origin.Policy, draining <-chan struct{}, log *slog.Logger) *Service {
-	return &Service{store: store, jobs: jobs, policy: policy, draining: draining, log: log}
+func New(store *catalog.Store, jobs Jobs, cfg Config, draining <-chan struct{}, log *slog.Logger) *Service {
+	limits := &quota{perMinute: cfg.PerMinute, callers: map[string]*rate.Limiter{}}
+	return &Service{store: store, jobs: jobs, policy: cfg.Policy, quota: limits, draining: draining, log: log}
 }
 
 // PutRepo implements ingestv1.IngestServiceServer.
@@ -58,6 +69,9 @@ func (s *Service) PutRepo(ctx context.Context, req *ingestv1.PutRepoRequest) (*i
 	}
 	replaceable, err := permit(ctx, name, req.Url)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.quota.take(ctx); err != nil {
 		return nil, err
 	}
 	var refused error

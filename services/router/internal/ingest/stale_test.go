@@ -17,7 +17,6 @@ import (
 	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/catalog/etcdtest"
-	"github.com/trawl-search/trawl/internal/gitsource/origin"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	"github.com/trawl-search/trawl/services/router/internal/ingest"
@@ -27,7 +26,7 @@ import (
 // that are behind for long enough.
 func TestStaleRepos(t *testing.T) {
 	store := catalog.New(etcdtest.New().Client(nil), "")
-	s := ingest.New(store, letters{t: t}, origin.Policy{}, nil, slog.New(slog.DiscardHandler))
+	s := ingest.New(store, letters{t: t}, ingest.Config{PerMinute: 1}, nil, slog.New(slog.DiscardHandler))
 	start := time.Now().Add(-24 * time.Hour)
 	type repo struct {
 		name  string
