@@ -3,7 +3,6 @@ package integration
 import (
 	"context"
 	"fmt"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -56,9 +55,7 @@ func TestRestoreWithoutEtcd(t *testing.T) {
 func TestRestoreSources(t *testing.T) {
 	c := newCluster(t, 2)
 	alpha, beta, _ := threeRepositories(t, c.dir)
-	host := &gitHost{repos: []*repository{alpha}}
-	host.Server = httptest.NewServer(host)
-	t.Cleanup(host.Close)
+	host := startHost(t, alpha)
 	gone := fmt.Sprintf("  - {name: gone, kind: git, url: 'file://%s', every: 1s, grace: 0s}\n", beta.path)
 	listed := func(what string, want ...string) {
 		t.Helper()
@@ -76,26 +73,27 @@ func TestRestoreSources(t *testing.T) {
 			return nil
 		})
 	}
-	repos := func(want ...*repository) {
+	atHost, asFile := strings.TrimPrefix(host.URL, "http://")+"/alpha", "localhost"+beta.path
+	repos := func(want ...string) {
 		t.Helper()
 		eventually(t, "the repositories are there, and no other", func(context.Context) error {
 			out, _, _ := command(t, "repos", "--addr", c.router.addresses(t).GRPC)
-			for _, r := range want {
-				if !strings.Contains(out, "localhost"+r.path) {
+			for _, name := range want {
+				if !strings.Contains(out, name) {
 					return fmt.Errorf("repos: %s", out)
 				}
 			}
-			if strings.Count(out, "published") != len(want) || strings.Count(out, "localhost") != len(want) {
+			if strings.Count(out, "published") != len(want) || len(strings.Split(strings.TrimSpace(out), "\n")) != 1+len(want) {
 				return fmt.Errorf("repos: %s", out)
 			}
 			return nil
 		})
 	}
 	c.applyFile(t, host.source("1s")+gone, 2)
-	repos(alpha, beta)
+	repos(atHost, asFile)
 	listed("both are in the bucket", "acme", "gone")
 	c.applyFile(t, host.source("1s"), 1)
-	repos(alpha)
+	repos(atHost)
 	listed("one is removed", "acme")
 
 	c.killAll()
@@ -108,7 +106,7 @@ func TestRestoreSources(t *testing.T) {
 	if exit != 0 || !strings.Contains(out, "source acme  applied\nsource gone  removed\n") {
 		t.Fatalf("exit %d: %s%s", exit, out, errs)
 	}
-	repos(alpha) // that of the other came back and went again
+	repos(atHost) // that of the other came back and went again
 	listed("they are as they were", "acme")
 	alpha.write("polled.txt", "kestrel\n")
 	alpha.commit("after the loss")
@@ -117,7 +115,7 @@ func TestRestoreSources(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		return compare(answer, []string{"localhost" + alpha.path + ":polled.txt"})
+		return compare(answer, []string{atHost + ":polled.txt"})
 	})
 	if out, errs, exit := command(t, "gc", "--audit", "--contents", "--etcd-endpoints", c.etcd, "--bucket-url", c.bucket()); exit != 0 || strings.Contains(out, "  sources/") {
 		t.Errorf("exit %d: %s%s", exit, out, errs)

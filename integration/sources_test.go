@@ -15,23 +15,41 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/trawl-search/trawl/internal/gitsource/gitsourcetest"
 )
 
 // hostSecret is the token and the secret of webhooks of the test's host.
 const hostSecret = "s3cr3t-of-the-tests"
 
-// gitHost speaks GitHub's API for the organisation acme, whose repositories are
-// folders of this machine.
+// gitHost speaks GitHub's API for the organisation acme, and serves its repositories.
 type gitHost struct {
 	*httptest.Server
+
+	git http.Handler
 
 	mu    sync.Mutex
 	repos []*repository
 	down  bool
 }
 
+func startHost(t *testing.T, repos ...*repository) *gitHost {
+	h := &gitHost{repos: repos, git: gitsourcetest.Handler(t, filepath.Dir(repos[0].path))}
+	h.Server = httptest.NewServer(h)
+	t.Cleanup(h.Close)
+	return h
+}
+
+func (h *gitHost) cloneURL(r *repository) string {
+	return h.URL + "/" + filepath.Base(r.path) + "/.git"
+}
+
 // ServeHTTP implements http.Handler.
 func (h *gitHost) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.Contains(r.URL.Path, "/.git/") {
+		h.git.ServeHTTP(w, r)
+		return
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
@@ -44,7 +62,7 @@ func (h *gitHost) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	list := []map[string]any{}
 	for i, repo := range h.repos {
-		list = append(list, map[string]any{"id": i + 1, "full_name": "acme/" + filepath.Base(repo.path), "clone_url": "file://" + repo.path})
+		list = append(list, map[string]any{"id": i + 1, "full_name": "acme/" + filepath.Base(repo.path), "clone_url": h.cloneURL(repo)})
 	}
 	_ = json.NewEncoder(w).Encode(list)
 }
@@ -58,7 +76,7 @@ func (h *gitHost) set(change func()) {
 // push tells a router of a push, signed by a key.
 func (h *gitHost) push(t *testing.T, c *cluster, r *repository, commit, key string) int {
 	t.Helper()
-	body, err := json.Marshal(map[string]any{"ref": "refs/heads/main", "after": commit, "repository": map[string]any{"clone_url": "file://" + r.path}})
+	body, err := json.Marshal(map[string]any{"ref": "refs/heads/main", "after": commit, "repository": map[string]any{"clone_url": h.cloneURL(r)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,12 +100,12 @@ func (h *gitHost) push(t *testing.T, c *cluster, r *repository, commit, key stri
 func TestSources(t *testing.T) {
 	c := newCluster(t, 2)
 	alpha, beta, _ := threeRepositories(t, c.dir)
-	host := &gitHost{repos: []*repository{alpha, beta}}
-	host.Server = httptest.NewServer(host)
-	t.Cleanup(host.Close)
+	host := startHost(t, alpha, beta)
 	c.applySources(t, host, "60m")
 
-	nameOf := func(r *repository, file string) string { return "localhost" + r.path + ":" + file }
+	nameOf := func(r *repository, file string) string {
+		return strings.TrimPrefix(host.URL, "http://") + "/" + filepath.Base(r.path) + ":" + file
+	}
 	found := func(text string, want ...string) {
 		t.Helper()
 		eventually(t, text+" is found where it is", func(ctx context.Context) error {

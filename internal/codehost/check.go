@@ -20,7 +20,7 @@ func CheckSource(s *ingestv1.Source) error {
 	if !name.MatchString(s.GetName()) {
 		return fmt.Errorf("name %q: 1 to 63 small letters, digits and dashes are a name", s.GetName())
 	}
-	return errors.Join(checkPlace(s), checkPatterns(s), checkBranches(s), checkSecrets(s), checkTimes(s))
+	return errors.Join(checkPlace(s), checkPatterns(s), checkBranches(s), checkCloneHosts(s), checkSecrets(s), checkTimes(s))
 }
 
 // checkPlace checks the fields that locate the repos.

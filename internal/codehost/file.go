@@ -28,6 +28,7 @@ type (
 		Kind          string         `yaml:"kind"`
 		URL           string         `yaml:"url"`
 		Owner         string         `yaml:"owner"`
+		CloneHosts    []string       `yaml:"clone_hosts"`
 		User          bool           `yaml:"user"`
 		Include       []string       `yaml:"include"`
 		Exclude       []string       `yaml:"exclude"`
@@ -134,7 +135,7 @@ func lines(text []byte) (at []int) {
 func (e entry) source() *ingestv1.Source {
 	s := &ingestv1.Source{
 		Name: e.Name, Kind: e.Kind, Url: e.URL, Owner: e.Owner, User: e.User, Include: e.Include, Exclude: e.Exclude,
-		Archived: e.Archived, Forks: e.Forks, Branches: e.Branches, Username: e.Username,
+		Archived: e.Archived, Forks: e.Forks, Branches: e.Branches, Username: e.Username, CloneHosts: e.CloneHosts,
 		Token: e.Token.proto(), WebhookSecret: e.WebhookSecret.proto(),
 	}
 	for _, o := range e.Overrides {

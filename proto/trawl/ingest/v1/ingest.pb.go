@@ -212,7 +212,8 @@ type PutRepoRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Clone URL (https, ssh, git, file where allowed) or, where allowed, an absolute path.
 	Url string `protobuf:"bytes,1,opt,name=url,proto3" json:"url,omitempty"`
-	// Name to search it by; empty derives it from the URL (host/path without .git).
+	// Name to search it by; empty derives it from the URL (host/path without .git). Only an
+	// administrator gives a repository another name than that.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// Branches to index, in which * stands for anything but a slash and ** for
 	// anything; empty means the default branch.

@@ -56,7 +56,9 @@ type Source struct {
 	// Time between two looks at the host; absent means 15 minutes.
 	Every *durationpb.Duration `protobuf:"bytes,15,opt,name=every,proto3" json:"every,omitempty"`
 	// How long a repo that has left is kept; absent means three days.
-	Grace         *durationpb.Duration `protobuf:"bytes,16,opt,name=grace,proto3" json:"grace,omitempty"`
+	Grace *durationpb.Duration `protobuf:"bytes,16,opt,name=grace,proto3" json:"grace,omitempty"`
+	// Hosts, or HOST:PORT, that repos may be cloned from beside the host of the source.
+	CloneHosts    []string `protobuf:"bytes,17,rep,name=clone_hosts,json=cloneHosts,proto3" json:"clone_hosts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -199,6 +201,13 @@ func (x *Source) GetEvery() *durationpb.Duration {
 func (x *Source) GetGrace() *durationpb.Duration {
 	if x != nil {
 		return x.Grace
+	}
+	return nil
+}
+
+func (x *Source) GetCloneHosts() []string {
+	if x != nil {
+		return x.CloneHosts
 	}
 	return nil
 }
@@ -820,7 +829,7 @@ var File_trawl_ingest_v1_sources_proto protoreflect.FileDescriptor
 
 const file_trawl_ingest_v1_sources_proto_rawDesc = "" +
 	"\n" +
-	"\x1dtrawl/ingest/v1/sources.proto\x12\x0ftrawl.ingest.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xed\x05\n" +
+	"\x1dtrawl/ingest/v1/sources.proto\x12\x0ftrawl.ingest.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa3\x06\n" +
 	"\x06Source\x124\n" +
 	"\x04name\x18\x01 \x01(\tB \xbaH\x1dr\x1b2\x19^[a-z0-9][a-z0-9-]{0,62}$R\x04name\x12Z\n" +
 	"\x04kind\x18\x02 \x01(\tBF\xbaHCrAR\x03gitR\x06githubR\x06gitlabR\x05giteaR\tbitbucketR\x10bitbucket-serverR\x06gerritR\x04kind\x12\x1a\n" +
@@ -838,7 +847,9 @@ const file_trawl_ingest_v1_sources_proto_rawDesc = "" +
 	"\busername\x18\r \x01(\tB\b\xbaH\x05r\x03(\x80\x02R\busername\x12A\n" +
 	"\x0ewebhook_secret\x18\x0e \x01(\v2\x1a.trawl.ingest.v1.SecretRefR\rwebhookSecret\x12/\n" +
 	"\x05every\x18\x0f \x01(\v2\x19.google.protobuf.DurationR\x05every\x12/\n" +
-	"\x05grace\x18\x10 \x01(\v2\x19.google.protobuf.DurationR\x05grace\"b\n" +
+	"\x05grace\x18\x10 \x01(\v2\x19.google.protobuf.DurationR\x05grace\x124\n" +
+	"\vclone_hosts\x18\x11 \x03(\tB\x13\xbaH\x10\x92\x01\r\x10\x10\x18\x01\"\ar\x05\x10\x01(\x84\x02R\n" +
+	"cloneHosts\"b\n" +
 	"\n" +
 	"BranchRule\x12 \n" +
 	"\x05match\x18\x01 \x01(\tB\n" +

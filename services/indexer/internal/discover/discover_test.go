@@ -240,13 +240,60 @@ func TestDeadHostIsNotPolled(t *testing.T) {
 // TestRefusedURLs: the host cannot make the policy do what it forbids.
 func TestRefusedURLs(t *testing.T) {
 	inWorld(t, func(w *world) {
-		for i, url := range []string{"https://169.254.169.254/x", "file:///etc", "ext::sh -c x", "https://u:p@git.example.com/x", ""} {
+		for i, url := range []string{
+			"https://169.254.169.254/x", "file:///etc", "ext::sh -c x", "https://u:p@git.example.com/x", "",
+			"https://github.com/acme/x", "https://git.example.com:8443/acme/x", "ssh://git@git.example.com/acme/x",
+		} {
 			w.listed["x"] = append(w.listed["x"], codehost.Repo{ID: fmt.Sprint(i), Path: "acme/x", CloneURL: url})
 		}
 		w.apply(spec("x"))
 		w.want("all are refused")
-		if r := w.report("x"); r.GetRefused() != 5 {
+		if r := w.report("x"); r.GetRefused() != 8 {
 			t.Errorf("%v", r)
+		}
+	})
+}
+
+// TestClaimsOfAnotherHostsNames: a host that lists the repos of another one, whose source
+// comes later, neither has them fetched nor keeps their names from that source.
+func TestClaimsOfAnotherHostsNames(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.listed["evil"] = []codehost.Repo{repo(1, "acme/a"), {ID: "2", Path: "acme/own", CloneURL: "https://evil.example.org/acme/own"}}
+		evil := spec("evil")
+		evil.Url = "https://evil.example.org"
+		w.apply(evil)
+		if got := w.names(); !slices.Equal(got, []string{"evil.example.org/acme/own"}) {
+			t.Errorf("%q", got)
+		}
+		w.listed["good"] = []codehost.Repo{repo(1, "acme/a")}
+		w.apply(evil, spec("good"))
+		if a, err := w.Store.GetDesired(t.Context(), "git.example.com/acme/a"); err != nil || a.Record.GetSource() != "good" {
+			t.Errorf("%v, %v", a.Record, err)
+		}
+		after(time.Hour)
+		if slices.Contains(w.polled, "https://git.example.com/acme/own") || w.report("evil").GetRefused() != 1 || w.report("good").GetForeign() != 0 {
+			t.Errorf("%v, %v", w.report("evil"), w.report("good"))
+		}
+		evil.CloneHosts = []string{"git.example.com"}
+		w.apply(evil, spec("good"))
+		if w.report("evil").GetRefused() != 0 || w.report("evil").GetForeign() != 1 {
+			t.Errorf("a host that the source names: %v", w.report("evil"))
+		}
+	})
+}
+
+// TestTakenMeanwhile: a repo that somebody puts after the repos were listed is theirs.
+func TestTakenMeanwhile(t *testing.T) {
+	inWorld(t, func(w *world) {
+		hand := &catalogv1.Desired{Name: "git.example.com/acme/a", Url: "https://git.example.com/acme/a", Branches: []string{"hand"}}
+		if _, _, err := w.Store.PutDesired(t.Context(), hand); err != nil {
+			t.Fatal(err)
+		}
+		l := &look{Discoverer: w.Discoverer, spec: spec("x")}
+		err := l.put(t.Context(), &catalogv1.Desired{Name: hand.Name, Url: hand.Url, Source: "x"})
+		got, read := w.Store.GetDesired(t.Context(), hand.Name)
+		if !errors.Is(err, errTaken) || read != nil || got.Record.GetSource() != "" || !slices.Equal(got.Record.GetBranches(), hand.Branches) {
+			t.Errorf("%v: %v, %v", err, got.Record, read)
 		}
 	})
 }
@@ -295,7 +342,7 @@ func TestFileOfSources(t *testing.T) {
 				t.Errorf("%s: %v, refused %v; want %v, %v", what, got, refused(), want, wrong)
 			}
 		}
-		const a, b = "sources:\n- {name: a, kind: github, owner: x}\n", "- {name: b, kind: gitea, url: 'https://git.example.com', owner: y, grace: 1h}\n"
+		const a, b = "sources:\n- {name: a, kind: gitea, url: 'https://git.example.com', owner: x}\n", "- {name: b, kind: gitea, url: 'https://git.example.com', owner: y, grace: 1h}\n"
 		w.listed["a"], w.listed["b"] = []codehost.Repo{repo(1, "x/r")}, []codehost.Repo{repo(2, "y/r")}
 		step("at first", a+b, 0, "a/x", "b/y")
 		w.want("of both", "x/r", "y/r")
@@ -310,7 +357,7 @@ func TestFileOfSources(t *testing.T) {
 		if refused() != 1 || len(w.names()) != 2 {
 			t.Errorf("the file is gone: refused %v, %v", refused(), w.names())
 		}
-		step("a change and a removal", strings.Replace(a, "x", "z", 1), 0, "a/z")
+		step("a change and a removal", strings.Replace(a, "owner: x", "owner: z", 1), 0, "a/z")
 		after(80 * time.Minute)
 		w.want("after the grace time", "x/r")
 	})

@@ -116,7 +116,7 @@ func (w *world) Branches(_ context.Context, url string, _ []string) ([]docstore.
 
 func spec(name string) *ingestv1.Source {
 	return &ingestv1.Source{
-		Name: name, Kind: "github", Owner: "acme", Every: durationpb.New(10 * time.Minute), Grace: durationpb.New(24 * time.Hour),
+		Name: name, Kind: "gitea", Url: "https://git.example.com", Owner: "acme", Every: durationpb.New(10 * time.Minute), Grace: durationpb.New(24 * time.Hour),
 	}
 }
 

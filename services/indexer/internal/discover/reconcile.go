@@ -24,7 +24,7 @@ import (
 // that belong to another source or were added by hand. It returns the repos of the
 // source that were up to date.
 func (l *look) reconcile(ctx context.Context, listed []codehost.Repo) (kept []*catalogv1.Desired, err error) {
-	wanted := l.wanted(listed)
+	wanted := l.wanted(ctx, listed)
 	var missing []catalog.Desired
 	l.report.Repos, l.report.Leaving, l.report.Foreign = 0, 0, 0
 	for entry, err := range l.Store.ListDesired(ctx) {
@@ -46,10 +46,14 @@ func (l *look) reconcile(ctx context.Context, listed []codehost.Repo) (kept []*c
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
-		if err := l.put(ctx, wanted[name]); err != nil {
+		switch err := l.put(ctx, wanted[name]); {
+		case errors.Is(err, errTaken):
+			l.report.Foreign++
+		case err != nil:
 			return kept, err
+		default:
+			l.report.Repos++
 		}
-		l.report.Repos++
 	}
 	return kept, l.removeMissing(ctx, missing, listed)
 }
@@ -68,7 +72,7 @@ func (l *look) reposOfSource(ctx context.Context) (kept []*catalogv1.Desired, er
 }
 
 // wanted returns the records of the listed repos that the source selects, by name.
-func (l *look) wanted(listed []codehost.Repo) map[string]*catalogv1.Desired {
+func (l *look) wanted(ctx context.Context, listed []codehost.Repo) map[string]*catalogv1.Desired {
 	wanted := make(map[string]*catalogv1.Desired, len(listed))
 	l.report.Refused = 0
 	for _, r := range listed {
@@ -76,8 +80,10 @@ func (l *look) wanted(listed []codehost.Repo) map[string]*catalogv1.Desired {
 			continue
 		}
 		name, err := origin.RepoName(r.CloneURL)
-		if errors.Join(err, origin.CheckURL(r.CloneURL, l.Policy)) != nil {
-			l.report.Refused++
+		if err = errors.Join(err, origin.CheckURL(r.CloneURL, l.Policy), codehost.CheckClone(l.spec, r.CloneURL)); err != nil {
+			if l.report.Refused++; l.report.Refused == 1 {
+				l.Log.WarnContext(ctx, "a source lists repos that it may not bring; this is the first", "source", l.spec.GetName(), "path", r.Path, "error", err)
+			}
 			continue
 		}
 		wanted[name] = &catalogv1.Desired{
@@ -102,10 +108,18 @@ func same(want, have *catalogv1.Desired) bool {
 		slices.Equal(want.GetBranches(), have.GetBranches()) && proto.Equal(want.GetFacts(), have.GetFacts())
 }
 
-// put makes a repo desired, as PutRepo does.
+// errTaken is the error for a repo that got another owner since the repos were listed.
+var errTaken = errors.New("the repo is another source's, or was added by hand")
+
+// put makes a repo desired, as PutRepo does, unless it is taken.
 func (l *look) put(ctx context.Context, want *catalogv1.Desired) error {
 	want.RequestedAt = timestamppb.Now()
-	epoch, _, err := l.Store.PutDesired(ctx, want)
+	epoch, _, err := l.Store.PutDesiredIf(ctx, want, func(old *catalogv1.Desired) error {
+		if old != nil && old.GetSource() != l.spec.GetName() && old.GetLeftAt() == nil {
+			return errTaken
+		}
+		return nil
+	})
 	if err != nil {
 		return err
 	}
