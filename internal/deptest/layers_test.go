@@ -114,6 +114,7 @@ var allowed = []struct{ from, reach, why string }{
 	{"services/router", module + "/internal/gitsource/language", "names of languages are understood alike everywhere"},
 	{"services/router", module + "/internal/gitsource/origin", "the rules of URLs and names, without git"},
 	{"services/searcher", module + "/internal/gitsource/origin", "tokens name repos by its patterns; it runs no git"},
+	{"internal/tlsfiles/tlstest", "testing", "it is test code: certificates made for tests"},
 	{"internal/bucket/buckettest", "testing", "it is test code: the acceptance suite of every bucket"},
 }
 

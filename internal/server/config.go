@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/trawl-search/trawl/internal/config"
+	"github.com/trawl-search/trawl/internal/tlsfiles"
 )
 
 // Config says where a role listens and what it grants its callers. Roles embed
@@ -12,6 +13,8 @@ import (
 type Config struct {
 	GRPC string `config:"grpc" doc:"address of the gRPC server, HOST:PORT; port 0 takes a free one"`
 	HTTP string `config:"http" doc:"address of the HTTP server (health, readiness, metrics), HOST:PORT"`
+
+	TLS tlsfiles.ServerConfig `config:"tls"`
 
 	MaxRequestBytes  config.Bytes `config:"max-request-bytes" doc:"largest request message or HTTP body"`
 	MaxResponseBytes config.Bytes `config:"max-response-bytes" doc:"largest response message"`
@@ -29,6 +32,7 @@ func (c *Config) SetDefaults() {
 		MaxRequestBytes: 16 * config.MiB, MaxResponseBytes: 80 * config.MiB, MaxStreams: 1000,
 		DrainDelay: 3 * time.Second, DrainTimeout: 20 * time.Second,
 	}
+	c.TLS.SetDefaults()
 }
 
 // maxMessage is what gRPC can frame, and what Go can count on every platform.
@@ -39,6 +43,7 @@ func (c *Config) Validate() error {
 	var check config.Check
 	check.Address("grpc", c.GRPC)
 	check.Address("http", c.HTTP)
+	check.Nested("tls", &c.TLS)
 	config.Between(&check, "max-request-bytes", c.MaxRequestBytes, config.KiB, maxMessage)
 	config.Between(&check, "max-response-bytes", c.MaxResponseBytes, config.KiB, maxMessage)
 	config.Between(&check, "max-streams", c.MaxStreams, 1, 1<<20)

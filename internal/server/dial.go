@@ -7,11 +7,12 @@ import (
 	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
-	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/keepalive"
 
 	"github.com/trawl-search/trawl/internal/config"
 	"github.com/trawl-search/trawl/internal/telemetry"
+	"github.com/trawl-search/trawl/internal/tlsfiles"
 )
 
 // ClientConfig is what a caller of another role grants it.
@@ -19,6 +20,8 @@ type ClientConfig struct {
 	MaxResponseBytes config.Bytes  `config:"max-response-bytes" doc:"largest response message that is accepted"`
 	ConnectTimeout   time.Duration `config:"connect-timeout" doc:"time that one attempt to connect may take"`
 	ConnectBackoff   time.Duration `config:"connect-backoff" doc:"longest pause between attempts to connect"`
+
+	TLS tlsfiles.RoleConfig `config:"tls"`
 }
 
 // SetDefaults implements config.Settings.
@@ -32,6 +35,7 @@ func (c *ClientConfig) Validate() error {
 	config.Between(&check, "max-response-bytes", c.MaxResponseBytes, config.KiB, maxMessage)
 	config.Between(&check, "connect-timeout", c.ConnectTimeout, 10*time.Millisecond, 10*time.Minute)
 	config.Between(&check, "connect-backoff", c.ConnectBackoff, 10*time.Millisecond, 10*time.Minute)
+	check.Nested("tls", &c.TLS)
 	return check.Err()
 }
 
@@ -39,10 +43,10 @@ func (c *ClientConfig) Validate() error {
 // connection is made by the first call, and made again whenever it breaks. A
 // host name with several addresses is called in turn. No proxy of the
 // environment is used: it would see what the roles tell each other. Traces are
-// carried on. More are further options. The caller closes the connection.
-func Dial(addr string, cfg ClientConfig, tel *telemetry.Telemetry, more ...grpc.DialOption) (*grpc.ClientConn, error) {
+// carried on. The transport is one of Transport; more are further options. The caller closes the connection.
+func Dial(addr string, cfg ClientConfig, transport credentials.TransportCredentials, tel *telemetry.Telemetry, more ...grpc.DialOption) (*grpc.ClientConn, error) {
 	conn, err := grpc.NewClient("dns:///"+addr, append([]grpc.DialOption{
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithTransportCredentials(transport),
 		grpc.WithNoProxy(),
 		grpc.WithDisableServiceConfig(),
 		grpc.WithDefaultServiceConfig(`{"loadBalancingConfig": [{"round_robin": {}}]}`),

@@ -31,7 +31,7 @@ var streamWorkers = uint32(4 * runtime.GOMAXPROCS(0))
 // grpcOptions puts the limits and the interceptors together. What comes over the
 // network is validated, after the gate.
 func (s *Server) grpcOptions(unary []grpc.UnaryServerInterceptor, stream []grpc.StreamServerInterceptor) []grpc.ServerOption {
-	return append(s.tracing(),
+	return append(append(s.transport(), s.tracing()...),
 		grpc.MaxRecvMsgSize(int(s.cfg.MaxRequestBytes)),
 		grpc.MaxSendMsgSize(int(s.cfg.MaxResponseBytes)),
 		grpc.MaxConcurrentStreams(s.cfg.MaxStreams),

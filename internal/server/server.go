@@ -27,6 +27,7 @@ import (
 	"google.golang.org/grpc/reflection"
 
 	"github.com/trawl-search/trawl/internal/telemetry"
+	"github.com/trawl-search/trawl/internal/tlsfiles"
 )
 
 // Server is the servers of one role. Services and handlers are added before
@@ -46,7 +47,8 @@ type Server struct {
 	lifecycle  *Condition
 	draining   chan struct{}
 	metrics    *metrics
-	gate       Gate // nil: all come in
+	gate       Gate             // nil: all come in
+	tls        *tlsfiles.Server // nil: plain text
 	// signed are the patterns that the gate does not stand before.
 	signed []string
 
@@ -63,7 +65,8 @@ var errClosed = errors.New("the server was closed")
 var _ grpc.ServiceRegistrar = (*Server)(nil)
 
 // New makes the servers, registers their metrics, health and reflection, and
-// the paths /healthz, /readyz and /metrics. Nothing listens yet. A server that
+// the paths /healthz, /readyz and /metrics, and reads the files of TLS. Nothing
+// listens yet. A server that
 // never runs must be closed.
 func New(cfg Config, tel *telemetry.Telemetry, options ...Option) (*Server, error) {
 	s := &Server{
@@ -73,6 +76,9 @@ func New(cfg Config, tel *telemetry.Telemetry, options ...Option) (*Server, erro
 	}
 	for _, change := range options {
 		change(s)
+	}
+	if err := s.loadTLS(); err != nil {
+		return nil, err
 	}
 	m, err := newMetrics(tel.Metrics())
 	if err != nil {
@@ -188,11 +194,12 @@ func (s *Server) Run(ctx context.Context) error {
 	if err := s.Listen(ctx); err != nil {
 		return errors.Join(err, s.Close())
 	}
-	s.log.InfoContext(ctx, "serving", "grpc", s.GRPCAddr().String(), "http", s.HTTPAddr().String())
+	s.log.InfoContext(ctx, "serving", "grpc", s.GRPCAddr().String(), "http", s.HTTPAddr().String(), "tls", s.tls != nil)
+	s.warnOfPlainText(ctx)
 	s.metrics.grpc.InitializeMetrics(s.grpc)
 	group, stop := errgroup.WithContext(ctx)
 	group.Go(func() error { return serveError("gRPC", s.grpc.Serve(s.grpcLn)) })
-	group.Go(func() error { return serveError("HTTP", s.http.Serve(s.httpLn)) })
+	group.Go(func() error { return serveError("HTTP", s.serveHTTP()) })
 	group.Go(func() error {
 		<-stop.Done()
 		s.drain(context.WithoutCancel(ctx))

@@ -98,7 +98,7 @@ func run(t *testing.T, impl *service, change func(*server.Config, *server.Client
 	if err := s.Listen(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if s.conn, err = server.Dial(s.GRPCAddr().String(), client, tel); err != nil {
+	if s.conn, err = server.Dial(s.GRPCAddr().String(), client, insecure.NewCredentials(), tel); err != nil {
 		t.Fatal(err)
 	}
 	s.client = ingestv1.NewIngestServiceClient(s.conn)

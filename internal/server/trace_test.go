@@ -9,6 +9,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 
 	"github.com/trawl-search/trawl/internal/server"
@@ -74,7 +75,7 @@ func TestTraceIDsWithoutCollector(t *testing.T) {
 	defer plain.Close()
 	var cfg server.ClientConfig
 	cfg.SetDefaults()
-	ours, err := server.Dial(s.GRPCAddr().String(), cfg, tel)
+	ours, err := server.Dial(s.GRPCAddr().String(), cfg, insecure.NewCredentials(), tel)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -56,6 +56,7 @@ func (c *Config) SetDefaults() {
 		MaxFiles: 4_000_000, MaxDepth: 128,
 	}
 	c.Config.SetDefaults()
+	c.TLS.ForRoles(server.RouterName)
 	c.Source.SetDefaults()
 	c.GC.SetDefaults()
 	c.Compact.SetDefaults()

@@ -50,6 +50,7 @@ func (c *Config) SetDefaults() {
 	c.PushPause = 10 * time.Second
 	c.ReposPerMinute = 600
 	c.Searcher.SetDefaults()
+	c.Searcher.TLS.ServerNames = []string{server.SearcherName}
 	c.Source.SetDefaults()
 	c.Access.SetDefaults()
 }

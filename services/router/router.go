@@ -12,6 +12,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 
 	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/catalog"
@@ -60,9 +61,12 @@ type Router struct {
 	// tokens and key are nil if callers are not authenticated.
 	tokens *access.Directory
 	key    *access.Key
+	// transport is what connections to searchers speak through.
+	transport credentials.TransportCredentials
 }
 
-// New returns a router. It neither listens nor connects to anything.
+// New returns a router. It reads the files of TLS; it neither listens nor
+// connects to anything.
 func New(cfg Config, deps Deps) (*Router, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("configure router: %w", err)
@@ -76,6 +80,9 @@ func New(cfg Config, deps Deps) (*Router, error) {
 		return nil, err
 	}
 	if r.webhookMetrics, err = webhook.NewMetrics(r.tel.Metrics()); err != nil {
+		return nil, err
+	}
+	if r.transport, err = server.Transport(cfg.Searcher.TLS, r.tel); err != nil {
 		return nil, err
 	}
 	if r.server, err = server.New(cfg.Config, r.tel, server.WithGate(r.gate())); err != nil {
@@ -193,7 +200,7 @@ func (r *Router) dial(address string) (server.Conn, error) {
 			return server.Intercept(local, unary, stream), nil
 		}
 	}
-	return server.Dial(address, r.cfg.Searcher, r.tel, options...)
+	return server.Dial(address, r.cfg.Searcher, r.transport, r.tel, options...)
 }
 
 func (r *Router) searchConfig(peers *fanout.Peers) search.Config {

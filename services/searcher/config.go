@@ -36,6 +36,7 @@ type Config struct {
 // SetDefaults implements config.Settings.
 func (c *Config) SetDefaults() {
 	c.Config.SetDefaults()
+	c.TLS.ForRoles(server.RouterName)
 	c.GRPC, c.HTTP = "127.0.0.1:7440", "127.0.0.1:7441"
 	c.ID, _ = os.Hostname()
 	c.CacheDir = "trawl-shards"

@@ -1,0 +1,117 @@
+package tlsfiles
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/trawl-search/trawl/internal/config"
+)
+
+// ServerConfig says how a role's listeners encrypt, and which callers they let in.
+type ServerConfig struct {
+	CertFile     string   `config:"cert-file" doc:"file with the certificate that callers are shown and those that signed it, PEM, read again when it changes; empty: plain text"`
+	KeyFile      string   `config:"key-file" doc:"file with the key of the certificate, PEM"`
+	ClientCAFile string   `config:"client-ca-file" doc:"file with CA certificates, PEM, one of which must have signed the certificate of every caller; empty: callers need no certificate"`
+	ClientNames  []string `config:"client-names" doc:"with client-ca-file, the names in certificates (URI or DNS name) of the callers that are let in; empty: every name"`
+	MinVersion   string   `config:"min-version" doc:"oldest version of TLS that is spoken: 1.2 or 1.3"`
+}
+
+// The versions of TLS that there are.
+const (
+	tls12 = "1.2"
+	tls13 = "1.3"
+)
+
+// SetDefaults implements config.Settings: plain text, and TLS 1.2 where there is TLS.
+func (c *ServerConfig) SetDefaults() { *c = ServerConfig{MinVersion: tls12} }
+
+// ForRoles makes the defaults those of a listener that only other roles call: TLS 1.3,
+// and no caller but those with the names.
+func (c *ServerConfig) ForRoles(names ...string) { c.MinVersion, c.ClientNames = tls13, names }
+
+// Enabled reports whether there is TLS.
+func (c *ServerConfig) Enabled() bool { return c.CertFile != "" }
+
+// Validate implements config.Settings. It does not read the files.
+func (c *ServerConfig) Validate() error {
+	var check config.Check
+	checkPair(&check, c.CertFile, c.KeyFile)
+	check.That(c.ClientCAFile == "" || c.CertFile != "", "client-ca-file", c.ClientCAFile, "cert-file and key-file beside it")
+	check.OneOf("min-version", c.MinVersion, tls12, tls13)
+	return check.Err()
+}
+
+func checkPair(check *config.Check, cert, key string) {
+	check.That(cert == "" || key != "", "key-file", key, "the file with the key of cert-file")
+	check.That(key == "" || cert != "", "cert-file", cert, "the file with the certificate of key-file")
+}
+
+// Server makes the TLS of listeners. It is safe for concurrent use.
+type Server struct {
+	files *reloader
+	cfg   ServerConfig
+}
+
+// NewServer reads the files of an enabled configuration.
+func NewServer(cfg ServerConfig, log *slog.Logger) (*Server, error) {
+	files, err := newReloader(paths{cfg.CertFile, cfg.KeyFile, cfg.ClientCAFile}, log)
+	if err != nil {
+		return nil, fmt.Errorf("TLS of the server: %w", err)
+	}
+	return &Server{files: files, cfg: cfg}, nil
+}
+
+// Config is for a listener that speaks the protocols, in the order of preference. Where
+// callers need a certificate, those without one are refused at the handshake; with
+// askOnly they are let in, and CheckCaller tells which ones they are. A certificate that
+// is shown and not good is refused in either case.
+func (s *Server) Config(askOnly bool, protocols ...string) *tls.Config {
+	whole := s.config(askOnly, protocols)
+	whole.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return s.config(askOnly, protocols), nil }
+	return whole
+}
+
+// config is of the files as they are now.
+func (s *Server) config(askOnly bool, protocols []string) *tls.Config {
+	now := s.files.now()
+	c := &tls.Config{Certificates: []tls.Certificate{*now.cert}, NextProtos: protocols, MinVersion: tls.VersionTLS12}
+	if s.cfg.MinVersion == tls13 {
+		c.MinVersion = tls.VersionTLS13
+	}
+	if now.pool == nil {
+		return c
+	}
+	c.ClientCAs, c.ClientAuth = now.pool, tls.RequireAndVerifyClientCert
+	if askOnly {
+		c.ClientAuth = tls.VerifyClientCertIfGiven
+	}
+	// A session that is resumed is not verified against CAs that have changed since.
+	c.SessionTicketsDisabled = true
+	c.VerifyConnection = func(state tls.ConnectionState) error {
+		if len(state.VerifiedChains) == 0 {
+			return nil // none was shown, and none is demanded here
+		}
+		return s.CheckCaller(&state)
+	}
+	return c
+}
+
+// errNoCallerCertificate means that a caller has shown no certificate.
+var errNoCallerCertificate = errors.New("a client certificate is needed")
+
+// CheckCaller returns nil if callers need no certificate, or the one on this connection has
+// shown a good one. A nil state is that of a connection without TLS.
+func (s *Server) CheckCaller(state *tls.ConnectionState) error {
+	if s.cfg.ClientCAFile == "" {
+		return nil
+	}
+	if state == nil || len(state.VerifiedChains) == 0 {
+		return errNoCallerCertificate
+	}
+	if len(s.cfg.ClientNames) == 0 {
+		return nil
+	}
+	return checkNames(state.PeerCertificates[0], s.cfg.ClientNames)
+}
