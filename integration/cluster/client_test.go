@@ -34,7 +34,7 @@ type routerClient struct {
 func newRouterClient(t *testing.T, router *node, token access.Text) *routerClient {
 	t.Helper()
 	conn, err := grpc.NewClient(router.address(t, "7430/tcp"), grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithPerRPCCredentials(token),
+		grpc.WithPerRPCCredentials(access.Exposed{Text: token}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(80<<20)),
 		// A router that is back is called again at once.
 		grpc.WithConnectParams(grpc.ConnectParams{

@@ -47,7 +47,7 @@ func (c *caller) call(ctx context.Context, f func(ctx context.Context) error) (e
 	for range tries {
 		if c.conn == nil {
 			c.conn, err = grpc.NewClient(c.e.router, grpc.WithTransportCredentials(insecure.NewCredentials()),
-				grpc.WithPerRPCCredentials(access.Text(c.e.token)), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(80<<20)))
+				grpc.WithPerRPCCredentials(access.Exposed{Text: access.Text(c.e.token)}), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(80<<20)))
 			if err != nil {
 				return err
 			}

@@ -17,7 +17,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/credentials/local"
 
 	"github.com/trawl-search/trawl/index/build"
 	"github.com/trawl-search/trawl/index/docstore"
@@ -252,7 +252,7 @@ func (c *cluster) dial(address string, more ...grpc.DialOption) *grpc.ClientConn
 	c.t.Helper()
 	var client server.ClientConfig
 	client.SetDefaults()
-	conn, err := server.Dial(address, client, insecure.NewCredentials(), c.tel, more...)
+	conn, err := server.Dial(address, client, local.NewCredentials(), c.tel, more...)
 	c.must(err)
 	c.t.Cleanup(func() { c.must(conn.Close()) })
 	return conn

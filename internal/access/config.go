@@ -43,15 +43,15 @@ func (c *Config) Asked() bool { return c.Mode == Tokens }
 // reach it while nobody is asked who they are, unless that is wanted.
 func (c *Config) CheckReach(check *config.Check, addresses ...string) {
 	for _, address := range addresses {
-		check.That(c.Mode != Off || loopback(address), "access.mode", c.Mode,
+		check.That(c.Mode != Off || Loopback(address), "access.mode", c.Mode,
 			"tokens, since others than this machine reach "+address+
 				" (make the first token by `trawl tokens create`); or insecure, to let in whoever reaches it; or loopback addresses")
 	}
 }
 
-// loopback reports whether only this machine reaches the address. A name that is
-// not localhost could be anything.
-func loopback(address string) bool {
+// Loopback reports whether only this machine reaches the address, HOST:PORT. A name that
+// is not localhost could be anything.
+func Loopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return false

@@ -1,7 +1,6 @@
 package access
 
 import (
-	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -41,8 +40,7 @@ var (
 
 // Text is a token as its caller shows it. However it is formatted or marshalled
 // it reads "[redacted]": only a conversion to string shows it. It is
-// credentials.PerRPCCredentials of a connection, which does not hide it: between
-// machines something else must.
+// credentials.PerRPCCredentials of connections that are encrypted or end on this machine.
 type Text string
 
 const redacted = "[redacted]"
@@ -55,14 +53,6 @@ func (Text) String() string { return redacted }
 
 // MarshalText implements encoding.TextMarshaler.
 func (Text) MarshalText() ([]byte, error) { return []byte(redacted), nil }
-
-// GetRequestMetadata implements credentials.PerRPCCredentials.
-func (t Text) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
-	return map[string]string{authorization: "Bearer " + string(t)}, nil
-}
-
-// RequireTransportSecurity implements credentials.PerRPCCredentials.
-func (Text) RequireTransportSecurity() bool { return false }
 
 // split returns a token's id and the digest of its secret.
 func (t Text) split() (id string, digest [sha256.Size]byte, err error) {

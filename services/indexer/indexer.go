@@ -96,6 +96,9 @@ func (x *Indexer) GRPCAddr() net.Addr { return x.server.GRPCAddr() }
 // HTTPAddr is the address that HTTP is bound to, or nil before Listen.
 func (x *Indexer) HTTPAddr() net.Addr { return x.server.HTTPAddr() }
 
+// Ready reports whether the indexer can do its work.
+func (x *Indexer) Ready() bool { return x.server.Readiness().Ready() }
+
 // Run works until ctx ends. It then stops its jobs and returns them to the queue, so
 // that another indexer takes them at once. It does not fail while etcd, the queue, the
 // bucket or the disk is unavailable: readiness reports that, and work continues when

@@ -111,6 +111,9 @@ func (r *Router) GRPCAddr() net.Addr { return r.server.GRPCAddr() }
 // HTTPAddr is the address that HTTP is bound to, or nil before Listen.
 func (r *Router) HTTPAddr() net.Addr { return r.server.HTTPAddr() }
 
+// Ready reports whether the router can do its work.
+func (r *Router) Ready() bool { return r.server.Readiness().Ready() }
+
 // Run serves until ctx ends, and then drains. It does not fail while etcd or the queue
 // is unavailable: readiness reports that, and Run recovers by itself. A router runs
 // once.

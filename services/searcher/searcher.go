@@ -114,6 +114,9 @@ func (s *Searcher) GRPCAddr() net.Addr { return s.server.GRPCAddr() }
 // HTTPAddr is the address that HTTP is bound to, or nil before Listen.
 func (s *Searcher) HTTPAddr() net.Addr { return s.server.HTTPAddr() }
 
+// Ready reports whether the searcher can do its work.
+func (s *Searcher) Ready() bool { return s.server.Readiness().Ready() }
+
 // Local calls this searcher from within its process.
 func (s *Searcher) Local() *server.Local { return s.server.Local() }
 

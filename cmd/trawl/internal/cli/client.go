@@ -2,16 +2,21 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"strings"
 
 	"github.com/spf13/pflag"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/credentials/local"
 
 	"github.com/trawl-search/trawl/internal/access"
+	"github.com/trawl-search/trawl/internal/tlsfiles"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -27,6 +32,11 @@ type routerAt struct {
 	addr      string
 	token     access.Text
 	tokenFile string
+	// tls asks for TLS, and so do files.
+	tls   bool
+	files tlsfiles.ClientConfig
+	// exposed sends the token in plain text to other machines, too.
+	exposed bool
 }
 
 // addressFlag declares --addr, whose default may come from $TRAWL_ADDR, and
@@ -39,29 +49,74 @@ func addressFlag(flags *pflag.FlagSet, p Process, at *routerAt) {
 	flags.StringVar(&at.addr, "addr", standard, "host:port of a router, or $TRAWL_ADDR")
 	at.token = access.Text(p.env("TRAWL_TOKEN"))
 	flags.StringVar(&at.tokenFile, "token-file", "", "file with the token by which the router knows you, or the token itself in $TRAWL_TOKEN")
+	flags.BoolVar(&at.tls, "tls", p.env("TRAWL_TLS") == "1", "speak TLS with the router, or $TRAWL_TLS=1; so do the flags for files")
+	flags.StringVar(&at.files.CAFile, "ca-file", p.env("TRAWL_CA_FILE"), "file with CA certificates, PEM, one of which signed that of the router, or $TRAWL_CA_FILE; empty: the CAs of the system")
+	flags.StringVar(&at.files.CertFile, "cert-file", p.env("TRAWL_CERT_FILE"), "file with your certificate, PEM, for routers that want one, or $TRAWL_CERT_FILE")
+	flags.StringVar(&at.files.KeyFile, "key-file", p.env("TRAWL_KEY_FILE"), "file with the key of your certificate, PEM, or $TRAWL_KEY_FILE")
+	flags.BoolVar(&at.exposed, "plaintext-token", false, "send the token to another machine without TLS: whoever sees the network can use it")
 }
 
 // maxTokenFile bounds a file with a token, in bytes.
 const maxTokenFile = 4 << 10
 
-// credentials are the options of a connection that shows the token, if there is one.
-func (at routerAt) credentials() ([]grpc.DialOption, error) {
-	if at.tokenFile != "" {
-		f, err := os.Open(at.tokenFile)
-		if err != nil {
-			return nil, fmt.Errorf("reading the token: %w", err)
-		}
-		defer f.Close()
-		text, err := io.ReadAll(io.LimitReader(f, maxTokenFile))
-		if err != nil {
-			return nil, fmt.Errorf("reading the token: %w", err)
-		}
-		at.token = access.Text(strings.TrimSpace(string(text)))
+// options are those of a connection that shows the token, if there is one.
+func (at routerAt) options() ([]grpc.DialOption, error) {
+	if err := at.readToken(); err != nil {
+		return nil, err
 	}
-	if at.token == "" {
-		return nil, nil
+	transport, err := at.transport()
+	if err != nil {
+		return nil, err
 	}
-	return []grpc.DialOption{grpc.WithPerRPCCredentials(at.token)}, nil
+	options := []grpc.DialOption{grpc.WithTransportCredentials(transport)}
+	switch {
+	case at.token == "":
+	case at.exposed:
+		options = append(options, grpc.WithPerRPCCredentials(access.Exposed{Text: at.token}))
+	default:
+		options = append(options, grpc.WithPerRPCCredentials(at.token))
+	}
+	return options, nil
+}
+
+// readToken takes the token from its file.
+func (at *routerAt) readToken() error {
+	if at.tokenFile == "" {
+		return nil
+	}
+	f, err := os.Open(at.tokenFile)
+	if err != nil {
+		return fmt.Errorf("reading the token: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxTokenFile))
+	if err != nil {
+		return fmt.Errorf("reading the token: %w", err)
+	}
+	at.token = access.Text(strings.TrimSpace(string(text)))
+	return nil
+}
+
+// transport is what the connection speaks through. A token is not sent to another machine
+// in plain text, whatever the name of the address resolves to.
+func (at routerAt) transport() (credentials.TransportCredentials, error) {
+	switch {
+	case at.tls || at.files.Set():
+		if (at.files.CertFile == "") != (at.files.KeyFile == "") {
+			return nil, usageError{errors.New("--cert-file and --key-file belong together")}
+		}
+		files, err := tlsfiles.NewClient(at.files, slog.New(slog.DiscardHandler))
+		if err != nil {
+			return nil, err
+		}
+		return files.Credentials(), nil
+	case at.token == "" || at.exposed:
+		return insecure.NewCredentials(), nil
+	case !access.Loopback(at.addr):
+		return nil, usageError{fmt.Errorf("the token would go to %s in plain text, where others could read and use it: add --tls "+
+			"(with --ca-file for a CA of your own), or --plaintext-token if the network between is encrypted", at.addr)}
+	}
+	return local.NewCredentials(), nil
 }
 
 // client calls a router.
@@ -75,12 +130,11 @@ type client struct {
 
 // withClient runs f with a client of the router.
 func withClient(ctx context.Context, at routerAt, f func(context.Context, client) error) error {
-	options, err := at.credentials()
+	options, err := at.options()
 	if err != nil {
 		return err
 	}
 	conn, err := grpc.NewClient(at.addr, append(options,
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithNoProxy(),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer)),
 	)...)

@@ -36,7 +36,7 @@ func explain(err error) string {
 	}
 	s := coded.GRPCStatus()
 	if call, ok := errors.AsType[*callError](err); ok && s.Code() == codes.Unavailable {
-		return fmt.Sprintf("cannot reach Trawl at %s (%s); is `trawl up` running there?", call.addr, render.Safe([]byte(s.Message())))
+		return fmt.Sprintf("cannot reach Trawl at %s (%s); %s", call.addr, render.Safe([]byte(s.Message())), whyUnreachable(s.Message()))
 	}
 	var b strings.Builder
 	b.WriteString(render.Safe([]byte(s.Message())))
@@ -54,6 +54,19 @@ func explain(err error) string {
 		}
 	}
 	return b.String()
+}
+
+// whyUnreachable asks what may be the cause.
+func whyUnreachable(message string) string {
+	switch {
+	case strings.Contains(message, "first record does not look like a TLS handshake"):
+		return "it speaks plain text: leave out --tls and the files"
+	case strings.Contains(message, "error reading server preface"), strings.Contains(message, "connection closed before server preface"):
+		return "does it want TLS (--tls, --ca-file), or a certificate of yours (--cert-file)?"
+	case strings.Contains(message, "tls: "):
+		return "do --ca-file, --cert-file and the name in --addr match its certificates?"
+	}
+	return "is `trawl up` running there?"
 }
 
 // pointAt shows the query with a mark under the byte at position.

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"net"
-	"net/http"
 	"strings"
 	"time"
 
@@ -14,7 +13,7 @@ import (
 // before that.
 func awaitReady(ctx context.Context, services map[string]service) bool {
 	for _, s := range services {
-		for !isReady(ctx, s.HTTPAddr()) {
+		for !s.Ready() {
 			select {
 			case <-ctx.Done():
 				return false
@@ -23,20 +22,6 @@ func awaitReady(ctx context.Context, services map[string]service) bool {
 		}
 	}
 	return ctx.Err() == nil
-}
-
-// isReady asks a role of this process whether it is ready.
-func isReady(ctx context.Context, addr net.Addr) bool {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+reachable(addr)+"/readyz", http.NoBody)
-	if err != nil {
-		return false
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return false
-	}
-	defer resp.Body.Close()
-	return resp.StatusCode == http.StatusOK
 }
 
 // reachable is an address as this machine reaches it: one of all interfaces is

@@ -20,6 +20,8 @@ type service interface {
 	Listen(ctx context.Context) error
 	GRPCAddr() net.Addr
 	HTTPAddr() net.Addr
+	// Ready reports whether the role can do its work.
+	Ready() bool
 	Run(ctx context.Context) error
 }
 

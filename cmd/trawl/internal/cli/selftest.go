@@ -15,13 +15,18 @@ import (
 	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/config"
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
+	"github.com/trawl-search/trawl/internal/tlsfiles"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
 type selfTestSettings struct {
 	Addr     string        `config:"addr" doc:"HOST:PORT of a router, for gRPC"`
+	TLS      bool          `config:"tls" doc:"speak TLS with the router; so does ca-file"`
+	CAFile   string        `config:"ca-file" doc:"file with CA certificates, PEM, one of which signed that of the router; empty: the CAs of the system"`
+	Exposed  bool          `config:"plaintext-token" doc:"send the token of this test in plain text, where the router is not on this machine and speaks no TLS"`
 	Pods     []string      `config:"pods" doc:"what must be ready, as ROLE=HOST:PORT of its HTTP server; every address of the host is asked"`
+	PodsCA   string        `config:"pods-ca-file" doc:"file with CA certificates, PEM, one of which signed those of the HTTP servers of pods, for the name of the host; empty: they speak plain text"`
 	URL      string        `config:"url" doc:"URL or path of the Git repository that is indexed"`
 	Find     string        `config:"find" doc:"phrase that the repository holds"`
 	Name     string        `config:"name" doc:"name of the repo meanwhile; it is deleted at the end"`
@@ -113,7 +118,8 @@ func (t *selfTest) run(ctx context.Context, store *access.Store) (err error) {
 	if err := t.awaitPods(ctx); err != nil {
 		return err
 	}
-	return withClient(ctx, routerAt{addr: t.Addr, token: token}, t.prove)
+	router := routerAt{addr: t.Addr, token: token, tls: t.TLS, files: tlsfiles.ClientConfig{CAFile: t.CAFile}, exposed: t.Exposed}
+	return withClient(ctx, router, t.prove)
 }
 
 // prove indexes the repository, searches it and deletes it.

@@ -8,6 +8,7 @@ import (
 	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/config"
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
+	"github.com/trawl-search/trawl/internal/tlsfiles"
 	"github.com/trawl-search/trawl/services/indexer"
 	"github.com/trawl-search/trawl/services/router"
 	"github.com/trawl-search/trawl/services/searcher"
@@ -20,17 +21,18 @@ const roleNone = "none"
 // on stands at the top; see settle.
 type upSettings struct {
 	logging
-	DataDir  string          `config:"data-dir" doc:"folder for everything that is kept; the same folder continues where it ended"`
-	Roles    []string        `config:"roles" doc:"roles to run: indexer, searcher, router; or none, to host etcd and NATS only"`
-	GRPC     string          `config:"grpc" doc:"address for callers, HOST:PORT; port 0 takes a free one"`
-	HTTP     string          `config:"http" doc:"address of health, readiness and metrics, HOST:PORT"`
-	Source   origin.Policy   `config:"source"`
-	Access   access.Config   `config:"access"`
-	Etcd     listenConfig    `config:"etcd"`
-	NATS     listenConfig    `config:"nats"`
-	Indexer  indexer.Config  `config:"indexer"`
-	Searcher searcher.Config `config:"searcher"`
-	Router   router.Config   `config:"router"`
+	DataDir  string                `config:"data-dir" doc:"folder for everything that is kept; the same folder continues where it ended"`
+	Roles    []string              `config:"roles" doc:"roles to run: indexer, searcher, router; or none, to host etcd and NATS only"`
+	GRPC     string                `config:"grpc" doc:"address for callers, HOST:PORT; port 0 takes a free one"`
+	HTTP     string                `config:"http" doc:"address of health, readiness and metrics, HOST:PORT"`
+	TLS      tlsfiles.ServerConfig `config:"tls"`
+	Source   origin.Policy         `config:"source"`
+	Access   access.Config         `config:"access"`
+	Etcd     listenConfig          `config:"etcd"`
+	NATS     listenConfig          `config:"nats"`
+	Indexer  indexer.Config        `config:"indexer"`
+	Searcher searcher.Config       `config:"searcher"`
+	Router   router.Config         `config:"router"`
 }
 
 // listenConfig lets other processes of this machine use an embedded server.
@@ -45,6 +47,7 @@ func (s *upSettings) SetDefaults() {
 	s.Indexer.SetDefaults()
 	s.Searcher.SetDefaults()
 	s.Router.SetDefaults()
+	s.TLS.SetDefaults()
 	s.Source.SetDefaults()
 	s.Access.SetDefaults()
 	s.DataDir = "trawl-data"
@@ -70,6 +73,7 @@ func (s *upSettings) Validate() error {
 	check.That(!s.hostsOnly() || len(s.Roles) == 1, "roles", s.Roles, "none alone, or roles")
 	check.Address("grpc", s.GRPC)
 	check.Address("http", s.HTTP)
+	check.Nested("tls", &s.TLS)
 	check.Nested("source", &s.Source)
 	check.Nested("access", &s.Access)
 	s.Access.CheckReach(&check, s.GRPC, s.HTTP)
@@ -84,6 +88,7 @@ func (s *upSettings) GovernedBy() map[string]string {
 	return map[string]string{
 		"router.grpc":                     "grpc",
 		"router.http":                     "http",
+		"router.tls":                      "tls",
 		"router.source":                   "source",
 		"indexer.source.schemes":          "source",
 		"indexer.source.hosts":            "source",
@@ -99,7 +104,7 @@ func (s *upSettings) GovernedBy() map[string]string {
 // settle gives the roles what stands at the top. Where no role runs here, etcd
 // and NATS get their usual ports unless others were asked for.
 func (s *upSettings) settle() {
-	s.Router.GRPC, s.Router.HTTP = s.GRPC, s.HTTP
+	s.Router.GRPC, s.Router.HTTP, s.Router.TLS = s.GRPC, s.HTTP, s.TLS
 	s.Router.Source, s.Indexer.Source.Policy = s.Source, s.Source
 	s.Router.Access, s.Searcher.Access = s.Access, s.Access
 	s.Indexer.CacheDir = filepath.Join(s.DataDir, roleIndexer)
