@@ -9,6 +9,8 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+
+	"github.com/trawl-search/trawl/internal/tlsfiles"
 )
 
 const (
@@ -31,19 +33,30 @@ var reconnect = grpc.ConnectParams{
 type Options struct {
 	// Endpoints as etcd's clients take them: http://host:port, unix:///path.
 	Endpoints []string
+	// TLS is for endpoints with https; nil means no certificate, and the CAs of the system.
+	TLS *tlsfiles.Client
+	// Login is the user to log in as; nil means none.
+	Login *Login
 }
 
-// Connect makes an etcd client. It does not wait for etcd: an unreachable etcd
-// shows in the first operation. The caller closes the client.
+// Connect makes an etcd client. It does not wait for etcd: an unreachable etcd,
+// and a login that is refused, show in the first operation. The caller closes the client.
 func Connect(opts Options) (*clientv3.Client, error) {
 	if len(opts.Endpoints) == 0 {
 		return nil, errors.New("connect to etcd: no endpoints")
+	}
+	dial := []grpc.DialOption{grpc.WithConnectParams(reconnect)}
+	if opts.TLS != nil {
+		dial = append(dial, grpc.WithTransportCredentials(opts.TLS.Credentials()))
+	}
+	if opts.Login != nil {
+		dial = append(dial, newSessions(*opts.Login).options()...)
 	}
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints:            opts.Endpoints,
 		DialKeepAliveTime:    keepAliveTime,
 		DialKeepAliveTimeout: keepAliveTimeout,
-		DialOptions:          []grpc.DialOption{grpc.WithConnectParams(reconnect)},
+		DialOptions:          dial,
 		// Failures reach the caller as errors; the client's own log repeats them.
 		Logger: zap.NewNop(),
 	})

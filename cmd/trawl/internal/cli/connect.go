@@ -11,8 +11,6 @@ import (
 
 	"github.com/trawl-search/trawl/cmd/trawl/internal/garbage"
 	"github.com/trawl-search/trawl/internal/bucket"
-	"github.com/trawl-search/trawl/internal/catalog"
-	"github.com/trawl-search/trawl/internal/config"
 	"github.com/trawl-search/trawl/internal/queue"
 	"github.com/trawl-search/trawl/internal/telemetry"
 )
@@ -20,41 +18,6 @@ import (
 // logging embeds the settings of logs and traces under a name of its own, so
 // that a role's Config can be embedded beside it.
 type logging struct{ telemetry.Config }
-
-// etcdConfig says where etcd is.
-type etcdConfig struct {
-	Endpoints []string `config:"endpoints" doc:"endpoints of etcd, such as http://etcd:2379"`
-}
-
-// SetDefaults implements config.Settings.
-func (c *etcdConfig) SetDefaults() { c.Endpoints = []string{"http://127.0.0.1:2379"} }
-
-// Validate implements config.Settings.
-func (c *etcdConfig) Validate() error {
-	var check config.Check
-	check.That(len(c.Endpoints) > 0, "endpoints", c.Endpoints, "at least one endpoint")
-	return check.Err()
-}
-
-// natsConfig says where NATS is.
-type natsConfig struct {
-	URL      string        `config:"url" doc:"URL of NATS, such as nats://nats:4222, or tls://nats:4222; several are separated by commas"`
-	Username config.Secret `config:"username" doc:"user of NATS, with a password"`
-	Password config.Secret `config:"password" doc:"password of that user"`
-	Replicas int           `config:"replicas" doc:"replicas of the streams, in a cluster of NATS servers"`
-}
-
-// SetDefaults implements config.Settings.
-func (c *natsConfig) SetDefaults() { *c = natsConfig{URL: nats.DefaultURL, Replicas: 1} }
-
-// Validate implements config.Settings.
-func (c *natsConfig) Validate() error {
-	var check config.Check
-	check.NotEmpty("url", c.URL)
-	check.That((c.Username == "") == (c.Password == ""), "password", c.Password, "a user and a password, or neither")
-	config.Between(&check, "replicas", c.Replicas, 1, 5)
-	return check.Err()
-}
 
 // shared is what a role has in common with all others.
 type shared struct {
@@ -95,7 +58,7 @@ func (s *shared) startTelemetry(ctx context.Context, p Process, cfg telemetry.Co
 
 // connectEtcd makes the etcd client; it does not wait for etcd.
 func (s *shared) connectEtcd(cfg etcdConfig) error {
-	client, err := catalog.Connect(catalog.Options{Endpoints: cfg.Endpoints})
+	client, err := cfg.connect(s.telemetry.Logger())
 	if err != nil {
 		return err
 	}
@@ -106,11 +69,7 @@ func (s *shared) connectEtcd(cfg etcdConfig) error {
 
 // connectNATS makes the queue; it does not wait for NATS.
 func (s *shared) connectNATS(cfg natsConfig) error {
-	var user []nats.Option
-	if cfg.Username != "" {
-		user = append(user, nats.UserInfo(string(cfg.Username), string(cfg.Password)))
-	}
-	conn, err := queue.Connect(cfg.URL, user...)
+	conn, err := cfg.connect(s.telemetry.Logger())
 	if err != nil {
 		return fmt.Errorf("connecting to NATS: %w", err)
 	}

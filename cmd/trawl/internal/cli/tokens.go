@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -14,7 +15,6 @@ import (
 
 	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
 	"github.com/trawl-search/trawl/internal/access"
-	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/config"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
@@ -161,7 +161,7 @@ func newTokensRevoke(p Process) *cobra.Command {
 
 // withTokens runs f with the store of tokens.
 func withTokens(cfg etcdConfig, f func(*access.Store) error) error {
-	client, err := catalog.Connect(catalog.Options{Endpoints: cfg.Endpoints})
+	client, err := cfg.connect(slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}

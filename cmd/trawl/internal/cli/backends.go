@@ -1,0 +1,171 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/nats-io/nats.go"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/config"
+	"github.com/trawl-search/trawl/internal/queue"
+	"github.com/trawl-search/trawl/internal/tlsfiles"
+)
+
+// etcdConfig says where etcd is, and who this process is to it.
+type etcdConfig struct {
+	Endpoints    []string              `config:"endpoints" doc:"endpoints of etcd, such as http://etcd:2379, or https://etcd:2379 for TLS"`
+	Username     string                `config:"username" doc:"user of etcd, with a password; empty: none, or that of the certificate"`
+	PasswordFile string                `config:"password-file" doc:"file with the password of that user, read again at each login"`
+	TLS          tlsfiles.ClientConfig `config:"tls"`
+}
+
+// SetDefaults implements config.Settings.
+func (c *etcdConfig) SetDefaults() { *c = etcdConfig{Endpoints: []string{"http://127.0.0.1:2379"}} }
+
+// Validate implements config.Settings.
+func (c *etcdConfig) Validate() error {
+	var check config.Check
+	check.That(len(c.Endpoints) > 0, "endpoints", c.Endpoints, "at least one endpoint")
+	for _, endpoint := range c.Endpoints {
+		checkNoUser(&check, "endpoints", endpoint, "etcd.username and etcd.password-file")
+		check.That(c.encrypted() == isHTTPS(endpoint), "endpoints", redacted(endpoint), "https:// for all endpoints, or for none")
+	}
+	check.That((c.Username == "") == (c.PasswordFile == ""), "password-file", c.PasswordFile, "a user and the file with its password, or neither")
+	check.That(c.encrypted() || !c.TLS.Set(), "endpoints", strings.Join(c.Endpoints, ","), "https:// beside the settings of TLS")
+	check.Nested("tls", &c.TLS)
+	return check.Err()
+}
+
+func isHTTPS(endpoint string) bool { return strings.HasPrefix(endpoint, "https://") }
+
+// encrypted reports whether the connections speak TLS.
+func (c *etcdConfig) encrypted() bool { return len(c.Endpoints) > 0 && isHTTPS(c.Endpoints[0]) }
+
+// connect makes the client; it does not wait for etcd.
+func (c *etcdConfig) connect(log *slog.Logger) (*clientv3.Client, error) {
+	opts := catalog.Options{Endpoints: c.Endpoints}
+	if c.encrypted() {
+		files, err := tlsfiles.NewClient(c.TLS, log)
+		if err != nil {
+			return nil, fmt.Errorf("connecting to etcd: %w", err)
+		}
+		opts.TLS = files
+	}
+	if c.Username != "" {
+		read := func() (string, error) { return readSecret(c.PasswordFile) }
+		if _, err := read(); err != nil {
+			return nil, fmt.Errorf("connecting to etcd: %w", err)
+		}
+		opts.Login = &catalog.Login{Username: c.Username, Password: read}
+	}
+	return catalog.Connect(opts)
+}
+
+// natsConfig says where NATS is, and who this process is to it.
+type natsConfig struct {
+	URL       string                `config:"url" doc:"URL of NATS, such as nats://nats:4222, or tls://nats:4222; several are separated by commas"`
+	Username  config.Secret         `config:"username" doc:"user of NATS, with a password"`
+	Password  config.Secret         `config:"password" doc:"password of that user"`
+	CredsFile string                `config:"creds-file" doc:"file with the JWT and the seed of a user of NATS (.creds), read again at each login"`
+	NkeyFile  string                `config:"nkey-file" doc:"file with the seed of a user's nkey"`
+	TLS       tlsfiles.ClientConfig `config:"tls"`
+	Replicas  int                   `config:"replicas" doc:"replicas of the streams, in a cluster of NATS servers"`
+}
+
+// SetDefaults implements config.Settings.
+func (c *natsConfig) SetDefaults() { *c = natsConfig{URL: nats.DefaultURL, Replicas: 1} }
+
+// Validate implements config.Settings.
+func (c *natsConfig) Validate() error {
+	var check config.Check
+	check.NotEmpty("url", c.URL)
+	for server := range strings.SplitSeq(c.URL, ",") {
+		checkNoUser(&check, "url", server, "nats.username and nats.password, nats.creds-file or nats.nkey-file")
+	}
+	check.That((c.Username == "") == (c.Password == ""), "password", c.Password, "a user and a password, or neither")
+	ways := 0
+	for _, way := range []string{string(c.Username), c.CredsFile, c.NkeyFile} {
+		if way != "" {
+			ways++
+		}
+	}
+	check.That(ways < 2, "creds-file", c.CredsFile, "one way to log in: username, creds-file or nkey-file")
+	check.Nested("tls", &c.TLS)
+	config.Between(&check, "replicas", c.Replicas, 1, 5)
+	return check.Err()
+}
+
+// connect makes the connection; it does not wait for NATS.
+func (c *natsConfig) connect(log *slog.Logger) (*nats.Conn, error) {
+	var options []nats.Option
+	switch {
+	case c.Username != "":
+		options = append(options, nats.UserInfo(string(c.Username), string(c.Password)))
+	case c.CredsFile != "":
+		if _, err := readSecret(c.CredsFile); err != nil {
+			return nil, err
+		}
+		options = append(options, nats.UserCredentials(c.CredsFile))
+	case c.NkeyFile != "":
+		nkey, err := nats.NkeyOptionFromSeed(c.NkeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("nkey of %s: %w", c.NkeyFile, err)
+		}
+		options = append(options, nkey)
+	}
+	if c.TLS.Set() {
+		files, err := tlsfiles.NewClient(c.TLS, log)
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, queue.TLS(files))
+	}
+	return queue.Connect(c.URL, options...)
+}
+
+// checkNoUser complains about a user or a password in a URL, which is shown in logs and
+// errors. The complaint does not show it.
+func checkNoUser(check *config.Check, key, text, instead string) {
+	u, err := url.Parse(text)
+	check.That(!strings.Contains(text, "@") && (err != nil || u.User == nil), key, redacted(text), "no user and no password; "+instead+" are for them")
+}
+
+// redacted is a URL without what could be a password.
+func redacted(text string) string {
+	before, host, found := strings.Cut(text, "@")
+	if !found {
+		return text
+	}
+	scheme, _, _ := strings.Cut(before, "://")
+	return scheme + "://[redacted]@" + host
+}
+
+// maxSecretFile bounds a file with a secret, in bytes.
+const maxSecretFile = 64 << 10
+
+var errEmptySecret = errors.New("it is empty")
+
+// readSecret reads a secret from its file, less the line end.
+func readSecret(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxSecretFile))
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", path, err)
+	}
+	secret := strings.TrimRight(string(text), "\r\n")
+	if secret == "" {
+		return "", fmt.Errorf("read %s: %w", path, errEmptySecret)
+	}
+	return secret, nil
+}
