@@ -140,8 +140,10 @@ func (r *Router) Run(ctx context.Context) error {
 	searches := search.New(r.searchConfig(peers), search.NewRoots(view), searchers, tracer, r.metrics, log)
 	searchv1.RegisterSearchServiceServer(r.server, searches)
 	r.serveZoekt(searches)
+	sources := catalog.NewSourceView(life, store, log)
+	defer sources.Close()
 	secrets := codehost.Secrets{Folder: r.cfg.Credentials}
-	r.server.HandleSigned(webhook.Pattern, webhook.New(store, r.deps.Queue, secrets, r.cfg.PushPause, r.webhookMetrics, log))
+	r.server.HandleSigned(webhook.Pattern, webhook.New(store, sources, r.deps.Queue, secrets, r.cfg.PushPause, r.webhookMetrics, log))
 	limits := ingest.Config{Policy: r.cfg.Source, PerMinute: r.cfg.ReposPerMinute}
 	ingestv1.RegisterIngestServiceServer(r.server, ingest.New(store, r.deps.Queue, limits, r.server.Draining(), log))
 	ingestv1.RegisterSourceServiceServer(r.server, ingest.NewSources(store, r.cfg.Source))

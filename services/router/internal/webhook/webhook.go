@@ -7,18 +7,21 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"maps"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/codehost"
+	"github.com/trawl-search/trawl/internal/config"
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
 	"github.com/trawl-search/trawl/internal/queue"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
@@ -31,8 +34,12 @@ const Pattern = "POST /hooks/{source}"
 const (
 	// maxBody bounds a webhook in bytes.
 	maxBody = 4 << 20
-	// maxAtOnce bounds the webhooks that are handled, and held in memory, at once.
-	maxAtOnce = 64
+	// maxAtOnce bounds the webhooks that are handled, and held in memory, at once;
+	// maxOfSource those of one source, so that its senders leave room for others.
+	maxAtOnce   = 64
+	maxOfSource = 8
+	// patience bounds the time in which the body of a webhook must arrive.
+	patience = 5 * time.Second
 	// timeout bounds the time of one webhook.
 	timeout = 10 * time.Second
 	// wakeTimeout bounds waking an indexer. That may fail: the reconciler finds the
@@ -48,18 +55,23 @@ type Jobs interface {
 // Handler handles webhooks. It is safe for concurrent use.
 type Handler struct {
 	store   *catalog.Store
+	sources *catalog.SourceView
 	jobs    Jobs
 	secrets codehost.Secrets
 	apart   time.Duration
 	metrics *Metrics
 	log     *slog.Logger
-	slots   chan struct{}
+
+	patience time.Duration
+	slots    slots
 }
 
-// New returns a handler. It requests the indexing of one repo at most once in the time
-// apart.
-func New(store *catalog.Store, jobs Jobs, secrets codehost.Secrets, apart time.Duration, metrics *Metrics, log *slog.Logger) *Handler {
-	return &Handler{store, jobs, secrets, apart, metrics, log, make(chan struct{}, maxAtOnce)}
+// New returns a handler. The sources are those of the store; it does not close them. It
+// requests the indexing of one repo at most once in the time apart.
+func New(store *catalog.Store, sources *catalog.SourceView, jobs Jobs, secrets codehost.Secrets, apart time.Duration, metrics *Metrics, log *slog.Logger) *Handler {
+	return &Handler{
+		store: store, sources: sources, jobs: jobs, secrets: secrets, apart: apart, metrics: metrics, log: log, patience: patience,
+	}
 }
 
 // outcome is what became of a webhook, with the status and text of the response.
@@ -77,11 +89,12 @@ var (
 	// forged is also the outcome for a source that does not exist.
 	forged   = outcome{"forged", http.StatusUnauthorized, "not signed with the secret of a source of this name"}
 	tooLarge = outcome{"too_large", http.StatusRequestEntityTooLarge, "the webhook is too large"}
+	tooSlow  = outcome{"too_slow", http.StatusRequestTimeout, "the webhook took too long to arrive"}
 	failed   = outcome{"failed", http.StatusServiceUnavailable, "try again later"}
 )
 
 // outcomes are all outcomes, for the metrics.
-var outcomes = []outcome{queued, merged, current, ignored, forged, tooLarge, failed}
+var outcomes = []outcome{queued, merged, current, ignored, forged, tooLarge, tooSlow, failed}
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -95,48 +108,102 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.Error(w, done.text, done.status)
 }
 
+// receive lets a webhook in by what is cheap to know: its source, its header and the
+// room for it. Only then it reads the body, which may come slowly or not at all.
 func (h *Handler) receive(ctx context.Context, w http.ResponseWriter, r *http.Request) (outcome, error) {
-	select {
-	case h.slots <- struct{}{}:
-		defer func() { <-h.slots }()
-	default:
-		return failed, errors.New("too many webhooks at once")
-	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if err != nil {
-		return tooLarge, err
-	}
 	name := r.PathValue("source")
-	push, done, err := h.verify(ctx, name, r.Header, body)
+	source, secret, done, err := h.source(name)
+	if err == nil && done.name == "" && codehost.CheckHookHeader(source, r.Header, secret) != nil {
+		done = forged
+	}
+	if err == nil && done.name == "" && !h.slots.enter(name) {
+		done, err = failed, errors.New("too many webhooks at once")
+	}
 	if err != nil || done.name != "" {
+		w.Header().Set("Connection", "close") // the server would read the body
 		return done, err
+	}
+	defer h.slots.leave(name)
+	body, done, err := h.read(w, r)
+	if err != nil {
+		return done, err
+	}
+	push, err := codehost.ReadHook(source, r.Header, body, secret)
+	switch {
+	case errors.Is(err, codehost.ErrForged):
+		return forged, nil
+	case err != nil:
+		return ignored, nil //nolint:nilerr // it reports no push
 	}
 	return h.handle(ctx, name, push)
 }
 
-// verify checks the signature of a webhook and reads its push. Only the log says what is
+// source returns a source and the secret of its webhooks. Only the log says what is
 // wrong with a source: the response does not.
-func (h *Handler) verify(ctx context.Context, name string, header http.Header, body []byte) (push codehost.Push, end outcome, err error) {
-	source, err := h.store.GetSource(ctx, name)
+func (h *Handler) source(name string) (source *ingestv1.Source, secret config.Secret, end outcome, err error) {
+	source, err = h.sources.Get(name)
 	switch {
-	case errors.Is(err, catalog.ErrNotFound), err == nil && source.Record.GetRemoved():
-		return push, forged, nil
+	case errors.Is(err, catalog.ErrNotFound):
+		return nil, "", forged, nil
 	case err != nil:
-		return push, failed, err
+		return nil, "", failed, err
 	}
-	spec := source.Record.GetSpec()
-	secret, err := h.secrets.Get(spec.GetWebhookSecret())
+	if secret, err = h.secrets.Get(source.GetWebhookSecret()); err != nil {
+		return nil, "", forged, err
+	}
+	return source, secret, outcome{}, nil
+}
+
+// read reads the body, in bounded size and time.
+func (h *Handler) read(w http.ResponseWriter, r *http.Request) ([]byte, outcome, error) {
+	conn := http.NewResponseController(w)
+	if err := conn.SetReadDeadline(time.Now().Add(h.patience)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return nil, failed, fmt.Errorf("limit the time of a webhook: %w", err)
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return nil, tooLarge, err
+	}
 	if err != nil {
-		return push, forged, err
+		return nil, tooSlow, fmt.Errorf("read a webhook: %w", err)
 	}
-	push, err = codehost.ReadHook(spec, header, body, secret)
-	switch {
-	case errors.Is(err, codehost.ErrForged):
-		return push, forged, nil
-	case err != nil:
-		return push, ignored, nil //nolint:nilerr // it reports no push
+	// The server notices by reading that the sender has gone: that must not time out.
+	if err := conn.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return nil, failed, fmt.Errorf("limit the time of a webhook: %w", err)
 	}
-	return push, outcome{}, nil
+	return body, outcome{}, nil
+}
+
+// slots bound the webhooks that are handled at once, of each source and in all. The zero
+// value is ready. They are safe for concurrent use.
+type slots struct {
+	mu  sync.Mutex
+	all int
+	of  map[string]int
+}
+
+// enter takes a slot, which the caller gives back by leave, unless there is none.
+func (s *slots) enter(source string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all >= maxAtOnce || s.of[source] >= maxOfSource {
+		return false
+	}
+	if s.of == nil {
+		s.of = map[string]int{}
+	}
+	s.all++
+	s.of[source]++
+	return true
+}
+
+func (s *slots) leave(source string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all--
+	if s.of[source]--; s.of[source] == 0 {
+		delete(s.of, source)
+	}
 }
 
 // handle requests the indexing of the repo of a push, unless nothing that is indexed has

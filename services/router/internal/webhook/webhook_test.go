@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/hmac"
@@ -10,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -68,7 +70,10 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	env := func(name string) (string, bool) { return secret, name == "TRAWL_SECRET_HOOK" }
-	w.Handler = New(store, w, codehost.Secrets{Env: env}, apart, metrics, slog.New(slog.NewTextHandler(&w.log, nil)))
+	log := slog.New(slog.NewTextHandler(&w.log, nil))
+	sources := catalog.NewSourceView(t.Context(), store, log)
+	t.Cleanup(sources.Close)
+	w.Handler = New(store, sources, w, codehost.Secrets{Env: env}, apart, metrics, log)
 	var specs []*ingestv1.Source
 	for _, kind := range []string{"github", "gitlab", "gitea", "bitbucket", "bitbucket-server", "gerrit"} {
 		specs = append(specs, &ingestv1.Source{Name: kind, Kind: kind, Url: "https://git.example.com", Owner: "acme", WebhookSecret: &ingestv1.SecretRef{Env: "TRAWL_SECRET_HOOK"}})
@@ -78,6 +83,10 @@ func newWorld(t *testing.T) *world {
 		&ingestv1.Source{Name: "none", Kind: "gitlab", Owner: "acme"})
 	if _, err := store.ApplySources(t.Context(), specs); err != nil {
 		t.Fatal(err)
+	}
+	for ok := false; !ok; time.Sleep(time.Millisecond) { // until the view has the sources
+		_, err := sources.Get("none")
+		ok = err == nil
 	}
 	return w
 }
@@ -316,19 +325,122 @@ func TestLimits(t *testing.T) {
 	if got := w.send("github", hosts["github"].sign(secret, large), large); got != http.StatusRequestEntityTooLarge {
 		t.Errorf("a large one: HTTP %d", got)
 	}
-	for range maxAtOnce {
-		w.slots <- struct{}{}
+	for i := range maxAtOnce {
+		if !w.slots.enter(fmt.Sprint(i)) {
+			t.Errorf("there are %d slots", i)
+		}
 	}
 	body := hubBody("main", "c1")
 	if got := w.send("github", hosts["github"].sign(secret, body), body); got != http.StatusServiceUnavailable {
 		t.Errorf("too many: HTTP %d", got)
 	}
-	for range maxAtOnce {
-		<-w.slots
+	for i := range maxAtOnce {
+		w.slots.leave(fmt.Sprint(i))
 	}
 	w.etcd = func(context.Context) error { return errors.New("away") }
 	if got := w.send("github", hosts["github"].sign(secret, body), body); got != http.StatusServiceUnavailable {
 		t.Errorf("etcd is away: HTTP %d", got)
+	}
+}
+
+// slow begins a webhook over a connection of its own, and never ends it. The header is as
+// in a good one. It returns the status, 0 if the connection ends without an answer.
+func slow(t *testing.T, address, source string, h http.Header) func() int {
+	t.Helper()
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	var text bytes.Buffer
+	fmt.Fprintf(&text, "POST /hooks/%s HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n", source)
+	if err := h.Write(&text); err != nil {
+		t.Fatal(err)
+	}
+	text.WriteString("\r\n{")
+	if _, err := conn.Write(text.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	return func() int {
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			return 0
+		}
+		resp.Body.Close()
+		return resp.StatusCode
+	}
+}
+
+// TestSlowSenders: who sends slowly to one source, or to one that does not exist, keeps
+// nobody else's webhooks out, and is not waited for.
+func TestSlowSenders(t *testing.T) {
+	w := newWorld(t)
+	w.patience = time.Hour
+	w.put("gitea")
+	mux := http.NewServeMux()
+	mux.Handle(Pattern, w)
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close) // after the connections, which it would wait for
+	address := server.Listener.Addr().String()
+	push := func(commit string) int {
+		body := hubBody("main", commit)
+		return w.send("gitea", hosts["gitea"].sign(secret, body), body)
+	}
+	good := hosts["github"].sign("another", "")
+	for range maxAtOnce {
+		if got := slow(t, address, "nowhere", good)(); got != http.StatusUnauthorized {
+			t.Fatalf("to an unknown source: %d", got)
+		}
+		if got := slow(t, address, "gitlab", header("X-Gitlab-Event", "Push Hook", "X-Gitlab-Token", "wrong"))(); got != http.StatusUnauthorized {
+			t.Fatalf("with a wrong secret: %d", got)
+		}
+	}
+	for range maxAtOnce {
+		slow(t, address, "github", good)
+	}
+	full := func() bool { w.slots.mu.Lock(); defer w.slots.mu.Unlock(); return w.slots.of["github"] == maxOfSource }
+	for !full() {
+		time.Sleep(time.Millisecond)
+	}
+	if got := push("c1"); got != http.StatusAccepted {
+		t.Errorf("another source's push: %d", got)
+	}
+}
+
+// TestSlowSendersAreCutOff once their time is over, and leave their slots.
+func TestSlowSendersAreCutOff(t *testing.T) {
+	w := newWorld(t)
+	w.patience = 10 * time.Millisecond
+	mux := http.NewServeMux()
+	mux.Handle(Pattern, w)
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	for range 2 * maxOfSource {
+		if got := slow(t, server.Listener.Addr().String(), "github", hosts["github"].sign("another", ""))(); got != http.StatusRequestTimeout {
+			t.Fatalf("HTTP %d", got)
+		}
+	}
+	if w.count(tooSlow) != 2*maxOfSource {
+		t.Errorf("%d are counted", w.count(tooSlow))
+	}
+}
+
+// TestForgeriesCostNoRead: what is not signed has etcd asked nothing.
+func TestForgeriesCostNoRead(t *testing.T) {
+	w := newWorld(t)
+	w.put("github")
+	asked := 0
+	w.etcd = func(ctx context.Context) error { asked++; return ctx.Err() }
+	body := hubBody("main", "c1")
+	for range 100 {
+		for source, h := range map[string]http.Header{"nowhere": hosts["github"].sign(secret, body), "github": hosts["github"].sign("wrong", body), "none": {}} {
+			if got := w.send(source, h, body); got != http.StatusUnauthorized {
+				t.Fatalf("%s: %d", source, got)
+			}
+		}
+	}
+	if asked > 0 {
+		t.Errorf("etcd was asked %d times", asked)
 	}
 }
 
