@@ -72,7 +72,7 @@ func (c *Client) dial(ctx context.Context, network, hostport string) (net.Conn, 
 	if err != nil {
 		return nil, fmt.Errorf("connect to a Git host: %w", err)
 	}
-	addr, err := c.policy.AllowedAddress(ctx, host)
+	addr, err := c.policy.AllowedAddress(ctx, host, port)
 	if err != nil {
 		return nil, err
 	}

@@ -195,13 +195,10 @@ func (e *egress) dialChecked(ctx context.Context, scheme, hostport string) (net.
 	if err := e.policy.Check(remote); err != nil {
 		return nil, err
 	}
-	addr, err := e.policy.AllowedAddress(ctx, remote.Host)
+	port := remote.DialPort()
+	addr, err := e.policy.AllowedAddress(ctx, remote.Host, port)
 	if err != nil {
 		return nil, err
-	}
-	port := remote.Port
-	if port == "" {
-		port = "80"
 	}
 	return e.dialer.DialContext(ctx, "tcp", net.JoinHostPort(addr.String(), port))
 }

@@ -46,7 +46,7 @@ func (f *Fetcher) open(ctx context.Context, url string, exceeded context.CancelC
 	case origin.SchemeFile:
 		return s, s.openFolder(remote)
 	}
-	addr, err := f.cfg.AllowedAddress(ctx, remote.Host)
+	addr, err := f.cfg.AllowedAddress(ctx, remote.Host, remote.DialPort())
 	s.url = remote.CloneURL(addr.String())
 	s.env = gitEnv(allow(remote.Scheme))
 	return s, unreachable(err)
@@ -92,7 +92,7 @@ func (s *session) openHTTP(remote origin.Remote) error {
 // openSSH makes ssh connect to the address that was checked. The host's key is looked up
 // by the host's name.
 func (s *session) openSSH(ctx context.Context, remote origin.Remote) error {
-	addr, err := s.fetcher.cfg.AllowedAddress(ctx, remote.Host)
+	addr, err := s.fetcher.cfg.AllowedAddress(ctx, remote.Host, remote.DialPort())
 	if err != nil {
 		return unreachable(err)
 	}

@@ -14,7 +14,7 @@ import (
 type Policy struct {
 	Schemes         []string `config:"schemes" doc:"schemes that clone URLs may have: https, ssh, http, git"`
 	Hosts           []string `config:"hosts" doc:"hosts that clone URLs may name, as git.example.com, or *.example.com for all below it; empty: all"`
-	PrivateNetworks []string `config:"private-networks" doc:"networks such as 10.0.0.0/8 whose addresses are allowed although they are not public; cloud metadata services have such addresses"`
+	PrivateNetworks []string `config:"private-networks" doc:"networks whose addresses are allowed although they are not public, such as 10.0.0.0/8, or 10.1.2.3/32:8443 and [fd00::/8]:22 for one port; metadata services of clouds are never allowed"`
 	Folders         []string `config:"folders" doc:"absolute paths of folders below which local repositories may be read; empty: none"`
 }
 
@@ -37,8 +37,8 @@ func (p *Policy) Validate() error {
 		c.That(validHost(strings.TrimPrefix(h, "*.")), "hosts", h, "a host name, or *. and a host name")
 	}
 	for _, n := range p.PrivateNetworks {
-		_, err := netip.ParsePrefix(n)
-		c.That(err == nil, "private-networks", n, "an address and a prefix length, such as 10.0.0.0/8")
+		_, _, err := parseNetwork(n)
+		c.That(err == nil, "private-networks", n, "an address and a prefix length, such as 10.0.0.0/8, with a port behind it if only that is allowed: 10.1.2.3/32:8443, [fd00::/8]:22")
 	}
 	for _, f := range p.Folders {
 		c.That(filepath.IsAbs(f), "folders", f, "an absolute path")
@@ -103,10 +103,10 @@ func (p Policy) Check(r Remote) error {
 		return broken(RuleHost, "the host %q is not allowed; allowed are: %s", r.Host, orNone(p.Hosts))
 	}
 	if r.Host == "localhost" || strings.HasSuffix(r.Host, ".localhost") {
-		return p.checkAddress(netip.AddrFrom4([4]byte{127, 0, 0, 1}))
+		return p.checkAddress(netip.AddrFrom4([4]byte{127, 0, 0, 1}), r.DialPort())
 	}
 	if addr, err := netip.ParseAddr(r.Host); err == nil {
-		return p.checkAddress(addr)
+		return p.checkAddress(addr, r.DialPort())
 	}
 	return nil
 }

@@ -145,6 +145,9 @@ func TestPolicyValidate(t *testing.T) {
 		{Schemes: []string{"ext"}},
 		{Hosts: []string{"a b"}},
 		{PrivateNetworks: []string{"10.0.0.1"}},
+		{PrivateNetworks: []string{"10.0.0.0/8:0"}},
+		{PrivateNetworks: []string{"10.0.0.1:443"}},
+		{PrivateNetworks: []string{"fd00::/8:443"}},
 		{Folders: []string{"relative"}},
 	} {
 		if p.Validate() == nil {
@@ -167,18 +170,62 @@ func TestPublicAddress(t *testing.T) {
 	}
 }
 
+// TestPrivatePorts: a network that is allowed with a port is reached at this port alone.
+func TestPrivatePorts(t *testing.T) {
+	p := Policy{Schemes: []string{"https", "http", "ssh"}, PrivateNetworks: []string{"10.0.0.0/8:443", "127.0.0.0/8:8443", "[fd00::/8]:22", "192.168.0.0/16"}}
+	if err := p.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	for raw, want := range map[string]bool{
+		"https://10.1.2.3/x": true, "https://10.1.2.3:443/x": true, "http://10.1.2.3:443/x": true, "https://[fd00::1]:22/x": true,
+		"git@[fd00::1]:x": false, "ssh://git@[fd00::1]/x": true, "https://192.168.1.1:2379/x": true, "https://localhost:8443/x": true,
+		"http://10.1.2.3/x": false, "https://10.1.2.3:2379/x": false, "ssh://git@10.1.2.3/x": false, "https://[fd00::1]/x": false,
+		"https://localhost/x": false, "https://[::ffff:10.1.2.3]:2379/x": false,
+	} {
+		if err := CheckURL(raw, p); (err == nil) != want {
+			t.Errorf("%s: %v", raw, err)
+		}
+	}
+	if _, err := p.AllowedAddress(t.Context(), "127.0.0.1", "2379"); err == nil {
+		t.Error("another port is allowed after the look-up")
+	}
+}
+
+// TestMetadataServices: whatever networks are allowed, and however the address is
+// written, no metadata service of a cloud is.
+func TestMetadataServices(t *testing.T) {
+	p := Policy{Schemes: []string{"https"}, PrivateNetworks: []string{"0.0.0.0/0", "::/0"}}
+	for _, s := range []string{
+		"169.254.169.254", "169.254.170.2", "168.63.129.16", "100.100.100.200", "192.0.0.192", "fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254",
+		"fe80::a9fe:a9fe", "::ffff:169.254.169.254", "::ffff:168.63.129.16", "64:ff9b::a83f:8110", "64:ff9b:1::a9fe:a9fe", "2002:a83f:8110::1",
+		"2002:a9fe:a9fe::", "::169.254.169.254", "::168.63.129.16",
+	} {
+		if err := p.checkAddress(netip.MustParseAddr(s), "80"); err == nil {
+			t.Errorf("%s is allowed", s)
+		}
+		if public(netip.MustParseAddr(s).Unmap()) && !isMetadata(netip.MustParseAddr(s).Unmap()) {
+			t.Errorf("%s is public", s)
+		}
+	}
+	for _, s := range []string{"10.0.0.1", "168.63.129.17", "8.8.8.8", "fd00::1", "2606:4700::1111"} {
+		if err := p.checkAddress(netip.MustParseAddr(s), "80"); err != nil {
+			t.Errorf("%s: %v", s, err)
+		}
+	}
+}
+
 func TestResolveRefusesNamesOfPrivateAddresses(t *testing.T) {
 	// An address needs no name server, and goes the way of a name.
 	p := Policy{Schemes: []string{"https"}}
 	var rule *RuleError
-	if _, err := p.AllowedAddress(t.Context(), "127.0.0.1"); !errors.As(err, &rule) {
+	if _, err := p.AllowedAddress(t.Context(), "127.0.0.1", "443"); !errors.As(err, &rule) {
 		t.Errorf("got %v, want a rule", err)
 	}
-	if _, err := p.AllowedAddress(t.Context(), "localhost"); !errors.As(err, &rule) {
+	if _, err := p.AllowedAddress(t.Context(), "localhost", "443"); !errors.As(err, &rule) {
 		t.Errorf("a name of a private address: got %v, want a rule", err)
 	}
 	p.PrivateNetworks = []string{"127.0.0.0/8"}
-	if got, err := p.AllowedAddress(t.Context(), "127.0.0.1"); err != nil || got.String() != "127.0.0.1" {
+	if got, err := p.AllowedAddress(t.Context(), "127.0.0.1", "443"); err != nil || got.String() != "127.0.0.1" {
 		t.Errorf("got %v, %v", got, err)
 	}
 	if err := p.Resolve(t.Context(), "https://[::1]/x"); !errors.As(err, &rule) {

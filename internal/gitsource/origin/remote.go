@@ -1,6 +1,7 @@
 package origin
 
 import (
+	"cmp"
 	"net"
 	"net/netip"
 	"net/url"
@@ -48,6 +49,9 @@ func (r Remote) HostPort(host string) string {
 	}
 	return host
 }
+
+// DialPort is the port to connect to: that of the URL, else the scheme's own.
+func (r Remote) DialPort() string { return cmp.Or(r.Port, defaultPorts[r.Scheme]) }
 
 // CloneURL is the URL that git is given: made anew from the checked parts, so that
 // git cannot read something else into the text that was checked. The address
