@@ -126,8 +126,8 @@ func shellQuote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// openFolder resolves symbolic links before the check, so that none leads out of the
-// allowed folders.
+// openFolder resolves symbolic links, and what else leads git to other folders, before
+// the check, so that none leads out of the allowed folders.
 func (s *session) openFolder(remote origin.Remote) error {
 	path, err := filepath.EvalSymlinks(remote.Path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -139,7 +139,10 @@ func (s *session) openFolder(remote origin.Remote) error {
 	if err := s.fetcher.cfg.CheckResolvedFolder(path); err != nil {
 		return err
 	}
-	s.url = path
+	local := localRepo{policy: s.fetcher.cfg.Policy, stores: map[string]bool{}}
+	if s.url, err = local.gitDir(path); err != nil {
+		return err
+	}
 	s.env = append(gitEnv(allow(origin.SchemeFile)), "GIT_CONFIG_GLOBAL="+s.fetcher.trust)
 	return nil
 }

@@ -1,0 +1,162 @@
+package gitsource
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/trawl-search/trawl/internal/gitsource/origin"
+)
+
+const (
+	// maxPointer bounds a file of git that names another folder, in bytes.
+	maxPointer = 64 << 10
+	// maxStores bounds the object stores of a local repository; git follows alternates to
+	// a depth of five.
+	maxStores = 64
+)
+
+// localRepo finds what git would read of a local repository. Every folder is checked to be
+// an allowed one, without symbolic links: a file .git, commondir, alternates and links
+// lead git anywhere. That holds for what is there at the time of the check; who may write
+// to an allowed folder can change it a moment later.
+type localRepo struct {
+	policy origin.Policy
+	stores map[string]bool
+}
+
+// gitDir returns the folder of the repository's data that git would use for a path.
+func (l *localRepo) gitDir(path string) (string, error) {
+	dir := path
+	for range 2 { // a file .git names the folder itself
+		next := filepath.Join(dir, ".git")
+		info, err := os.Stat(next)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return dir, l.check(dir)
+		case err != nil:
+			return "", failure(Unknown, err, "the folder cannot be read: "+err.Error())
+		case info.IsDir():
+			dir, err = l.resolve(next)
+		default:
+			dir, err = l.pointer(next, filepath.Dir(next), "gitdir: ")
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	return "", failure(Refused, nil, "the repository holds another one where git looks for its data")
+}
+
+// check checks what a folder of data leads to.
+func (l *localRepo) check(dir string) error {
+	common := dir
+	if _, err := os.Lstat(filepath.Join(dir, "commondir")); err == nil {
+		if common, err = l.pointer(filepath.Join(dir, "commondir"), dir, ""); err != nil {
+			return err
+		}
+	}
+	for _, folder := range []string{dir, common} {
+		for _, name := range []string{"HEAD", "config", "packed-refs", "shallow", "refs"} {
+			if err := l.links(filepath.Join(folder, name)); err != nil {
+				return err
+			}
+		}
+	}
+	return l.store(filepath.Join(common, "objects"))
+}
+
+// store checks an object store, and those that it borrows from.
+func (l *localRepo) store(dir string) error {
+	dir, err := l.resolve(dir)
+	if errors.Is(err, fs.ErrNotExist) || l.stores[dir] {
+		return nil // git says what is missing
+	}
+	if err != nil {
+		return err
+	}
+	if l.stores[dir] = true; len(l.stores) > maxStores {
+		return failure(Refused, nil, "the repository borrows objects from too many others")
+	}
+	if err := l.links(dir); err != nil {
+		return err
+	}
+	text, err := readPointer(filepath.Join(dir, "info", "alternates"))
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		switch {
+		case line == "" || line[0] == '#':
+			continue
+		case line[0] == '"':
+			return failure(Refused, nil, "the repository borrows objects from a folder with a quoted name")
+		case !filepath.IsAbs(line):
+			line = filepath.Join(dir, line)
+		}
+		if err := l.store(line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// links checks every symbolic link at and below a path.
+func (l *localRepo) links(path string) error {
+	return filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type()&fs.ModeSymlink != 0 {
+			_, err = l.resolve(path)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
+}
+
+// pointer resolves the path that a file holds, which is relative to a folder.
+func (l *localRepo) pointer(file, folder, prefix string) (string, error) {
+	if _, err := l.resolve(file); err != nil {
+		return "", err
+	}
+	text, err := readPointer(file)
+	if err != nil {
+		return "", err
+	}
+	path, ok := strings.CutPrefix(strings.TrimRight(text, "\r\n"), prefix)
+	if !ok || path == "" || strings.ContainsAny(path, "\r\n\x00") {
+		return "", failure(Damaged, nil, "a file that names the repository's folder cannot be read")
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(folder, path)
+	}
+	return l.resolve(path)
+}
+
+// resolve resolves symbolic links and checks that they do not lead out of the allowed
+// folders.
+func (l *localRepo) resolve(path string) (string, error) {
+	resolved, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", err
+	}
+	return resolved, l.policy.CheckResolvedFolder(resolved)
+}
+
+// readPointer reads a small file; "" if there is none.
+func readPointer(file string) (string, error) {
+	info, err := os.Stat(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", nil
+	case err != nil:
+		return "", err
+	case !info.Mode().IsRegular() || info.Size() > maxPointer:
+		return "", failure(Refused, nil, "a file that names other folders is not a small plain file")
+	}
+	text, err := os.ReadFile(file)
+	return string(text), err
+}

@@ -1,0 +1,84 @@
+package gitsource
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/trawl-search/trawl/internal/gitsource/gitsourcetest"
+	"github.com/trawl-search/trawl/internal/gitsource/origin"
+)
+
+// TestNothingLeadsOutOfAllowedFolders: each way in which git reads another folder than
+// that of the repository is refused if it leads out of the allowed one, and works within.
+func TestNothingLeadsOutOfAllowedFolders(t *testing.T) {
+	ways := map[string]func(t *testing.T, dir, other string){
+		"a file .git": func(t *testing.T, dir, other string) {
+			write(t, dir, ".git", "gitdir: "+other+"/.git\n")
+		},
+		"a relative file .git": func(t *testing.T, dir, other string) {
+			rel, err := filepath.Rel(dir, other)
+			must(t, err)
+			write(t, dir, ".git", "gitdir: "+rel+"/.git\n")
+		},
+		"a link .git":  func(t *testing.T, dir, other string) { must(t, os.Symlink(other+"/.git", dir+"/.git")) },
+		"linked files": func(t *testing.T, dir, other string) { bare(t, dir, other, true) },
+		"alternates": func(t *testing.T, dir, other string) {
+			bare(t, dir, other, false)
+			write(t, dir, "objects/info/alternates", "# borrowed\n"+other+"/.git/objects\n")
+		},
+		"a common folder": func(t *testing.T, dir, other string) {
+			write(t, dir, ".git/HEAD", "ref: refs/heads/main\n")
+			write(t, dir, ".git/commondir", other+"/.git\n")
+		},
+	}
+	for what, lead := range ways {
+		t.Run(what, func(t *testing.T) {
+			r := gitsourcetest.New(t)
+			r.Files("main", "a", "theirs")
+			root, err := filepath.EvalSymlinks(t.TempDir())
+			must(t, err)
+			theirs, err := filepath.EvalSymlinks(r.Dir)
+			must(t, err)
+			dir := filepath.Join(root, "mine")
+			must(t, os.Mkdir(dir, 0o755))
+			lead(t, dir, theirs)
+			within := newFetcher(t, func(c *FetchConfig) { c.Folders = []string{root, theirs} })
+			if got := fetchAll(t, within, filepath.Join(t.TempDir(), "m"), dir); got["a@main"] != "theirs" {
+				t.Errorf("within the allowed folders: %v", got)
+			}
+			_, err = newFetcher(t, func(c *FetchConfig) { c.Folders = []string{root} }).Branches(t.Context(), dir, nil)
+			wantFailure(t, err, Refused, string(origin.RuleFolder))
+			if fail := (*Failure)(nil); errors.As(err, &fail) && strings.Contains(fail.Reason, theirs) {
+				t.Errorf("the error shows where it leads: %v", err)
+			}
+		})
+	}
+}
+
+// bare makes a bare repository with the branches of another one, and with links to its objects or none.
+func bare(t *testing.T, dir, other string, linked bool) {
+	t.Helper()
+	commit, err := os.ReadFile(other + "/.git/refs/heads/main")
+	must(t, err)
+	write(t, dir, "HEAD", "ref: refs/heads/main\n")
+	write(t, dir, "refs/heads/main", string(commit))
+	if !linked {
+		return
+	}
+	must(t, os.Mkdir(dir+"/objects", 0o755))
+	folders, err := filepath.Glob(other + "/.git/objects/*")
+	must(t, err)
+	for _, f := range folders {
+		must(t, os.Symlink(f, filepath.Join(dir, "objects", filepath.Base(f))))
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
