@@ -61,6 +61,29 @@ func TestAccountAddsUp(t *testing.T) {
 	})
 }
 
+// TestEveryRoundCounts takes a shard through every history of three rounds: in each it is
+// wanted or not, and one thing or nothing is said of it.
+func TestEveryRoundCounts(t *testing.T) {
+	events := []event{pruned, silence, spared, searched, late, broken} // pruned: not wanted in this round
+	shard := []searchapi.Shard{{Digest: digest(0), Repos: []string{"r"}}}
+	for i := range len(events) * len(events) * len(events) {
+		history := []event{events[i%len(events)], events[i/len(events)%len(events)], events[i/len(events)/len(events)]}
+		a, worst := coverage.Open(1), pruned
+		for _, e := range history {
+			if e == pruned {
+				continue
+			}
+			a.Want(shard)
+			tell(a, digest(0), e)
+			if worst < late {
+				worst = e
+			}
+			worst = max(worst, e)
+		}
+		checkAccount(t, a.Coverage(), []event{worst})
+	}
+}
+
 // TestAccountIsChecked: a searcher's account of what it was sent, whatever it says,
 // is one that a router takes.
 func TestAccountIsChecked(t *testing.T) {
@@ -100,7 +123,7 @@ func tell(a *coverage.Account, d searchapi.Digest, e event) {
 	}
 }
 
-func checkAccount(t *rapid.T, c *searchv1.Coverage, worst []event) {
+func checkAccount(t rapid.TB, c *searchv1.Coverage, worst []event) {
 	want := &searchv1.Coverage{Requested: uint64(len(worst)), Complete: true}
 	var missing []searchapi.Digest
 	for i, e := range worst {
