@@ -76,9 +76,9 @@ func rearrange(r *indextest.Repo, rnd *rand.Rand) (branches []shard.Branch, rena
 
 // TestOverlay: a shard of which documents are hidden, and branches have changed, answers as
 // one that was built of what is left: files, scores, counts, pages of the best, lists,
-// files by path.
+// files by path. It takes all corpora even if short: few of them have branches in another order.
 func TestOverlay(t *testing.T) {
-	for seed := range corpora(12) {
+	for seed := range uint64(12) {
 		c := someTests(indextest.Random(seed))
 		rnd := rand.New(rand.NewPCG(seed, 3))
 		overlays, rest := change(c, rnd)

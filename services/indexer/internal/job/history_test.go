@@ -31,7 +31,7 @@ import (
 // push, in deltas or in full, and after compactions in between, against a fresh
 // build of the same commits.
 func TestHistories(t *testing.T) {
-	seeds := 3
+	seeds := 5
 	if n, err := strconv.Atoi(os.Getenv("TRAWL_TEST_HISTORIES")); err == nil {
 		seeds = n
 	}
