@@ -14,7 +14,8 @@ import (
 func TestTimeIsKeptForTheAnswer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := func(name string) time.Duration {
-			return time.Duration(rapid.Int64Range(int64(time.Millisecond), int64(time.Minute)).Draw(t, name))
+			unit := rapid.SampledFrom([]time.Duration{time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond}).Draw(t, name+" unit")
+			return time.Duration(rapid.IntRange(1, 200).Draw(t, name)) * unit
 		}
 		b := Budget{Default: limit("default"), Most: limit("most")}
 		ctx := context.Background()

@@ -113,3 +113,27 @@ func TestLatenessCountsUnderLoadOnly(t *testing.T) {
 		t.Errorf("after late queries under load %d at once, of 40", len(busy))
 	}
 }
+
+// TestLimitGrowsInUseOnly: queries that do not come near the limit say nothing about
+// what it could be.
+func TestLimitGrowsInUseOnly(t *testing.T) {
+	l := limiterOf(t, 100)
+	for range 5 {
+		tickets := fill(t, l, interactive)
+		for _, ticket := range tickets {
+			ticket.markOverloaded()
+		}
+		end(tickets)
+	}
+	limit := l.limit
+	for range 1000 {
+		ticket, err := l.admit(interactive)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ticket.end()
+	}
+	if l.limit != limit || limit > 50 {
+		t.Errorf("one query at a time moved the limit from %v to %v", limit, l.limit)
+	}
+}
