@@ -168,6 +168,13 @@ check-generated: ## Fail when generated code is not current, or the protos break
 demo-short: build ## The demo on a small repository made on the spot
 	@demo/run.sh "$(BIN)" short
 
+# Which mutations are tried: those whose text matches, all by default.
+ONLY ?=
+
+.PHONY: mutate
+mutate: ## Break each promise in many ways, one line at a time, and fail unless the named tests notice all of them (before a release; ONLY=expression for some)
+	@$(GO) run ./internal/mutate $(if $(ONLY),-only '$(ONLY)',-write docs/mutations.md)
+
 FUZZTIME ?= 20s
 FUZZ ?= ./...
 .PHONY: fuzz

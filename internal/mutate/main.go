@@ -1,0 +1,181 @@
+// Command mutate shows that the tests which docs/promises.md names notice when a
+// promise is broken. It puts one fault of mutations.txt at a time into the source and
+// runs the one test that must fail. It prints a table and ends with "N killed, N lived";
+// its exit status is 1 unless all were killed. A mutation whose text is not in the source
+// exactly once, that does not compile or whose test is skipped or runs out of time was
+// not killed.
+//
+// It uses `go test -overlay`, so that the work tree stays as it is. Run it in the root of
+// the repository.
+package main
+
+import (
+	"context"
+	_ "embed"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"regexp"
+	"runtime"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+//go:embed mutations.txt
+var list string
+
+func main() {
+	only := flag.String("only", "", "try only the mutations whose block in the list matches this expression")
+	parallel := flag.Int("parallel", max(runtime.NumCPU()/2, 1), "number of mutations to try at once")
+	page := flag.String("write", "", "also write the result to this page")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	lived, err := mutate(ctx, *only, *parallel, *page)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "mutate:", err)
+	}
+	if lived > 0 || err != nil {
+		os.Exit(1)
+	}
+}
+
+// result is what became of a mutation. An error is of the mutation, too.
+type result struct {
+	mutation
+
+	verdict verdict
+	err     error
+}
+
+func (r result) String() string {
+	switch {
+	case r.err != nil:
+		return "lived: " + r.err.Error()
+	case r.verdict == failed:
+		return "killed"
+	default:
+		return "lived: the test " + string(r.verdict)
+	}
+}
+
+// mutate tries the mutations that match only, and prints what became of them. It
+// returns how many lived.
+func mutate(ctx context.Context, only string, parallel int, page string) (lived int, err error) {
+	root, err := os.Getwd()
+	if err != nil {
+		return 0, fmt.Errorf("find the root of the repository: %w", err)
+	}
+	chosen, err := choose(only)
+	if err != nil {
+		return 0, err
+	}
+	fmt.Printf("%d mutations; their tests without any of them first\n", len(chosen))
+	if err := checkUnchanged(ctx, root, chosen); err != nil {
+		return 0, err
+	}
+	results, err := tryAll(ctx, root, chosen, parallel)
+	if err != nil {
+		return 0, err
+	}
+	for _, r := range results {
+		if r.verdict != failed {
+			lived++
+		}
+	}
+	printTable(os.Stdout, results)
+	fmt.Printf("%d killed, %d lived\n", len(results)-lived, lived)
+	if page == "" {
+		return lived, nil
+	}
+	return lived, writePage(ctx, page, results, lived)
+}
+
+// choose parses the list and returns the mutations that match an expression.
+func choose(only string) ([]mutation, error) {
+	wanted, err := regexp.Compile(only)
+	if err != nil {
+		return nil, fmt.Errorf("-only: %w", err)
+	}
+	all, err := parse(list)
+	if err != nil {
+		return nil, fmt.Errorf("internal/mutate/mutations.txt: %w", err)
+	}
+	var chosen []mutation
+	for _, m := range all {
+		if wanted.MatchString(fmt.Sprintf("%d: %s\n%s\n%s %s", m.promise, m.what, m.file, m.pkg, m.test)) {
+			chosen = append(chosen, m)
+		}
+	}
+	if len(chosen) == 0 {
+		return nil, fmt.Errorf("-only: no mutation matches %q", only)
+	}
+	return chosen, nil
+}
+
+// tryAll tries mutations, several at once. It says on standard error what became of
+// each as soon as that is known.
+func tryAll(ctx context.Context, root string, all []mutation, parallel int) ([]result, error) {
+	results := make([]result, len(all))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallel)
+	for i, m := range all {
+		group.Go(func() error {
+			dir, err := os.MkdirTemp("", "mutate-")
+			if err != nil {
+				return fmt.Errorf("make a folder for the mutated file: %w", err)
+			}
+			defer os.RemoveAll(dir)
+			verdict, err := m.try(ctx, root, dir)
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			results[i] = result{m, verdict, err}
+			fmt.Fprintf(os.Stderr, "%d: %s: %s\n", m.promise, m.what, results[i])
+			return nil
+		})
+	}
+	return results, group.Wait()
+}
+
+func printTable(out io.Writer, results []result) {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, r := range results {
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", r.promise, r.file, r.what, r.test, r)
+	}
+	w.Flush()
+}
+
+// writePage writes the result as a page of Markdown, with its date and commit.
+func writePage(ctx context.Context, path string, results []result, lived int) error {
+	commit := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty", "--abbrev=12")
+	version, err := commit.Output()
+	if err != nil {
+		return fmt.Errorf("find the commit of the result: %w", err)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, `# Mutations
+
+What happens to the [promises](promises.md) when one line of the source is wrong: each mutation of
+[mutations.txt](../internal/mutate/mutations.txt) must make the named test fail. `+"`make mutate`"+` writes this page.
+
+%s, commit %s, %s: %d killed, %d lived.
+
+| promise | changed | file | test | result |
+|---|---|---|---|---|
+`, time.Now().UTC().Format(time.DateOnly), strings.TrimSpace(string(version)), runtime.Version(), len(results)-lived, lived)
+	for _, r := range results {
+		fmt.Fprintf(&b, "| %d | %s | `%s` | `%s` in `./%s` | %s |\n", r.promise, r.what, r.file, r.test, r.pkg, r)
+	}
+	if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil { //nolint:gosec // a page that everybody may read
+		return fmt.Errorf("write the result: %w", err)
+	}
+	return nil
+}

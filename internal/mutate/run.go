@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// verdict is what became of a test.
+type verdict string
+
+const (
+	failed    verdict = "failed"
+	passed    verdict = "passed"
+	skipped   verdict = "was skipped"
+	timedOut  verdict = "timed out"
+	noBuild   verdict = "does not compile"
+	notThere  verdict = "did not run"
+	testLimit         = "10m"
+)
+
+// goTest runs tests of one package with the files of overlay in place of those of the
+// work tree, and returns the verdict of each. It runs them as short tests, anew.
+func goTest(ctx context.Context, root, overlay, pkg string, tests []string) (map[string]verdict, error) {
+	args := []string{
+		"test", "-json", "-short", "-count=1", "-vet=off", "-timeout", testLimit,
+		"-run", "^(" + strings.Join(tests, "|") + ")$",
+	}
+	if overlay != "" {
+		args = append(args, "-overlay", overlay)
+	}
+	args = append(args, "./"+pkg)
+	if rapid, err := usesRapid(filepath.Join(root, pkg)); err != nil {
+		return nil, err
+	} else if rapid {
+		// It would write the failures that it finds into the work tree.
+		args = append(args, "-rapid.nofailfile")
+	}
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = root
+	// Signalled rather than killed, the go command ends the test that it runs.
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	out, err := cmd.Output()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		return nil, fmt.Errorf("run go test of %s: %w", pkg, err)
+	}
+	return judge(out, tests), nil
+}
+
+// usesRapid reports whether tests in a folder use the property tests of rapid, so that
+// its flags are known there.
+func usesRapid(dir string) (bool, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	if err != nil {
+		return false, fmt.Errorf("find tests: %w", err)
+	}
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			return false, fmt.Errorf("read tests: %w", err)
+		}
+		if bytes.Contains(source, []byte(`"pgregory.net/rapid"`)) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// judge reads the events of `go test -json`. A test whose failure has a cause other
+// than itself has not failed: a build that broke, or the end of its time.
+func judge(events []byte, tests []string) map[string]verdict {
+	verdicts := make(map[string]verdict)
+	otherwise := notThere
+	for line := range bytes.Lines(events) {
+		var e struct{ Action, Test, Output string }
+		if json.Unmarshal(line, &e) != nil {
+			continue
+		}
+		switch {
+		case e.Action == "build-fail":
+			otherwise = noBuild
+		case strings.HasPrefix(e.Output, "panic: test timed out"):
+			otherwise = timedOut
+		case e.Action == "fail" && otherwise != timedOut:
+			verdicts[e.Test] = failed
+		case e.Action == "pass":
+			verdicts[e.Test] = passed
+		case e.Action == "skip":
+			verdicts[e.Test] = skipped
+		}
+	}
+	for _, test := range tests {
+		if verdicts[test] == "" {
+			verdicts[test] = otherwise
+		}
+	}
+	return verdicts
+}
+
+// checkUnchanged runs all tests that the mutations name on the source as it is: only a
+// test that passes there says anything when it fails.
+func checkUnchanged(ctx context.Context, root string, all []mutation) error {
+	tests := make(map[string][]string)
+	for _, m := range all {
+		if !slices.Contains(tests[m.pkg], m.test) {
+			tests[m.pkg] = append(tests[m.pkg], m.test)
+		}
+	}
+	var errs []error
+	for pkg, names := range tests {
+		verdicts, err := goTest(ctx, root, "", pkg, names)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if v := verdicts[name]; v != passed {
+				errs = append(errs, fmt.Errorf("without any mutation %s of %s %s", name, pkg, v))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// try runs the test of a mutation on the mutated source. The work tree is not changed:
+// the mutated file is in the folder dir, which is empty before.
+func (m mutation) try(ctx context.Context, root, dir string) (verdict, error) {
+	path := filepath.Join(root, filepath.FromSlash(m.file))
+	source, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("read the file to mutate: %w", err)
+	}
+	mutated, err := m.apply(string(source))
+	if err != nil {
+		return "", err
+	}
+	replacement := filepath.Join(dir, filepath.Base(path))
+	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {path: replacement}})
+	if err != nil {
+		return "", fmt.Errorf("encode the overlay: %w", err)
+	}
+	list := filepath.Join(dir, "overlay.json")
+	if err := errors.Join(os.WriteFile(replacement, []byte(mutated), 0o600), os.WriteFile(list, overlay, 0o600)); err != nil {
+		return "", fmt.Errorf("write the mutated file: %w", err)
+	}
+	verdicts, err := goTest(ctx, root, list, m.pkg, []string{m.test})
+	return verdicts[m.test], err
+}
