@@ -1,7 +1,6 @@
 package webhook
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"crypto/hmac"
@@ -11,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -340,88 +338,6 @@ func TestLimits(t *testing.T) {
 	w.etcd = func(context.Context) error { return errors.New("away") }
 	if got := w.send("github", hosts["github"].sign(secret, body), body); got != http.StatusServiceUnavailable {
 		t.Errorf("etcd is away: HTTP %d", got)
-	}
-}
-
-// slow begins a webhook over a connection of its own, and never ends it. The header is as
-// in a good one. It returns the status, 0 if the connection ends without an answer.
-func slow(t *testing.T, address, source string, h http.Header) func() int {
-	t.Helper()
-	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close() })
-	var text bytes.Buffer
-	fmt.Fprintf(&text, "POST /hooks/%s HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n", source)
-	if err := h.Write(&text); err != nil {
-		t.Fatal(err)
-	}
-	text.WriteString("\r\n{")
-	if _, err := conn.Write(text.Bytes()); err != nil {
-		t.Fatal(err)
-	}
-	return func() int {
-		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		if err != nil {
-			return 0
-		}
-		resp.Body.Close()
-		return resp.StatusCode
-	}
-}
-
-// TestSlowSenders: who sends slowly to one source, or to one that does not exist, keeps
-// nobody else's webhooks out, and is not waited for.
-func TestSlowSenders(t *testing.T) {
-	w := newWorld(t)
-	w.patience = time.Hour
-	w.put("gitea")
-	mux := http.NewServeMux()
-	mux.Handle(Pattern, w)
-	server := httptest.NewServer(mux)
-	t.Cleanup(server.Close) // after the connections, which it would wait for
-	address := server.Listener.Addr().String()
-	push := func(commit string) int {
-		body := hubBody("main", commit)
-		return w.send("gitea", hosts["gitea"].sign(secret, body), body)
-	}
-	good := hosts["github"].sign("another", "")
-	for range maxAtOnce {
-		if got := slow(t, address, "nowhere", good)(); got != http.StatusUnauthorized {
-			t.Fatalf("to an unknown source: %d", got)
-		}
-		if got := slow(t, address, "gitlab", header("X-Gitlab-Event", "Push Hook", "X-Gitlab-Token", "wrong"))(); got != http.StatusUnauthorized {
-			t.Fatalf("with a wrong secret: %d", got)
-		}
-	}
-	for range maxAtOnce {
-		slow(t, address, "github", good)
-	}
-	full := func() bool { w.slots.mu.Lock(); defer w.slots.mu.Unlock(); return w.slots.of["github"] == maxOfSource }
-	for !full() {
-		time.Sleep(time.Millisecond)
-	}
-	if got := push("c1"); got != http.StatusAccepted {
-		t.Errorf("another source's push: %d", got)
-	}
-}
-
-// TestSlowSendersAreCutOff once their time is over, and leave their slots.
-func TestSlowSendersAreCutOff(t *testing.T) {
-	w := newWorld(t)
-	w.patience = 10 * time.Millisecond
-	mux := http.NewServeMux()
-	mux.Handle(Pattern, w)
-	server := httptest.NewServer(mux)
-	t.Cleanup(server.Close)
-	for range 2 * maxOfSource {
-		if got := slow(t, server.Listener.Addr().String(), "github", hosts["github"].sign("another", ""))(); got != http.StatusRequestTimeout {
-			t.Fatalf("HTTP %d", got)
-		}
-	}
-	if w.count(tooSlow) != 2*maxOfSource {
-		t.Errorf("%d are counted", w.count(tooSlow))
 	}
 }
 
