@@ -61,7 +61,10 @@ func TestReference(t *testing.T) {
 		}
 	}
 	l := Limits{}.withDefaults()
-	for name, most := range map[string]int{LimitBytes: l.Bytes, LimitDepth: l.Depth, LimitAtoms: l.Atoms, LimitProgram: l.Program, LimitRepetition: l.Repetition} {
+	for name, most := range map[string]int{
+		LimitBytes: l.Bytes, LimitDepth: l.Depth, LimitAtoms: l.Atoms, LimitProgram: l.Program, LimitPrograms: l.Programs,
+		LimitClasses: l.Classes, LimitFilters: l.Filters, LimitRepos: l.Repos, LimitTypeRepo: l.TypeRepo, LimitRepetition: l.Repetition,
+	} {
 		if !limitIsDocumented(reference, name, most) {
 			t.Errorf("the limit on %s, %d, is not in the reference", name, most)
 		}

@@ -48,6 +48,16 @@ func (e *LimitError) Advice() string {
 		return "search for fewer terms at once"
 	case LimitProgram:
 		return "make the regular expression smaller: fewer or smaller {n,m} counts and alternatives"
+	case LimitPrograms:
+		return "make the regular expressions smaller, or search for some of them at a time"
+	case LimitClasses:
+		return `use fewer \p{…}; leave out (?i), as case:no does the same, or write ranges as \p{…}`
+	case LimitFilters:
+		return "join repo: filters, or file: filters, to one with alternatives, as in repo:(a|b)"
+	case LimitRepos:
+		return "make the expressions of repo: and meta. smaller: fewer or smaller {n,m} counts and alternatives"
+	case LimitTypeRepo:
+		return "use fewer type:repo, or ask for their repos first and name these with repo:"
 	case LimitRepetition:
 		return "lower the {n,m} counts of the regular expression, or use * or +"
 	case LimitVersion:

@@ -52,6 +52,7 @@ type parser struct {
 	language func(string) string
 	depth    int
 	atoms    int
+	spent    spent
 	// uncased are the atoms of the list being read, and of the groups in it,
 	// that no case: has settled yet.
 	uncased []Q
@@ -280,6 +281,9 @@ func (p *parser) kind(tok token) (*Kind, error) {
 	name, err := choose(tok, "filematch", "filename", "file", "repo")
 	kinds := map[string]Kind{"filematch": KindFileMatch, "filename": KindFileName, "file": KindFileName, "repo": KindRepo}
 	kind := kinds[name]
+	if err == nil && kind == KindRepo {
+		err = p.spent.typeRepo(p.limits)
+	}
 	return &kind, err
 }
 
@@ -312,14 +316,14 @@ func quote(text string) string {
 
 // parseRegexp parses the text of a token within the limits.
 func (p *parser) parseRegexp(tok token, flags syntax.Flags) (*syntax.Regexp, error) {
+	if err := p.spent.text(tok.text, p.limits); err != nil {
+		return nil, err
+	}
 	tree, err := syntax.Parse(string(tok.text), flags)
 	if bad, ok := errors.AsType[*syntax.Error](err); ok {
 		return nil, p.regexpError(tok, flags, bad)
 	} else if err != nil {
 		return nil, &SyntaxError{tok.start, quote(string(tok.text)), "a regular expression: " + err.Error()}
 	}
-	if err := p.limits.check(tree); err != nil {
-		return nil, err
-	}
-	return tree, nil
+	return tree, p.spent.expression(tree, tok.kind, p.limits)
 }
