@@ -17,6 +17,8 @@ type automata struct {
 
 	skip   skip
 	length int // bytes of every match, if they are all alike; else -1
+	memory *Memory
+	parts  func() (before, after *program) // of Extent, made when one is needed
 
 	pool    sync.Pool // of *pair
 	bails   atomic.Int32
@@ -26,7 +28,7 @@ type automata struct {
 type pair struct{ forward, backward *dfa }
 
 // newAutomata is not ok if the expression is beyond what automata are for.
-func newAutomata(tree *syntax.Regexp, caseSensitive bool, fallback *library) (a *automata, ok bool) {
+func newAutomata(tree *syntax.Regexp, caseSensitive bool, fallback *library, memory *Memory) (a *automata, ok bool) {
 	parsed, err := syntax.Parse(fallback.first.String(), syntax.Perl)
 	if err != nil {
 		return nil, false
@@ -39,7 +41,7 @@ func newAutomata(tree *syntax.Regexp, caseSensitive bool, fallback *library) (a 
 	if !ok {
 		return nil, false
 	}
-	a = &automata{compiled: c, length: -1, library: fallback}
+	a = &automata{compiled: c, length: -1, library: fallback, memory: memory}
 	if least := MinLen(tree, caseSensitive); least > 0 {
 		if most, bounded := MaxLen(tree, caseSensitive); bounded && most == least {
 			a.length = least
@@ -48,7 +50,8 @@ func newAutomata(tree *syntax.Regexp, caseSensitive bool, fallback *library) (a 
 	if !c.anchored {
 		a.skip = newSkip(tree, caseSensitive, c.forward)
 	}
-	a.pool.New = func() any { return &pair{newDFA(c.forward, a.skip.useful), newDFA(c.backward, false)} }
+	a.pool.New = func() any { return &pair{newDFA(c.forward, a.skip.useful, memory), newDFA(c.backward, false, memory)} }
+	a.parts = sync.OnceValues(func() (before, after *program) { return c.backward.inside(), c.forward.inside() })
 	return a, true
 }
 

@@ -39,7 +39,7 @@ func checkAutomata(t interface{ Fatalf(string, ...any) }, tree *syntax.Regexp, c
 	if err != nil {
 		t.Fatalf("newLibrary: %v", err)
 	}
-	a, ok := newAutomata(tree, caseSensitive, l)
+	a, ok := newAutomata(tree, caseSensitive, l, nil)
 	if !ok {
 		return // compared by checkRanges
 	}

@@ -25,7 +25,8 @@ type dfa struct {
 	closure closure
 	rests   bool // mark the states in which nothing has begun
 	limit   int  // bytes that all states together may take
-	gain    int  // bytes that must be read for each state, or else automata do not pay
+	lease   *lease
+	gain    int // bytes that must be read for each state, or else automata do not pay
 
 	rows    []uint32 // transitions, columns for each state
 	states  []string
@@ -41,8 +42,10 @@ type dfa struct {
 	stopped bool        // it said no
 }
 
-func newDFA(p *program, rests bool) *dfa {
+// newDFA makes an automaton without states. Memory may bound it further than its limit.
+func newDFA(p *program, rests bool, memory *Memory) *dfa {
 	d := &dfa{program: p, closure: newClosure(p), rests: rests, limit: maxBytes, gain: leastGain, numbers: map[string]uint32{}}
+	d.lease = leaseFor(d, memory)
 	d.clear()
 	return d
 }
@@ -101,7 +104,7 @@ func (d *dfa) next(row uint32, class uint8, at int) (to uint32, ok bool) {
 	var matched bool
 	d.key, matched = d.closure.follow(d.key, d.states[int(row)/columns], class)
 	keep := true
-	if d.used+columns*4+len(d.key)+stateCost > d.limit {
+	if used := d.used + columns*4 + len(d.key) + stateCost; used > d.limit || !d.lease.covers(used) {
 		paid := d.gained+distance(at, d.entered) >= d.gain*len(d.states)
 		d.clear()
 		d.gained, d.entered, keep = 0, at, false

@@ -12,7 +12,8 @@ func NewExtent(m Matcher) (e *Extent, ok bool) {
 	if !ok {
 		return nil, false
 	}
-	return &Extent{before: newInside(a.backward), after: newInside(a.forward)}, true
+	before, after := a.parts()
+	return &Extent{before: newInside(before, a.memory), after: newInside(after, a.memory)}, true
 }
 
 // Reset forgets the lines: the next ones are beside another place.
@@ -54,7 +55,7 @@ type inside struct {
 	lost  bool // it does not pay
 }
 
-func newInside(p *program) inside { return inside{dfa: newDFA(p.inside(), false)} }
+func newInside(p *program, memory *Memory) inside { return inside{dfa: newDFA(p, false, memory)} }
 
 // step reads a rune; it is false if no part of a match has the runes read.
 func (i *inside) step(class uint8) bool {

@@ -23,6 +23,13 @@ type Matcher interface {
 // them, or, where it is too large for those, with the standard library. All
 // find the same. The error is that of Compile.
 func NewMatcher(tree *syntax.Regexp, caseSensitive bool) (Matcher, error) {
+	return NewMatcherIn(nil, tree, caseSensitive)
+}
+
+// NewMatcherIn is NewMatcher, whose states, in all goroutines that search, take no more
+// than memory has. Where it has no more, the standard library searches: it finds the
+// same, more slowly.
+func NewMatcherIn(memory *Memory, tree *syntax.Regexp, caseSensitive bool) (Matcher, error) {
 	if literals, ok := LiteralsOf(tree, caseSensitive); ok && worthFinding(literals) {
 		return newFinder(literals), nil
 	}
@@ -30,7 +37,7 @@ func NewMatcher(tree *syntax.Regexp, caseSensitive bool) (Matcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a, ok := newAutomata(tree, caseSensitive, l); ok {
+	if a, ok := newAutomata(tree, caseSensitive, l, memory); ok {
 		return a, nil
 	}
 	return l, nil

@@ -28,7 +28,7 @@ func TestFirstSetsHoldMatches(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, ok := newAutomata(tree, caseSensitive, library)
+		a, ok := newAutomata(tree, caseSensitive, library, nil)
 		if !ok {
 			return
 		}

@@ -1,9 +1,11 @@
 package shard
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"regexp/syntax"
+	"runtime"
 
 	"github.com/trawl-search/trawl/index/literal"
 	"github.com/trawl-search/trawl/index/query"
@@ -13,9 +15,10 @@ import (
 // Query is a query made ready once for any number of shards: its expressions
 // are compiled. It is immutable and safe for concurrent use.
 type Query struct {
-	tree  query.Q
-	texts map[query.Q]*matching      // of each Substring and Regexp
-	repos map[query.Q]*regexp.Regexp // of each Repo and Meta
+	tree   query.Q
+	memory *regex.Memory              // nil if it has no bound
+	texts  map[query.Q]*matching      // of each Substring and Regexp
+	repos  map[query.Q]*regexp.Regexp // of each Repo and Meta
 	// inContent says that a document can have ranges in its content.
 	inContent bool
 }
@@ -24,7 +27,47 @@ type Query struct {
 // query.ErrNoSymbols, query.ErrUnresolved for a type:repo, or an expression
 // that cannot be compiled.
 func Prepare(q query.Q) (*Query, error) {
-	p := &Query{tree: q, texts: map[query.Q]*matching{}, inContent: inContent(q)}
+	return PrepareIn(nil, q)
+}
+
+// ErrMemory is returned by PrepareIn if other queries take the memory that the query's
+// expressions need.
+var ErrMemory = errors.New("other queries take the memory that the expressions of this one need")
+
+// What a query takes while it is compiled and after that, in bytes, about: for each of its
+// instructions, and for each node.
+const (
+	instructionBytes = 1 << 10
+	nodeBytes        = 4 << 10
+)
+
+// statesOfQuery is the most bytes of the states of all automata of a query, unless one
+// expression alone may take more on all processors.
+const statesOfQuery = 16 << 20
+
+// memoryFor reserves what a query needs, and bounds what its states take.
+func memoryFor(process *regex.Memory, q query.Q) (m *regex.Memory, ok bool) {
+	if process == nil {
+		return nil, true
+	}
+	need := instructionBytes * query.Instructions(q)
+	query.Walk(q, func(query.Q) bool {
+		need += nodeBytes
+		return true
+	})
+	states := max(statesOfQuery, runtime.GOMAXPROCS(0)*regex.SearchBytes)
+	m = process.Within(2 * (need + states)) // half of it is for states
+	return m, m.Reserve(need)
+}
+
+// PrepareIn is Prepare within the memory of a process, which bounds the automata too.
+// The caller closes the query when nothing searches with it any more.
+func PrepareIn(process *regex.Memory, q query.Q) (*Query, error) {
+	memory, ok := memoryFor(process, q)
+	if !ok {
+		return nil, ErrMemory
+	}
+	p := &Query{tree: q, memory: memory, texts: map[query.Q]*matching{}, inContent: inContent(q)}
 	var failed error
 	query.Walk(q, func(q query.Q) bool {
 		if failed == nil {
@@ -33,10 +76,14 @@ func Prepare(q query.Q) (*Query, error) {
 		return failed == nil
 	})
 	if failed != nil {
+		p.Close()
 		return nil, fmt.Errorf("prepare query: %w", failed)
 	}
 	return p, nil
 }
+
+// Close gives the memory of a query back that PrepareIn made.
+func (p *Query) Close() { p.memory.Close() }
 
 // String is that of the tree.
 func (p *Query) String() string { return p.tree.String() }
@@ -44,7 +91,7 @@ func (p *Query) String() string { return p.tree.String() }
 func (p *Query) prepare(q query.Q) (err error) {
 	switch q := q.(type) {
 	case *query.Substring, *query.Regexp:
-		p.texts[q], err = newMatching(q)
+		p.texts[q], err = newMatching(q, p.memory)
 	case *query.Repo:
 		err = p.prepareRepo(q, q.Tree)
 	case *query.Meta:
@@ -104,7 +151,7 @@ type matching struct {
 	followed bool
 }
 
-func newMatching(q query.Q) (m *matching, err error) {
+func newMatching(q query.Q, memory *regex.Memory) (m *matching, err error) {
 	switch q := q.(type) {
 	case *query.Substring:
 		return literalMatching(q.Pattern, q.CaseSensitive, q.Scope), nil
@@ -119,7 +166,7 @@ func newMatching(q query.Q) (m *matching, err error) {
 		if m.needs, err = regex.Analyze(q.Tree, q.CaseSensitive); err != nil {
 			return nil, err
 		}
-		m.matcher, err = regex.NewMatcher(q.Tree, q.CaseSensitive)
+		m.matcher, err = regex.NewMatcherIn(memory, q.Tree, q.CaseSensitive)
 		m.inWords = wordMatcher{m.matcher, false}
 	}
 	return m, err
