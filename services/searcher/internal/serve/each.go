@@ -39,18 +39,12 @@ func (s *Service) admit(ctx context.Context, shards int) (*admitted, error) {
 	return call, err
 }
 
-// all admits a call, visits its shards, and accounts for all of them. Its error is the
-// status of a refused call, which visited nothing.
-func (s *Service) all(ctx context.Context, span string, p *searchv1.Plan, shards []searchapi.Shard, do visit, then func()) (*coverage.Account, error) {
-	call, err := s.admit(ctx, len(shards))
-	if err != nil {
-		return nil, err
-	}
-	defer call.end()
+// all visits the shards of a call, and accounts for all of them.
+func (s *Service) all(ctx context.Context, call *admitted, span string, p *searchv1.Plan, shards []searchapi.Shard, do visit, then func()) *coverage.Account {
 	account := coverage.New(shards)
 	s.each(ctx, call, span, p, shards, account, do, then)
 	s.metrics.count(account.Coverage())
-	return account, nil
+	return account
 }
 
 // each visits the shards, several at a time, and accounts for all of them. After each

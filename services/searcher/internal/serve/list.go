@@ -54,14 +54,20 @@ func (s *Service) list(ctx context.Context, req *searchv1.ListRequest, send func
 	if next != nil {
 		tree = next
 	}
-	q, err := prepare(tree)
+	ctx, cancel := budget(ctx)
+	defer cancel()
+	call, err := s.admit(ctx, len(shards))
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := budget(ctx)
-	defer cancel()
+	defer call.end()
+	q, err := s.compile(ctx, tree)
+	if err != nil {
+		return nil, err
+	}
+	defer q.Close()
 	out := &outbox{send: send, failed: cancel}
-	account, err := s.all(ctx, "list shard", req.Plan, shards, func(ctx context.Context, h *shardcache.Handle, planned searchapi.Shard) (error, error) {
+	account := s.all(ctx, call, "list shard", req.Plan, shards, func(ctx context.Context, h *shardcache.Handle, planned searchapi.Shard) (error, error) {
 		overlays, err := planned.ShardOverlays()
 		if err != nil {
 			return nil, err
@@ -75,9 +81,6 @@ func (s *Service) list(ctx context.Context, req *searchv1.ListRequest, send func
 		out.put(r.Repos)
 		return r.Incomplete, nil
 	}, out.flush)
-	if err != nil {
-		return nil, err
-	}
 	return account.Coverage(), out.err
 }
 
@@ -134,9 +137,14 @@ func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*s
 	shards = slices.DeleteFunc(shards, func(sh searchapi.Shard) bool { return !slices.Contains(sh.Repos, req.Repo) })
 	ctx, cancel := budget(ctx)
 	defer cancel()
+	call, err := s.admit(ctx, len(shards))
+	if err != nil {
+		return nil, err
+	}
+	defer call.end()
 	var mu sync.Mutex
 	var found *shard.File
-	account, err := s.all(ctx, "get file", req.Plan, shards, func(ctx context.Context, h *shardcache.Handle, planned searchapi.Shard) (error, error) {
+	account := s.all(ctx, call, "get file", req.Plan, shards, func(ctx context.Context, h *shardcache.Handle, planned searchapi.Shard) (error, error) {
 		overlays, err := planned.ShardOverlays()
 		if err != nil {
 			return nil, err
@@ -153,9 +161,6 @@ func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*s
 		found = f
 		return nil, nil
 	}, nil)
-	if err != nil {
-		return nil, err
-	}
 	if found != nil {
 		return s.file(found, req)
 	}

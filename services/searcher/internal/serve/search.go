@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/shard"
 	"github.com/trawl-search/trawl/internal/coverage"
 	"github.com/trawl-search/trawl/internal/searchapi"
@@ -16,10 +17,12 @@ import (
 	"github.com/trawl-search/trawl/services/searcher/internal/shardcache"
 )
 
-// question is a search request, parsed and compiled.
+// question is a search request, parsed.
 type question struct {
-	plan    *searchv1.Plan
-	shards  []searchapi.Shard
+	plan   *searchv1.Plan
+	shards []searchapi.Shard
+	tree   query.Q
+	// query is the tree, compiled once the call is admitted.
 	query   *shard.Query
 	options *searchv1.SearchOptions
 }
@@ -37,8 +40,15 @@ func newQuestion(req *searchv1.SearchRequest) (*question, error) {
 	if next != nil {
 		return nil, searchapi.FieldError(codes.FailedPrecondition, "plan.resolved", "the plan does not say which repos a type:repo stands for")
 	}
-	q.query, err = prepare(tree)
-	return q, err
+	q.tree = tree
+	return q, nil
+}
+
+// close gives back what the question takes while it is answered.
+func (q *question) close() {
+	if q.query != nil {
+		q.query.Close()
+	}
 }
 
 // in finds the best hits of one shard that come before the floor; nil means no floor.
@@ -59,6 +69,11 @@ func (s *Service) search(ctx context.Context, q *question) (*answer, *coverage.A
 		return nil, nil, err
 	}
 	defer call.end()
+	if q.query == nil {
+		if q.query, err = s.compile(ctx, q.tree); err != nil {
+			return nil, nil, err
+		}
+	}
 	account := coverage.New(q.shards)
 	b := newBest(q.options)
 	defer b.release()
@@ -134,6 +149,7 @@ func (s *Service) StreamSearch(req *searchv1.StreamSearchRequest, stream grpc.Se
 	if err != nil {
 		return err
 	}
+	defer q.close()
 	ctx, cancel := budget(stream.Context())
 	defer cancel()
 	found, account, err := s.search(ctx, q)

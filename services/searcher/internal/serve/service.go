@@ -4,13 +4,16 @@ package serve
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/index/regex"
 	"github.com/trawl-search/trawl/index/shard"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
@@ -39,6 +42,8 @@ type Config struct {
 	LoadWait time.Duration
 	// MaxAnswer is the most bytes of an answer of GetFile; 0 means any number.
 	MaxAnswer int
+	// Expressions is the memory for the expressions of all queries; nil is the default.
+	Expressions *regex.Memory
 }
 
 // Service is the search service of a searcher. It is safe for concurrent use.
@@ -50,15 +55,21 @@ type Service struct {
 	// slots are the processors. A search holds none while it reads from the bucket.
 	slots     *processor.Slots
 	admission *admission
-	tracer    trace.Tracer
-	metrics   *Metrics
-	log       *slog.Logger
+	// expressions is the memory for compiled queries and their automata.
+	expressions *regex.Memory
+	tracer      trace.Tracer
+	metrics     *Metrics
+	log         *slog.Logger
 }
 
 // New makes a service.
 func New(cfg Config, shards Shards, placement Placement, tracer trace.Tracer, metrics *Metrics, log *slog.Logger) *Service {
+	expressions := cfg.Expressions
+	if expressions == nil {
+		expressions = regex.NewProcessMemory()
+	}
 	return &Service{
-		cfg: cfg, shards: shards, placement: placement, slots: processor.NewSlots(cfg.Parallel), admission: newAdmission(cfg.Parallel),
+		cfg: cfg, expressions: expressions, shards: shards, placement: placement, slots: processor.NewSlots(cfg.Parallel), admission: newAdmission(cfg.Parallel),
 		tracer: tracer, metrics: metrics, log: log,
 	}
 }
@@ -93,10 +104,21 @@ func parse(text string, version uint32, p *searchv1.Plan) (q, next query.Q, err 
 	return q, next, nil
 }
 
-// prepare compiles a query, once for all shards.
-func prepare(q query.Q) (*shard.Query, error) {
-	ready, err := shard.Prepare(q)
-	if err != nil {
+// memoryRetry is when a query whose expressions had no memory should come again.
+const memoryRetry = time.Second
+
+// compile compiles the query of a call that is admitted, once for all shards. The caller
+// closes it. The error is a status.
+func (s *Service) compile(ctx context.Context, q query.Q) (*shard.Query, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, status.FromContextError(err).Err()
+	}
+	ready, err := shard.PrepareIn(s.expressions, q)
+	switch {
+	case errors.Is(err, shard.ErrMemory):
+		s.metrics.refused.Inc()
+		return nil, searchapi.Overloaded(err.Error(), memoryRetry)
+	case err != nil:
 		return nil, searchapi.QueryError("query", err)
 	}
 	return ready, nil

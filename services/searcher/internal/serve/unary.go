@@ -28,6 +28,7 @@ func (s *Service) Search(ctx context.Context, req *searchv1.SearchRequest) (*sea
 	if err != nil {
 		return nil, err
 	}
+	defer q.close()
 	ctx, cancel := budget(ctx)
 	defer cancel()
 	found, account, err := s.search(ctx, q)
