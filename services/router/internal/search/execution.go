@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/index/regex"
 	"github.com/trawl-search/trawl/index/shard"
 	"github.com/trawl-search/trawl/internal/coverage"
 	"github.com/trawl-search/trawl/internal/searchapi"
@@ -30,6 +32,8 @@ type execution struct {
 	// resolved are the repos of each type:repo of the query, in the order in which
 	// they were resolved.
 	resolved []*searchv1.RepoNames
+	// compiled are the expressions of repo:, while the query is planned.
+	compiled expressions
 	// wanted are the shards in which the query can match.
 	wanted   []searchapi.Shard
 	coverage *coverage.Account
@@ -64,13 +68,19 @@ func (s *Service) plan(ctx context.Context, ticket *ticket, text string, version
 	ticket.explain.ends("roots")
 	e := &execution{
 		service: s, ticket: ticket, text: text, version: version, fingerprint: fingerprint,
-		layout: layout, coverage: coverage.Open(len(layout.All())),
+		layout: layout, coverage: coverage.Open(len(layout.All())), compiled: make(expressions),
 	}
+	memory, err := s.memoryFor(tree)
+	if err != nil {
+		return nil, err
+	}
+	defer memory.Close()
+	defer func() { e.compiled = nil }()
 	if tree, err = query.ResolveRepos(tree, func(child query.Q) ([]string, error) { return e.resolve(ctx, child) }); err != nil {
 		return nil, callError(ctx, "resolve type:repo", err)
 	}
 	e.answered = false
-	if e.wanted, err = e.prune(tree); err != nil {
+	if e.wanted, err = e.prune(ctx, tree); err != nil {
 		return nil, err
 	}
 	ticket.explain.ends("plan")
@@ -80,8 +90,11 @@ func (s *Service) plan(ctx context.Context, ticket *ticket, text string, version
 
 // prune starts a round of the account with the shards in which the tree can match.
 // A shard that no round wants counts as pruned.
-func (e *execution) prune(tree query.Q) ([]searchapi.Shard, error) {
-	wanted, err := e.layout.Select(tree)
+func (e *execution) prune(ctx context.Context, tree query.Q) ([]searchapi.Shard, error) {
+	wanted, err := e.layout.selectWith(ctx, tree, e.compiled)
+	if ctx.Err() != nil {
+		return nil, status.FromContextError(ctx.Err()).Err()
+	}
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
@@ -92,7 +105,7 @@ func (e *execution) prune(tree query.Q) ([]searchapi.Shard, error) {
 // resolve finds the repos of the next type:repo. A shard that could not be
 // searched for it stays uncovered in the account, even if a later round searches it.
 func (e *execution) resolve(ctx context.Context, child query.Q) ([]string, error) {
-	wanted, err := e.prune(child)
+	wanted, err := e.prune(ctx, child)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +113,45 @@ func (e *execution) resolve(ctx context.Context, child query.Q) ([]string, error
 	slices.Sort(names)
 	names = slices.Compact(names)
 	e.resolved = append(e.resolved, &searchv1.RepoNames{Names: names})
-	return names, nil
+	return names, e.checkResolved()
+}
+
+// nameBytes is what a name of a resolved repo takes beside its text, about.
+const nameBytes = 100
+
+// checkResolved bounds the names that all type:repo of the query stand for: one has those
+// of all repos at the most, and several together what a query may hold.
+func (e *execution) checkResolved() error {
+	n, bytes := 0, int64(0)
+	for _, r := range e.resolved {
+		n += len(r.Names)
+		for _, name := range r.Names {
+			bytes += int64(len(name)) + nameBytes
+		}
+	}
+	if most := e.service.cfg.Limits.queryBytes(); n > len(e.layout.roots) && bytes > most {
+		return searchapi.FieldError(codes.InvalidArgument, "query", fmt.Sprintf(
+			"the type:repo of the query stand for %d repos, which take %d bytes; at most %d (query-bytes): narrow them, or use fewer", n, bytes, most))
+	}
+	return nil
+}
+
+// expressionBytes is what an instruction of a compiled expression takes, about, and
+// expressionRetry when a query whose expressions had no memory should come again.
+const (
+	expressionBytes = 1 << 10
+	expressionRetry = time.Second
+)
+
+// memoryFor reserves the memory in which the expressions of repo: are compiled and run.
+// The caller closes it. The error is a status.
+func (s *Service) memoryFor(tree query.Q) (*regex.Memory, error) {
+	need := expressionBytes * query.RepoInstructions(tree)
+	memory := s.expressions.Within(2 * need)
+	if need > 0 && !memory.Reserve(need) {
+		return nil, searchapi.Overloaded("other queries take the memory that the expressions of this one need", expressionRetry)
+	}
+	return memory, nil
 }
 
 // planFor is the plan for one searcher. Of the repos of a type:repo it names only

@@ -36,7 +36,7 @@ func TestOnlyTellsNothingOfOthers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		wanted, err := only.Select(&query.Language{Name: "Go"})
+		wanted, err := only.Select(t.Context(), &query.Language{Name: "Go"})
 		if pruned := len(only.All()) - len(wanted); err != nil || pruned != tt.pruned || only.IndexBytes("a") != tt.size || only.Partial != tt.partial {
 			t.Errorf("%v: wants %v, a has %d bytes, partial %v, %v", tt.repos, wanted, only.IndexBytes("a"), only.Partial, err)
 		}

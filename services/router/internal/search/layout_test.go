@@ -34,7 +34,7 @@ func TestLanguagesOfEachRepo(t *testing.T) {
 		{both("a", &query.Language{Name: "Go"}), 0},
 		{both("b", &query.Language{Name: "Go"}), 1},
 	} {
-		if wanted, err := layout.Select(tt.q); err != nil || len(wanted) != tt.wanted {
+		if wanted, err := layout.Select(t.Context(), tt.q); err != nil || len(wanted) != tt.wanted {
 			t.Errorf("%v: %d shards, want %d, %v", tt.q, len(wanted), tt.wanted, err)
 		}
 	}

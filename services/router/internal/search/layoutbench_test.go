@@ -76,7 +76,7 @@ func BenchmarkSelect(b *testing.B) {
 				b.Fatal(err)
 			}
 			for b.Loop() {
-				if _, err := layout.Select(tree); err != nil {
+				if _, err := layout.Select(b.Context(), tree); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -65,7 +65,7 @@ func TestHiddenGoesWithTheShard(t *testing.T) {
 			}
 		}
 	}
-	wanted, err := layout.Select(&query.Const{Value: true})
+	wanted, err := layout.Select(t.Context(), &query.Const{Value: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,12 +1,14 @@
 package search
 
 import (
+	"context"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/index/regex"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
@@ -24,19 +26,38 @@ const (
 // evaluator evaluates a query for one repo in one shard.
 type evaluator func(root *catalogv1.Root, ref *catalogv1.ShardRef) verdict
 
+// lookEvery is the number of repos between two looks at the deadline.
+const lookEvery = 16
+
+// expressions are the compiled repo: of one query, whose rounds share them.
+type expressions map[*query.Repo]*regexp.Regexp
+
 // Select returns the shards that the query must search; it cannot match in the others.
-// The caller must not change them. An unresolved type:repo prunes nothing.
-func (l *Layout) Select(q query.Q) (wanted []searchapi.Shard, err error) {
+// The caller must not change them. An unresolved type:repo prunes nothing. The error is
+// that of ctx, or says which expression cannot be compiled.
+func (l *Layout) Select(ctx context.Context, q query.Q) (wanted []searchapi.Shard, err error) {
+	return l.selectWith(ctx, q, make(expressions))
+}
+
+func (l *Layout) selectWith(ctx context.Context, q query.Q, compiled expressions) (wanted []searchapi.Shard, err error) {
 	if !prunes(q) {
 		return l.All(), nil
 	}
-	evaluate, err := compile(q)
+	evaluate, err := compiled.compile(q)
 	if err != nil {
 		return nil, fmt.Errorf("plan query: %w", err)
 	}
+	looked := 0
 	for i := range l.shards {
-		if l.shards[i].mayMatch(evaluate) {
-			wanted = append(wanted, l.all[i])
+		s := &l.shards[i]
+		for j, root := range s.Roots {
+			if looked++; looked%lookEvery == 0 && ctx.Err() != nil {
+				return nil, fmt.Errorf("plan query: %w", ctx.Err())
+			}
+			if evaluate(root, s.refs[j]) != none {
+				wanted = append(wanted, l.all[i])
+				break
+			}
 		}
 	}
 	return wanted, nil
@@ -56,33 +77,23 @@ func prunes(q query.Q) (some bool) {
 	return some
 }
 
-// mayMatch reports whether a document of some repo in the shard may match.
-func (s *layoutShard) mayMatch(evaluate evaluator) bool {
-	for i, root := range s.Roots {
-		if evaluate(root, s.refs[i]) != none {
-			return true
-		}
-	}
-	return false
-}
-
-func compile(q query.Q) (evaluator, error) {
+func (x expressions) compile(q query.Q) (evaluator, error) {
 	switch q := q.(type) {
 	case *query.And:
-		return compileAll(q.Children, all, func(a, b verdict) verdict { return min(a, b) })
+		return x.compileAll(q.Children, all, func(a, b verdict) verdict { return min(a, b) })
 	case *query.Or:
-		return compileAll(q.Children, none, func(a, b verdict) verdict { return max(a, b) })
+		return x.compileAll(q.Children, none, func(a, b verdict) verdict { return max(a, b) })
 	case *query.Not:
-		child, err := compile(q.Child)
+		child, err := x.compile(q.Child)
 		return func(r *catalogv1.Root, s *catalogv1.ShardRef) verdict { return -child(r, s) }, err
 	case *query.Type:
 		if q.Kind != query.KindRepo {
-			return compile(q.Child)
+			return x.compile(q.Child)
 		}
 	case *query.Const:
 		return constant(exactly(q.Value)), nil
 	case *query.Repo:
-		return compileRepo(q)
+		return x.compileRepo(q)
 	case *query.RepoSet:
 		return func(r *catalogv1.Root, _ *catalogv1.ShardRef) verdict { return exactly(q.Names[r.Repo]) }, nil
 	case *query.Branch:
@@ -105,10 +116,10 @@ func exactly(matches bool) verdict {
 	return none
 }
 
-func compileAll(children []query.Q, start verdict, combine func(a, b verdict) verdict) (evaluator, error) {
+func (x expressions) compileAll(children []query.Q, start verdict, combine func(a, b verdict) verdict) (evaluator, error) {
 	evaluators := make([]evaluator, len(children))
 	for i, c := range children {
-		e, err := compile(c)
+		e, err := x.compile(c)
 		if err != nil {
 			return nil, err
 		}
@@ -123,10 +134,14 @@ func compileAll(children []query.Q, start verdict, combine func(a, b verdict) ve
 	}, nil
 }
 
-func compileRepo(q *query.Repo) (evaluator, error) {
-	re, err := regexp.Compile(q.Tree.String())
-	if err != nil {
-		return nil, fmt.Errorf("compile the expression of repo: %w", err)
+func (x expressions) compileRepo(q *query.Repo) (evaluator, error) {
+	re := x[q]
+	if re == nil {
+		var err error
+		if re, err = regex.Compile(q.Tree, true); err != nil {
+			return nil, fmt.Errorf("compile the expression of repo: %w", err)
+		}
+		x[q] = re
 	}
 	return func(r *catalogv1.Root, _ *catalogv1.ShardRef) verdict { return exactly(re.MatchString(r.Repo)) }, nil
 }

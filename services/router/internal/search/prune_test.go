@@ -121,7 +121,7 @@ func hasSymbol(q query.Q) (has bool) {
 
 func checkPruning(t *testing.T, p *placed, c *indextest.Corpus, layout *search.Layout, q query.Q, what string) int {
 	t.Helper()
-	wanted, err := layout.Select(q)
+	wanted, err := layout.Select(t.Context(), q)
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
@@ -180,7 +180,7 @@ func TestPruningPrunes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		wanted, err := layout.Select(q)
+		wanted, err := layout.Select(t.Context(), q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -203,7 +203,7 @@ func TestShardThatTellsNoLanguages(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, q := range []query.Q{&query.Language{Name: "Go"}, &query.Not{Child: &query.Language{Name: "Go"}}, &query.Branch{Pattern: "main"}} {
-		if wanted, err := layout.Select(q); err != nil || len(wanted) != 1 {
+		if wanted, err := layout.Select(t.Context(), q); err != nil || len(wanted) != 1 {
 			t.Errorf("%v: %v, %v", q, wanted, err)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/grpc/codes"
 
+	"github.com/trawl-search/trawl/index/regex"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
@@ -51,6 +52,8 @@ type Config struct {
 	Budget Budget
 	Limits Limits
 	Policy fanout.Policy
+	// Expressions is the memory for the expressions of all queries; nil is the default.
+	Expressions *regex.Memory
 	// MaxQueries bounds the queries that are answered at once.
 	MaxQueries int
 	// Peers is what the router knows of its searchers. The caller forgets those that left.
@@ -67,17 +70,23 @@ type Service struct {
 	// quarantine is shared by all sessions.
 	quarantine *quarantine
 	limiter    *limiter
-	tracer     trace.Tracer
-	metrics    *Metrics
+	// expressions is the memory for the expressions of repo: of all queries.
+	expressions *regex.Memory
+	tracer      trace.Tracer
+	metrics     *Metrics
 }
 
 // New makes a service.
 func New(cfg Config, layouts Layouts, searchers Searchers, tracer trace.Tracer, metrics *Metrics, log *slog.Logger) *Service {
+	expressions := cfg.Expressions
+	if expressions == nil {
+		expressions = regex.NewProcessMemory()
+	}
 	return &Service{
 		cfg: cfg, layouts: layouts, searchers: searchers, tracer: tracer, metrics: metrics,
 		fanout:     fanout.Fanout{Policy: cfg.Policy, Peers: cfg.Peers, Candidates: searchers.Candidates},
 		quarantine: newQuarantine(metrics, log),
-		limiter:    newLimiter(cfg.MaxQueries, metrics),
+		limiter:    newLimiter(cfg.MaxQueries, metrics), expressions: expressions,
 	}
 }
 
