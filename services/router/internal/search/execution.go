@@ -47,7 +47,7 @@ func (s *Service) parse(text string, version uint32) (query.Q, fingerprint, erro
 	if err != nil {
 		return nil, fingerprint{}, err
 	}
-	f := fingerprintOf("query", text, version)
+	f := fingerprintOf(tree, text, version)
 	return tree, f, s.quarantine.check(f)
 }
 
@@ -215,10 +215,9 @@ func scatter[R any](ctx context.Context, e *execution, shards []searchapi.Shard,
 		}
 		s.metrics.calls.Inc()
 		result := callResult{searcher: target.ID}
+		asked := s.quarantine.begin(e.fingerprint, target.ID)
 		reply, err := ask(ctx, client, shards, &result)
-		if result.diedWorking(err) {
-			s.quarantine.died(ctx, e.fingerprint, target.ID)
-		}
+		asked.end(ctx, result.diedWorking(err), err == nil)
 		if searchapi.IsOverloaded(err) {
 			e.ticket.refused.Store(true)
 		}

@@ -109,7 +109,7 @@ func (s *Service) fileIn(ctx context.Context, ticket *ticket, req *searchv1.GetF
 	shards := []searchapi.Shard{shard}
 	e := &execution{
 		service: s, ticket: ticket, layout: layout, coverage: coverage.New(shards),
-		fingerprint: fingerprintOf("file", req.Repo+"\x00"+string(req.Path), 0),
+		fingerprint: textFingerprint("file", req.Repo+"\x00"+string(req.Path), 0),
 	}
 	var tooLarge atomic.Pointer[error] // the file is there, but exceeds what the searcher may send
 	ask := func(ctx context.Context, c searchv1.SearchServiceClient, _ []searchapi.Shard, result *callResult) (fanout.Reply[*searchv1.GetFileResponse], error) {

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -14,42 +15,72 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/trawl-search/trawl/index/query"
 )
 
 const (
-	// quarantineDeaths is how many searchers must die while they run a query before it
-	// is refused. The third death separates a query that kills from a node that fails
-	// under innocent queries.
-	quarantineDeaths = 3
+	// quarantinePoints is the evidence at which a query is refused. A crash is worth
+	// alonePoints if this router asked that searcher nothing else, and sharedPoints if it
+	// did: three crashes separate a query that kills from a node that fails under innocent
+	// queries, and six one from its neighbours.
+	quarantinePoints = 6
+	alonePoints      = 2
+	sharedPoints     = 1
 	// quarantineMemory is how long a death counts. quarantineHold is how long a query
 	// is refused.
 	quarantineMemory = 10 * time.Minute
 	quarantineHold   = 10 * time.Minute
 	// quarantineOnce is the time within which broken connections to one searcher count
-	// as one death: a searcher takes longer to restart.
+	// as one crash: a searcher takes longer to restart.
 	quarantineOnce = time.Second
 	// maxSuspects bounds the queries that are remembered.
 	maxSuspects = 1000
 )
 
-// fingerprint identifies a query, independently of its caller and its page.
-type fingerprint [sha256.Size]byte
+// fingerprint identifies a query, independently of its caller and its page: by its shape,
+// so that varying a text or a figure does not hide it, or if it has none by its text.
+type fingerprint struct {
+	shape string
+	text  [sha256.Size]byte
+}
 
-// fingerprintOf is the fingerprint of a text. Kind separates searches from files.
-func fingerprintOf(kind, text string, version uint32) fingerprint {
+// fingerprintOf is the fingerprint of a query.
+func fingerprintOf(tree query.Q, text string, version uint32) fingerprint {
+	if shape := query.Shape(tree); shape != "" {
+		return fingerprint{shape: shape}
+	}
+	return textFingerprint("query", text, version)
+}
+
+// textFingerprint is the fingerprint of a text. Kind separates searches from files.
+func textFingerprint(kind, text string, version uint32) fingerprint {
 	b := append([]byte(kind), 0)
 	b = binary.LittleEndian.AppendUint32(b, version)
-	return sha256.Sum256(append(b, text...))
+	return fingerprint{text: sha256.Sum256(append(b, text...))}
 }
 
 // quarantine refuses queries that kill searchers. Retries would otherwise carry a query
-// that no searcher survives from replica to replica. It is safe for concurrent use.
+// that no searcher survives from replica to replica. The evidence is what this router
+// asked a searcher when the connection broke. A call that a searcher survives takes back
+// what its crashes under several queries said against this one: so those that are often
+// asked, and only happened to be there, are not refused. It is safe for concurrent use.
 type quarantine struct {
 	metrics *Metrics
 	log     *slog.Logger
 
 	mu       sync.Mutex
 	suspects map[fingerprint]*suspect
+	// running counts the calls in progress by searcher and query.
+	running map[string]map[fingerprint]int
+	// crashes are the last ones, by searcher.
+	crashes map[string]*crash
+}
+
+// crash is the end of a searcher, and the queries that ran on it.
+type crash struct {
+	at      time.Time
+	queries map[fingerprint]bool
 }
 
 // suspect is a query that ran on searchers when they died.
@@ -62,10 +93,14 @@ type suspect struct {
 type death struct {
 	searcher string
 	at       time.Time
+	alone    bool
 }
 
 func newQuarantine(metrics *Metrics, log *slog.Logger) *quarantine {
-	return &quarantine{metrics: metrics, log: log, suspects: make(map[fingerprint]*suspect)}
+	return &quarantine{
+		metrics: metrics, log: log, suspects: make(map[fingerprint]*suspect),
+		running: make(map[string]map[fingerprint]int), crashes: make(map[string]*crash),
+	}
 }
 
 // check refuses a query in quarantine.
@@ -78,7 +113,7 @@ func (q *quarantine) check(f fingerprint) error {
 	}
 	left := time.Until(s.until)
 	refused := status.New(codes.FailedPrecondition, fmt.Sprintf(
-		"%d searchers died while they worked on this query, so it is refused for the next %v: change the query, and look into the searchers' logs",
+		"%d searchers died while they worked on this query or others of its shape, so these are refused for the next %v: make its expressions smaller, and look into the searchers' logs",
 		len(s.deaths), left.Round(time.Second)))
 	if detailed, err := refused.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(left)}); err == nil {
 		refused = detailed
@@ -87,24 +122,87 @@ func (q *quarantine) check(f fingerprint) error {
 	return refused.Err()
 }
 
-// died records that a searcher died while it worked on the query.
-func (q *quarantine) died(ctx context.Context, f fingerprint, searcher string) {
+// call is a call to a searcher in progress.
+type call struct {
+	of       *quarantine
+	query    fingerprint
+	searcher string
+	began    time.Time
+}
+
+// begin records that a searcher is asked the query. The call must end.
+func (q *quarantine) begin(f fingerprint, searcher string) *call {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.running[searcher] == nil {
+		q.running[searcher] = make(map[fingerprint]int)
+	}
+	q.running[searcher][f]++
+	return &call{of: q, query: f, searcher: searcher, began: time.Now()}
+}
+
+// end records how the call ended: the searcher died, or it survived the query, or neither.
+func (c *call) end(ctx context.Context, died, survived bool) {
+	q := c.of
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	switch s := q.suspects[c.query]; {
+	case died:
+		q.died(ctx, c)
+	case survived && s != nil:
+		s.deaths = slices.DeleteFunc(s.deaths, func(d death) bool { return d.searcher == c.searcher && !d.alone })
+	}
+	running := q.running[c.searcher]
+	if running[c.query]--; running[c.query] == 0 {
+		delete(running, c.query)
+	}
+	if len(running) == 0 {
+		delete(q.running, c.searcher)
+	}
+}
+
+// died needs mu.
+func (q *quarantine) died(ctx context.Context, c *call) {
 	now := time.Now()
-	s := q.suspect(f, now)
+	last := q.crashed(c, now)
+	s := q.suspect(c.query, now)
 	s.deaths = slices.DeleteFunc(s.deaths, func(d death) bool { return now.Sub(d.at) > quarantineMemory })
 	for _, d := range s.deaths {
-		if d.searcher == searcher && now.Sub(d.at) < quarantineOnce {
+		// Calls that were in progress together say no more than one: a network that
+		// breaks ends all of them.
+		if !c.began.After(d.at) || d.searcher == c.searcher && now.Sub(d.at) < quarantineOnce {
 			return
 		}
 	}
-	s.deaths = append(s.deaths, death{searcher, now})
-	if len(s.deaths) < quarantineDeaths {
+	s.deaths = append(s.deaths, death{c.searcher, now, len(last.queries) == 1})
+	points := 0
+	for _, d := range s.deaths {
+		if d.alone {
+			points += alonePoints
+		} else {
+			points += sharedPoints
+		}
+	}
+	if points < quarantinePoints {
 		return
 	}
 	s.until = now.Add(quarantineHold)
-	q.log.ErrorContext(ctx, "query in quarantine", "deaths", len(s.deaths), "last", searcher, "until", s.until)
+	q.log.ErrorContext(ctx, "query in quarantine", "deaths", len(s.deaths), "shape", c.query.shape, "last", c.searcher, "until", s.until)
+}
+
+// crashed returns the crash that ended a call, with all queries that ran on the searcher.
+func (q *quarantine) crashed(c *call, now time.Time) *crash {
+	last := q.crashes[c.searcher]
+	if last == nil || now.Sub(last.at) >= quarantineOnce {
+		maps.DeleteFunc(q.crashes, func(_ string, old *crash) bool { return now.Sub(old.at) >= quarantineOnce })
+		last = &crash{at: now, queries: make(map[fingerprint]bool)}
+		for f := range q.running[c.searcher] {
+			last.queries[f] = true
+		}
+		q.crashes[c.searcher] = last
+	}
+	last.queries[c.query] = true
+	return last
 }
 
 func (q *quarantine) suspect(f fingerprint, now time.Time) *suspect {
@@ -122,7 +220,7 @@ func (q *quarantine) suspect(f fingerprint, now time.Time) *suspect {
 // forget makes room. It drops expired suspects first, then any.
 func (q *quarantine) forget(now time.Time) {
 	for f, s := range q.suspects {
-		if now.Sub(s.deaths[len(s.deaths)-1].at) > quarantineMemory && now.After(s.until) {
+		if (len(s.deaths) == 0 || now.Sub(s.deaths[len(s.deaths)-1].at) > quarantineMemory) && now.After(s.until) {
 			delete(q.suspects, f)
 		}
 	}
