@@ -87,8 +87,7 @@ STEPS = \
 	"integration=$(GO) test -json -count=1 -timeout 10m $(PROCESSES)" \
 	"containers=$(GO) test -json -count=1 -timeout 25m ./integration/cluster/..." \
 	"kubernetes=TRAWL_TEST_K8S=cached $(GO) test -json -short -count=1 -timeout 20m ./integration/k8s" \
-	"metrics=$(GO) -C tools/metrics test -json -count=1 -timeout 10m ./..." \
-	"bills of materials=$(GO) -C tools/sbom test -json -count=1 ./..." \
+	"tools=$(GO) -C tools test -json -count=1 -timeout 10m ./..." \
 	"charts=$(MAKE) --no-print-directory chart-test JSON=-json" \
 	"fuzz=$(MAKE) --no-print-directory fuzz FUZZ=./index/regex" \
 	"race detector=$(MAKE) --no-print-directory race JSON=-json" \
