@@ -9,6 +9,7 @@ COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 CLI := github.com/trawl-search/trawl/cmd/trawl/internal/cli
 LDFLAGS := -s -w -buildid= -X $(CLI).version=$(VERSION) -X $(CLI).builtFrom=$(COMMIT)
 BUF := $(GO) tool -modfile=tools/go.mod buf
+GOTESTSUM := $(GO) tool -modfile=tools/go.mod gotestsum
 LINT := $(GO) tool -modfile=tools/lint/go.mod golangci-lint
 
 # One static binary. The race detector is the only thing here that needs cgo.
@@ -69,7 +70,7 @@ clean: ## Remove what was built here
 
 .PHONY: test
 test: ## Run everything that proves the project; ends with a count of what ran
-	@$(GO) run ./internal/runall $(STEPS)
+	@$(GOTESTSUM) --format pkgname --raw-command -- tools/everything.sh
 
 # All packages but the end-to-end tests. Those run a binary that they build, which
 # the test cache does not know: they must never be answered from it.
@@ -78,30 +79,13 @@ UNIT = $(shell $(GO) list ./... | grep -v /integration)
 # The end-to-end tests that need no containers.
 PROCESSES = $(shell $(GO) list ./integration/... | grep -v -e /integration/cluster -e /integration/k8s)
 
-# The steps of `make test`, in order: name=command. A step whose command prints
-# `go test -json` events is counted by test, any other is one check.
-STEPS = \
-	"generated code=$(MAKE) --no-print-directory check-generated" \
-	"lint=$(MAKE) --no-print-directory lint" \
-	"tests=$(GO) test -json -timeout 10m $(UNIT)" \
-	"integration=$(GO) test -json -count=1 -timeout 10m $(PROCESSES)" \
-	"containers=$(GO) test -json -count=1 -timeout 25m ./integration/cluster/..." \
-	"kubernetes=TRAWL_TEST_K8S=cached $(GO) test -json -short -count=1 -timeout 20m ./integration/k8s" \
-	"tools=$(GO) -C tools test -json -count=1 -timeout 10m ./..." \
-	"charts=$(MAKE) --no-print-directory chart-test JSON=-json" \
-	"fuzz=$(MAKE) --no-print-directory fuzz FUZZ=./index/regex" \
-	"race detector=$(MAKE) --no-print-directory race JSON=-json" \
-	"demo=$(MAKE) --no-print-directory demo-short"
-
 # The packages whose goroutines share memory, and which end quickly enough
 # under the detector (five to ten times slower than without it).
 RACE := ./index/format/... ./index/shard/... ./internal/... ./services/... ./cmd/...
 
 .PHONY: race
 race: ## Run the concurrent packages' tests under the race detector (needs a C compiler)
-	@if CGO_ENABLED=1 $(GO) env CC | xargs which >/dev/null 2>&1; then \
-		CGO_ENABLED=1 $(GO) test -race -short $(JSON) -timeout 10m $(RACE); \
-	else echo "skipped: the race detector needs a C compiler"; fi
+	@CGO_ENABLED=1 $(GO) test -race -short $(JSON) -timeout 10m $(RACE)
 
 .PHONY: check
 check: check-generated lint ## Prove what changes most often: generated code, linters, and the short tests of all packages but the end-to-end ones
@@ -109,12 +93,14 @@ check: check-generated lint ## Prove what changes most often: generated code, li
 
 .PHONY: unit
 unit: ## Run the tests of all packages but the end-to-end ones
-	$(GO) test $(UNIT)
+	@$(GO) test $(JSON) -timeout 10m $(UNIT)
 
-.PHONY: integration
-integration: ## Run the end-to-end tests: roles as processes, then on real servers in containers
-	$(GO) test -v -count=1 -timeout 10m $(PROCESSES)
-	$(GO) test -v -count=1 -timeout 25m ./integration/cluster/...
+.PHONY: integration processes containers
+integration: processes containers ## Run the end-to-end tests: roles as processes, then on real servers in containers
+processes:
+	@$(GO) test $(or $(JSON),-v) -count=1 -timeout 10m $(PROCESSES)
+containers:
+	@$(GO) test $(or $(JSON),-v) -count=1 -timeout 25m ./integration/cluster/...
 
 .PHONY: e2e-k8s
 e2e-k8s: ## Prove the Helm chart on a Kubernetes of three nodes in containers (eight minutes; the first time it builds Kubernetes, too)
