@@ -1,10 +1,10 @@
 package gc
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
 // Metrics counts what passes do.
@@ -19,28 +19,24 @@ type Metrics struct {
 }
 
 // NewMetrics registers the metrics of garbage collection.
-func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
+func NewMetrics(r prometheus.Registerer) *Metrics {
+	with := promauto.With(r)
 	counter := func(name, help string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+		return with.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	}
 	gauge := func(name, help string) *prometheus.GaugeVec {
-		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{"state"})
+		return with.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{"state"})
 	}
 	m := &Metrics{
-		passes: prometheus.NewCounterVec(prometheus.CounterOpts{
+		passes: with.NewCounterVec(prometheus.CounterOpts{
 			Name: "trawl_gc_passes_total", Help: "Passes of garbage collection, by outcome."}, []string{"outcome"}),
 		objects: gauge("trawl_gc_objects", "Objects of the bucket that the last pass saw, by state: kept or waiting."),
 		bytes:   gauge("trawl_gc_bytes", "Bytes of the objects that the last pass saw, by state: kept or waiting."),
 		deleted: counter("trawl_gc_deleted_objects_total", "Objects deleted as garbage."),
 		freed:   counter("trawl_gc_deleted_bytes_total", "Bytes of the objects deleted as garbage."),
 		spared:  counter("trawl_gc_spared_objects_total", "Condemned objects that turned out to be in use; more than 0 is a fault."),
-		last: prometheus.NewGauge(prometheus.GaugeOpts{
+		last: with.NewGauge(prometheus.GaugeOpts{
 			Name: "trawl_gc_last_success_timestamp_seconds", Help: "When a pass last succeeded."}),
-	}
-	for _, c := range []prometheus.Collector{m.passes, m.objects, m.bytes, m.deleted, m.freed, m.spared, m.last} {
-		if err := r.Register(c); err != nil {
-			return nil, fmt.Errorf("registering the metrics of garbage collection: %w", err)
-		}
 	}
 	for _, outcome := range []string{"ok", "error"} {
 		m.passes.WithLabelValues(outcome) // present before it first happens
@@ -49,7 +45,7 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 		m.objects.WithLabelValues(state)
 		m.bytes.WithLabelValues(state)
 	}
-	return m, nil
+	return m
 }
 
 func (m *Metrics) observe(r Report, err error) {

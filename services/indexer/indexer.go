@@ -63,24 +63,12 @@ func New(cfg Config, deps Deps) (*Indexer, error) {
 	}
 	x := &Indexer{cfg: cfg, deps: deps, tel: deps.Telemetry.For(component)}
 	var err error
-	if x.metrics, err = job.NewMetrics(x.tel.Metrics()); err != nil {
-		return nil, err
-	}
-	if x.garbage, err = gc.NewMetrics(x.tel.Metrics()); err != nil {
-		return nil, err
-	}
-	if x.reconciled, err = reconcile.NewMetrics(x.tel.Metrics()); err != nil {
-		return nil, err
-	}
-	if x.discovered, err = discover.NewMetrics(x.tel.Metrics()); err != nil {
-		return nil, err
-	}
-	if x.compacted, err = compact.NewMetrics(x.tel.Metrics()); err != nil {
-		return nil, err
-	}
-	if x.common, err = newMetrics(x.tel.Metrics()); err != nil {
-		return nil, err
-	}
+	x.metrics = job.NewMetrics(x.tel.Metrics())
+	x.garbage = gc.NewMetrics(x.tel.Metrics())
+	x.reconciled = reconcile.NewMetrics(x.tel.Metrics())
+	x.discovered = discover.NewMetrics(x.tel.Metrics())
+	x.compacted = compact.NewMetrics(x.tel.Metrics())
+	x.common = newMetrics(x.tel.Metrics())
 	if x.server, err = server.New(cfg.Config, x.tel); err != nil {
 		return nil, err
 	}

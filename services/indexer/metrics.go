@@ -1,9 +1,8 @@
 package indexer
 
 import (
-	"fmt"
-
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/trawl-search/trawl/internal/queue"
 )
@@ -15,22 +14,18 @@ type metrics struct {
 	leader prometheus.Gauge
 }
 
-func newMetrics(r prometheus.Registerer) (*metrics, error) {
+func newMetrics(r prometheus.Registerer) *metrics {
+	with := promauto.With(r)
 	m := &metrics{
-		queue: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		queue: with.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "trawl_queue_jobs", Help: "Jobs in the queue that are not done, by state: waiting, or delivered to an indexer once."}, []string{"state"}),
-		dead: prometheus.NewGauge(prometheus.GaugeOpts{
+		dead: with.NewGauge(prometheus.GaugeOpts{
 			Name: "trawl_queue_dead_jobs", Help: "Jobs that were given up and are kept with their reason."}),
-		leader: prometheus.NewGauge(prometheus.GaugeOpts{
+		leader: with.NewGauge(prometheus.GaugeOpts{
 			Name: "trawl_indexer_leader", Help: "1 while this indexer reconciles and collects garbage for all of them."}),
 	}
-	for _, c := range []prometheus.Collector{m.queue, m.dead, m.leader} {
-		if err := r.Register(c); err != nil {
-			return nil, fmt.Errorf("register the metrics of the queue: %w", err)
-		}
-	}
 	m.setDepth(queue.Depth{})
-	return m, nil
+	return m
 }
 
 // setDepth sets the gauges of the queue.

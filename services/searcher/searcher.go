@@ -68,14 +68,9 @@ func New(cfg Config, deps Deps) (*Searcher, error) {
 		return nil, fmt.Errorf("configure searcher: %w", err)
 	}
 	s := &Searcher{cfg: cfg, deps: deps, tel: deps.Telemetry.For(component)}
-	stored, err := shardcache.NewMetrics(s.tel.Metrics())
-	if err != nil {
-		return nil, err
-	}
-	if s.metrics, err = serve.NewMetrics(s.tel.Metrics()); err != nil {
-		return nil, err
-	}
-	if err = os.MkdirAll(cfg.CacheDir, 0o750); err != nil {
+	stored := shardcache.NewMetrics(s.tel.Metrics())
+	s.metrics = serve.NewMetrics(s.tel.Metrics())
+	if err := os.MkdirAll(cfg.CacheDir, 0o750); err != nil {
 		return nil, fmt.Errorf("make the shard cache: %w", err)
 	}
 	budget, err := cfg.diskBudget()

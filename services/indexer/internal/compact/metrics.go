@@ -1,10 +1,10 @@
 package compact
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
 // Outcomes of a compaction.
@@ -33,37 +33,31 @@ type Metrics struct {
 }
 
 // NewMetrics registers the metrics of compaction.
-func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
+func NewMetrics(r prometheus.Registerer) *Metrics {
+	with := promauto.With(r)
 	counter := func(name, help string) prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+		return with.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	}
 	gauge := func(name, help string) prometheus.Gauge {
-		return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help + "; told by the indexer that leads."})
+		return with.NewGauge(prometheus.GaugeOpts{Name: name, Help: help + "; told by the indexer that leads."})
 	}
 	m := &Metrics{
-		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
+		runs: with.NewCounterVec(prometheus.CounterOpts{
 			Name: "trawl_compaction_runs_total", Help: "Compactions ended, by reason and outcome."}, []string{"reason", "outcome"}),
-		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		seconds: with.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "trawl_compaction_seconds", Help: "Time of a compaction, by outcome.",
 			Buckets: prometheus.ExponentialBuckets(0.05, 4, 10)}, []string{"outcome"}),
-		repos: prometheus.NewCounterVec(prometheus.CounterOpts{
+		repos: with.NewCounterVec(prometheus.CounterOpts{
 			Name: "trawl_compaction_repos_total", Help: "Repos of compactions by whether they were compacted, or left because they had changed."}, []string{"outcome"}),
 		read:    counter("trawl_compaction_read_bytes_total", "Bytes of shards read from the bucket to merge them."),
 		written: counter("trawl_compaction_written_bytes_total", "Bytes of the shards that were merged and uploaded."),
 		paused:  counter("trawl_compaction_paused_seconds_total", "Seconds that merges under way gave way to indexing jobs of the same indexer."),
 		stored:  gauge("trawl_compaction_stored_bytes", "Bytes of the shards that roots name"),
 		live:    gauge("trawl_compaction_live_bytes", "Bytes that documents which are served take of these shards"),
-		shards: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		shards: with.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "trawl_compaction_shards", Help: "Shards that roots name, by kind: of one repo, shared by several, delta; told by the indexer that leads."}, []string{"kind"}),
 		planned:    gauge("trawl_compaction_planned", "Compactions that are planned or under way"),
 		oldestPlan: gauge("trawl_compaction_oldest_planned_seconds", "Age of the oldest compaction that is planned"),
-	}
-	for _, c := range []prometheus.Collector{
-		m.runs, m.seconds, m.repos, m.read, m.written, m.paused, m.stored, m.live, m.shards, m.planned, m.oldestPlan,
-	} {
-		if err := r.Register(c); err != nil {
-			return nil, fmt.Errorf("register the metrics of compaction: %w", err)
-		}
 	}
 	for _, outcome := range []string{compacted, vain, failed, lostClaim, stopped} {
 		m.seconds.WithLabelValues(outcome) // present before it first happens
@@ -75,7 +69,7 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 		m.repos.WithLabelValues(outcome)
 	}
 	m.setPlanned(&view{}, nil)
-	return m, nil
+	return m
 }
 
 func (m *Metrics) done(outcome, reason string, took time.Duration, of *merging) {

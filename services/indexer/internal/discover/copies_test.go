@@ -51,10 +51,7 @@ func (k *kept) anew() {
 // leader is the copies as an indexer makes them that has just begun to lead; step comes
 // before and after each of its operations.
 func (k *kept) leader(step func() error) *copies {
-	metrics, err := NewMetrics(prometheus.NewRegistry())
-	if err != nil {
-		k.t.Fatal(err)
-	}
+	metrics := NewMetrics(prometheus.NewRegistry())
 	store := catalog.New(k.etcd.Client(func(context.Context) error { return step() }), "")
 	return &copies{Discoverer: &Discoverer{
 		Store: store, Bucket: onlyNew{k.bucket, k.t, step}, Metrics: metrics, Log: slog.New(slog.DiscardHandler),

@@ -56,10 +56,7 @@ func inWorld(t *testing.T, test func(w *world)) { inWorldOf(t, "", test) }
 // file, unless it has no name.
 func inWorldOf(t *testing.T, file string, test func(w *world)) {
 	synctest.Test(t, func(t *testing.T) {
-		metrics, err := NewMetrics(prometheus.NewRegistry())
-		if err != nil {
-			t.Fatal(err)
-		}
+		metrics := NewMetrics(prometheus.NewRegistry())
 		w := &world{t: t, listed: map[string][]codehost.Repo{}, failing: map[string]error{}, looks: map[string][]time.Time{}, heads: map[string]string{}}
 		w.Discoverer = &Discoverer{
 			Config: Config{PerHost: 4, PerSecond: 1000, Apart: 10 * time.Second},

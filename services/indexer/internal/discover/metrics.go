@@ -1,10 +1,10 @@
 package discover
 
 import (
-	"fmt"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
 // Metrics are the metrics of sources, in the leading indexer.
@@ -22,33 +22,29 @@ type Metrics struct {
 }
 
 // NewMetrics registers the metrics of sources.
-func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
+func NewMetrics(r prometheus.Registerer) *Metrics {
+	with := promauto.With(r)
 	m := &Metrics{
 		failing: map[string]bool{},
-		sources: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		sources: with.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "trawl_sources", Help: "Sources by how the newest look at them went, ok or failing; told by the indexer that leads."}, []string{"state"}),
-		looks: prometheus.NewCounterVec(prometheus.CounterOpts{
+		looks: with.NewCounterVec(prometheus.CounterOpts{
 			Name: "trawl_sources_looks_total", Help: "Looks at a source, by outcome: ok or failed."}, []string{"outcome"}),
-		refused: prometheus.NewGauge(prometheus.GaugeOpts{
+		refused: with.NewGauge(prometheus.GaugeOpts{
 			Name: "trawl_sources_file_refused", Help: "1 while the file of sources cannot be read or applied; told by the indexer that leads."}),
-		unstored: prometheus.NewGauge(prometheus.GaugeOpts{
+		unstored: with.NewGauge(prometheus.GaugeOpts{
 			Name: "trawl_sources_unstored", Help: "Sources of which the bucket has no copy as they are now; told by the indexer that leads."}),
-		polled: prometheus.NewCounter(prometheus.CounterOpts{
+		polled: with.NewCounter(prometheus.CounterOpts{
 			Name: "trawl_sources_polls_total", Help: "Repositories of sources that were asked where their branches are."}),
-		moved: prometheus.NewCounter(prometheus.CounterOpts{
+		moved: with.NewCounter(prometheus.CounterOpts{
 			Name: "trawl_sources_moved_total", Help: "Repositories of sources that were asked, had moved, and were enqueued."}),
-		deleted: prometheus.NewCounter(prometheus.CounterOpts{
+		deleted: with.NewCounter(prometheus.CounterOpts{
 			Name: "trawl_sources_deleted_total", Help: "Repos that were deleted because they had left their source."}),
-	}
-	for _, c := range []prometheus.Collector{m.sources, m.looks, m.refused, m.unstored, m.polled, m.moved, m.deleted} {
-		if err := r.Register(c); err != nil {
-			return nil, fmt.Errorf("register the metrics of sources: %w", err)
-		}
 	}
 	m.looks.WithLabelValues("ok")
 	m.looks.WithLabelValues("failed")
 	m.countSources()
-	return m, nil
+	return m
 }
 
 // looked counts a look at a source.

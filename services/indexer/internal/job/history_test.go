@@ -106,10 +106,7 @@ func (e *env) compact() (did bool) {
 	var cfg compact.Config
 	cfg.SetDefaults()
 	cfg.Deltas, cfg.Settle = 1, 0
-	metrics, err := compact.NewMetrics(prometheus.NewRegistry())
-	if err != nil {
-		e.t.Fatal(err)
-	}
+	metrics := compact.NewMetrics(prometheus.NewRegistry())
 	s := compact.Scheduler{Config: cfg, Store: e.Store, Metrics: metrics, Log: e.Log}
 	w := compact.Worker{
 		Config: cfg, Store: e.Store, Bucket: e.bucket, TempDir: e.t.TempDir(), LeaseTTL: e.LeaseTTL,
@@ -118,7 +115,8 @@ func (e *env) compact() (did bool) {
 	if err := s.Pass(e.t.Context(), time.Now()); err != nil {
 		e.t.Fatal(err)
 	}
-	if did, err = w.Next(e.t.Context()); err != nil {
+	did, err := w.Next(e.t.Context())
+	if err != nil {
 		e.t.Fatal(err)
 	}
 	after := e.root()

@@ -1,10 +1,10 @@
 package job
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/services/indexer/internal/shardio"
@@ -24,34 +24,30 @@ type Metrics struct {
 }
 
 // NewMetrics registers the metrics of jobs.
-func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
+func NewMetrics(r prometheus.Registerer) *Metrics {
+	with := promauto.With(r)
 	m := &Metrics{
-		running: prometheus.NewGauge(prometheus.GaugeOpts{
+		running: with.NewGauge(prometheus.GaugeOpts{
 			Name: "trawl_indexer_jobs_running", Help: "Jobs under way."}),
-		jobs: prometheus.NewCounterVec(prometheus.CounterOpts{
+		jobs: with.NewCounterVec(prometheus.CounterOpts{
 			Name: "trawl_indexer_jobs_total", Help: "Jobs ended, by outcome."}, []string{"outcome"}),
-		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		seconds: with.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "trawl_indexer_job_seconds", Help: "Time of a job, by outcome.",
 			Buckets: prometheus.ExponentialBuckets(0.05, 3, 12)}, []string{"outcome"}),
-		waited: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		waited: with.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "trawl_indexer_request_to_published_seconds",
 			Help:    "Time from a push or request until it is published, the oldest of those published together, by whether the repo was new.",
 			Buckets: catalog.LagBuckets}, []string{"repo"}),
-		documents: prometheus.NewCounterVec(prometheus.CounterOpts{
+		documents: with.NewCounterVec(prometheus.CounterOpts{
 			Name: "trawl_indexer_documents_total", Help: "Documents indexed by content, or found by name only."}, []string{"kind"}),
-		content: prometheus.NewCounter(prometheus.CounterOpts{
+		content: with.NewCounter(prometheus.CounterOpts{
 			Name: "trawl_indexer_content_bytes_total", Help: "Bytes of distinct contents indexed."}),
-		builds: prometheus.NewCounterVec(prometheus.CounterOpts{
+		builds: with.NewCounterVec(prometheus.CounterOpts{
 			Name: "trawl_indexer_builds_total", Help: "Generations built, of what changed (delta) or in full, by the reason."}, []string{"kind", "reason"}),
-		shards: prometheus.NewCounter(prometheus.CounterOpts{
+		shards: with.NewCounter(prometheus.CounterOpts{
 			Name: "trawl_indexer_shards_total", Help: "Shards built and uploaded."}),
-		stored: prometheus.NewCounter(prometheus.CounterOpts{
+		stored: with.NewCounter(prometheus.CounterOpts{
 			Name: "trawl_indexer_shard_bytes_total", Help: "Bytes of the shards built and uploaded."}),
-	}
-	for _, c := range []prometheus.Collector{m.running, m.jobs, m.seconds, m.waited, m.documents, m.content, m.builds, m.shards, m.stored} {
-		if err := r.Register(c); err != nil {
-			return nil, fmt.Errorf("register the metrics of jobs: %w", err)
-		}
 	}
 	for _, o := range []Outcome{Published, Unchanged, Superseded, Deleted, Failed, Retried, Postponed, Stopped} {
 		m.jobs.WithLabelValues(string(o)) // present before it first happens
@@ -69,7 +65,7 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 	for _, kind := range []string{"searchable", "by name"} {
 		m.documents.WithLabelValues(kind)
 	}
-	return m, nil
+	return m
 }
 
 func (m *Metrics) done(outcome Outcome, took time.Duration) {

@@ -1,10 +1,10 @@
 package reconcile
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
 // Metrics are the metrics of reconciliation: how far the published state is behind the
@@ -17,22 +17,19 @@ type Metrics struct {
 }
 
 // NewMetrics registers the metrics of reconciling.
-func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
+func NewMetrics(r prometheus.Registerer) *Metrics {
+	with := promauto.With(r)
 	m := &Metrics{
-		repos: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		repos: with.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "trawl_indexer_repos", Help: "Repos by whether their newest request is published, outstanding or failed; told by the indexer that leads."}, []string{"state"}),
-		oldest: prometheus.NewGauge(prometheus.GaugeOpts{
+		oldest: with.NewGauge(prometheus.GaugeOpts{
 			Name: "trawl_indexer_oldest_request_seconds", Help: "Age of the oldest request that is outstanding; told by the indexer that leads."}),
-		requeued: prometheus.NewCounter(prometheus.CounterOpts{
+		requeued: with.NewCounter(prometheus.CounterOpts{
 			Name: "trawl_indexer_requests_requeued_total", Help: "Requests that were enqueued again because nothing had come of them."}),
 	}
-	for _, c := range []prometheus.Collector{m.repos, m.oldest, m.requeued, &m.lags} {
-		if err := r.Register(c); err != nil {
-			return nil, fmt.Errorf("register the metrics of reconciliation: %w", err)
-		}
-	}
+	r.MustRegister(&m.lags)
 	m.set(newTally())
-	return m, nil
+	return m
 }
 
 // tally holds the counts of a pass.

@@ -62,10 +62,7 @@ func newReconciler(t *testing.T) (*Reconciler, *noted) {
 	}
 	t.Cleanup(func() { e.Close() })
 	q := &noted{}
-	metrics, err := NewMetrics(prometheus.NewRegistry())
-	if err != nil {
-		t.Fatal(err)
-	}
+	metrics := NewMetrics(prometheus.NewRegistry())
 	return &Reconciler{
 		Store: catalog.New(e.Client(), ""), Queue: q, Every: time.Minute, RetryFailed: time.Hour, Metrics: metrics, Log: slog.New(slog.DiscardHandler),
 	}, q

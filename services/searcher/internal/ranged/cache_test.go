@@ -72,8 +72,7 @@ type world struct {
 
 func newWorld(t tb, dir string, limit, grain int64) *world {
 	t.Helper()
-	m, err := NewMetrics(prometheus.NewRegistry())
-	must(t, err)
+	m := NewMetrics(prometheus.NewRegistry())
 	w := &world{source: &source{Bucket: bucket.NewMemory(1 << 30)}, budget: disk.NewBudget(limit), dir: dir}
 	w.Cache = New(dir, w.source, w.budget, func() bool { return false }, slog.New(slog.DiscardHandler), m)
 	w.grain = grain

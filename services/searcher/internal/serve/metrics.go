@@ -1,11 +1,10 @@
 package serve
 
 import (
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/trawl-search/trawl/internal/coverage"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
@@ -25,27 +24,25 @@ type Metrics struct {
 var methods = []string{"search", "stream_search", "list", "stream_list", "get_file"}
 
 // NewMetrics registers the metrics.
-func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
+func NewMetrics(r prometheus.Registerer) *Metrics {
+	with := promauto.With(r)
 	m := &Metrics{
-		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		latency: with.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "trawl_searcher_query_seconds", Help: "Time of calls by method.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 2.5, 12),
 		}, []string{"method"}),
-		inflight: prometheus.NewGauge(prometheus.GaugeOpts{
+		inflight: with.NewGauge(prometheus.GaugeOpts{
 			Name: "trawl_searcher_queries_inflight", Help: "Calls that are being answered.",
 		}),
-		shards: prometheus.NewCounterVec(prometheus.CounterOpts{
+		shards: with.NewCounterVec(prometheus.CounterOpts{
 			Name: "trawl_searcher_shards_total", Help: "Planned shards by what became of them: searched or the reason they are not covered.",
 		}, []string{"outcome"}),
-		panics: prometheus.NewCounter(prometheus.CounterOpts{
+		panics: with.NewCounter(prometheus.CounterOpts{
 			Name: "trawl_searcher_shard_panics_total", Help: "Searches of a shard that ended in a panic.",
 		}),
-		refused: prometheus.NewCounter(prometheus.CounterOpts{
+		refused: with.NewCounter(prometheus.CounterOpts{
 			Name: "trawl_searcher_refused_total", Help: "Calls that were refused because their turn would have come too late.",
 		}),
-	}
-	if err := errors.Join(r.Register(m.latency), r.Register(m.inflight), r.Register(m.shards), r.Register(m.panics), r.Register(m.refused)); err != nil {
-		return nil, fmt.Errorf("register the metrics of searches: %w", err)
 	}
 	for _, method := range methods {
 		m.latency.WithLabelValues(method)
@@ -53,7 +50,7 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 	for _, outcome := range append(coverage.ReasonNames(), "searched") {
 		m.shards.WithLabelValues(outcome)
 	}
-	return m, nil
+	return m
 }
 
 // begin counts a call; the function it returns, its end.

@@ -139,14 +139,8 @@ func start(t testing.TB, contents ...string) *serve.Service {
 func startWith(t testing.TB, cfg serve.Config, contents ...string) *serve.Service {
 	t.Helper()
 	b := bucket.NewMemory(1 << 20)
-	stored, err := shardcache.NewMetrics(prometheus.NewRegistry())
-	if err != nil {
-		t.Fatal(err)
-	}
-	metrics, err := serve.NewMetrics(prometheus.NewRegistry())
-	if err != nil {
-		t.Fatal(err)
-	}
+	stored := shardcache.NewMetrics(prometheus.NewRegistry())
+	metrics := serve.NewMetrics(prometheus.NewRegistry())
 	open := func(path string) (shardcache.Shard, error) {
 		content, err := os.ReadFile(path)
 		return act(content), err

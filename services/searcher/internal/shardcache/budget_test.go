@@ -37,8 +37,7 @@ type budgeted struct {
 
 func newBudgeted(t *testing.T, dir string, b bucket.Bucket, limit int64) *budgeted {
 	t.Helper()
-	m, err := shardcache.NewMetrics(prometheus.NewRegistry())
-	must(t, err)
+	m := shardcache.NewMetrics(prometheus.NewRegistry())
 	cfg := shardcache.Config{Dir: dir, Budget: limit, Loads: 2, Grace: time.Second, Retry: 10 * time.Millisecond}
 	s, err := shardcache.New(cfg, b, openReal, slog.New(slog.DiscardHandler), m)
 	must(t, err)

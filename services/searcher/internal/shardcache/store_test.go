@@ -101,10 +101,7 @@ func (w *world) putAs(ref shardcache.Ref, content string) {
 // run starts a store over dir; it ends with the test, or by the function returned.
 func run(t *testing.T, dir string, b bucket.Bucket) (*world, func()) {
 	t.Helper()
-	m, err := shardcache.NewMetrics(prometheus.NewRegistry())
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := shardcache.NewMetrics(prometheus.NewRegistry())
 	cfg := shardcache.Config{Dir: dir, Loads: 2, Grace: time.Minute, Retry: 10 * time.Millisecond}
 	s, err := shardcache.New(cfg, b, open, slog.New(slog.DiscardHandler), m)
 	if err != nil {
@@ -164,10 +161,7 @@ func TestServesWhatIsWanted(t *testing.T) {
 
 func TestWaitEndsWithTheContext(t *testing.T) {
 	dir, b := t.TempDir(), bucket.NewMemory(1<<20)
-	m, err := shardcache.NewMetrics(prometheus.NewRegistry())
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := shardcache.NewMetrics(prometheus.NewRegistry())
 	s, err := shardcache.New(shardcache.Config{Dir: dir, Loads: 1}, b, open, slog.New(slog.DiscardHandler), m)
 	if err != nil {
 		t.Fatal(err)
