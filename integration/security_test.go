@@ -1,0 +1,422 @@
+package integration
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"go.etcd.io/etcd/client/pkg/v3/transport"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+
+	"github.com/trawl-search/trawl/internal/tlsfiles/tlstest"
+)
+
+// fortress is Trawl with TLS and logins everywhere: etcd and NATS that ask who calls, and
+// roles that know each other by certificates.
+type fortress struct {
+	*cluster
+	ca      *tlstest.CA // of everything
+	clients tlstest.Files
+	etcd    string
+	nats    string
+	root    *clientv3.Client
+	started []*process
+}
+
+// passwordOf is the password of a user of etcd or NATS.
+func passwordOf(user string) string { return "hunter2-" + user }
+
+// grant is a line of the table of grants in docs/security.md.
+type grant struct {
+	role, key, end string
+	kind           clientv3.PermissionType
+}
+
+// documentedGrants are what docs/security.md says that users of etcd need.
+func documentedGrants(t *testing.T) (grants []grant) {
+	t.Helper()
+	text, err := os.ReadFile("../docs/security.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range regexp.MustCompile("(?m)^\\| `(trawl-[a-z]+)` \\| (read|read and write) \\| (.*) \\|$").FindAllStringSubmatch(string(text), -1) {
+		kind := clientv3.PermRead
+		if row[2] != "read" {
+			kind = clientv3.PermReadWrite
+		}
+		for _, key := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(row[3], -1) {
+			g := grant{role: row[1], key: "/trawl/v1/" + strings.TrimSuffix(key[1], "*"), kind: clientv3.PermissionType(kind)}
+			if strings.HasSuffix(key[1], "*") {
+				g.end = clientv3.GetPrefixRangeEnd(g.key)
+			}
+			grants = append(grants, g)
+		}
+	}
+	return grants
+}
+
+func newFortress(t *testing.T) *fortress {
+	t.Helper()
+	f := &fortress{cluster: &cluster{owner: t, dir: t.TempDir()}, ca: tlstest.NewCA(t)}
+	f.clients = f.ca.Issue("client")
+	f.startEtcd(t)
+	f.startNATS(t)
+	return f
+}
+
+// startEtcd starts an etcd that wants certificates and logins, with the users and the grants
+// that are documented.
+func (f *fortress) startEtcd(t *testing.T) {
+	t.Helper()
+	own := f.ca.Issue("127.0.0.1")
+	c := embed.NewConfig()
+	c.Dir, c.LogLevel = filepath.Join(f.dir, "etcd"), "fatal"
+	peers := url.URL{Scheme: "http", Host: "127.0.0.1:0"}
+	clients := url.URL{Scheme: "https", Host: "127.0.0.1:0"}
+	c.ListenPeerUrls, c.AdvertisePeerUrls = []url.URL{peers}, []url.URL{peers}
+	c.ListenClientUrls, c.AdvertiseClientUrls = []url.URL{clients}, []url.URL{clients}
+	c.ClientTLSInfo = transport.TLSInfo{CertFile: own.Cert, KeyFile: own.Key, TrustedCAFile: f.ca.File, ClientCertAuth: true}
+	c.InitialCluster = c.InitialClusterFromName(c.Name)
+	c.EnableGRPCGateway = false
+	e, err := embed.StartEtcd(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	<-e.Server.ReadyNotify()
+	f.etcd = "https://" + e.Clients[0].Addr().String()
+	f.root = f.loggedIn(t, "") // etcd does not ask yet
+	ctx := t.Context()
+	must := func(_ any, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	made := map[string]bool{}
+	user := func(name, role string) {
+		must(f.root.RoleAdd(ctx, role))
+		must(f.root.UserAdd(ctx, name, passwordOf(name)))
+		must(f.root.UserGrantRole(ctx, name, role))
+		made[role] = true
+	}
+	user("root", "root")
+	for _, g := range documentedGrants(t) {
+		if !made[g.role] {
+			user(g.role, g.role)
+		}
+		must(f.root.RoleGrantPermission(ctx, g.role, g.key, g.end, g.kind))
+	}
+	must(f.root.AuthEnable(ctx))
+	f.root = f.loggedIn(t, "root")
+}
+
+// loggedIn is a client of etcd by etcd's own means, as a user.
+func (f *fortress) loggedIn(t *testing.T, user string) *clientv3.Client {
+	t.Helper()
+	pair, err := tls.LoadX509KeyPair(f.clients.Cert, f.clients.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := clientv3.Config{
+		Endpoints: []string{f.etcd}, DialTimeout: patience, Logger: zap.NewNop(), TLS: &tls.Config{RootCAs: f.ca.Pool, Certificates: []tls.Certificate{pair}},
+	}
+	if user != "" {
+		c.Username, c.Password = user, passwordOf(user)
+	}
+	client, err := clientv3.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	return client
+}
+
+func (f *fortress) startNATS(t *testing.T) {
+	t.Helper()
+	own := f.ca.Issue("127.0.0.1")
+	pair, err := tls.LoadX509KeyPair(own.Cert, own.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := server.NewServer(&server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: filepath.Join(f.dir, "nats"), NoSigs: true, NoLog: true,
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: f.ca.Pool, ClientAuth: tls.RequireAndVerifyClientCert},
+		TLS:       true, TLSVerify: true, TLSTimeout: 60, AuthTimeout: 60, Username: "trawl", Password: passwordOf("nats"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	f.nats = s.ClientURL()
+}
+
+// secret is a file with a secret.
+func (f *fortress) secret(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(path, []byte(text+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// asUser are the flags by which a process reaches etcd.
+func (f *fortress) asUser(t *testing.T, user string) []string {
+	t.Helper()
+	return []string{
+		"--etcd-endpoints", f.etcd, "--etcd-tls-ca-file", f.ca.File, "--etcd-tls-cert-file", f.clients.Cert, "--etcd-tls-key-file", f.clients.Key,
+		"--etcd-username", user, "--etcd-password-file", f.secret(t, passwordOf(user)),
+	}
+}
+
+// run starts a role with its certificate.
+func (f *fortress) run(t *testing.T, role string, own tlstest.Files, args ...string) *process {
+	t.Helper()
+	all := slices.Concat([]string{
+		role, "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--drain-delay", "0s", "--tls-cert-file", own.Cert, "--tls-key-file", own.Key,
+	}, f.asUser(t, "trawl-"+role), args)
+	if role != "searcher" {
+		all = append(all, "--nats-url", f.nats, "--nats-username", "file:"+f.secret(t, "trawl"), "--nats-password", "file:"+f.secret(t, passwordOf("nats")),
+			"--nats-tls-ca-file", f.ca.File, "--nats-tls-cert-file", f.clients.Cert, "--nats-tls-key-file", f.clients.Key)
+	}
+	p := f.start(role, all...)
+	f.started = append(f.started, p)
+	return p
+}
+
+// ready waits until a role says over TLS that it is ready.
+func (f *fortress) ready(t *testing.T, p *process) {
+	t.Helper()
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: f.ca.Pool, ServerName: "127.0.0.1"}}}
+	at := p.addresses(t)
+	eventually(t, p.name+" is ready", func(ctx context.Context) error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+at.HTTP+"/readyz", http.NoBody)
+		if err != nil {
+			return err
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		text, _ := io.ReadAll(resp.Body)
+		if resp.StatusCode != http.StatusOK {
+			return fmt.Errorf("%s: %s", resp.Status, text)
+		}
+		return nil
+	})
+}
+
+// TestEverythingSecured: with TLS, certificates and logins on every connection, and no more
+// than the documented grants in etcd, roles do their work: repositories are found, indexed,
+// pushed to, packed together, searched, and deleted until their bytes are gone. Who is not a
+// router is refused by a searcher; what a role may not do in etcd is refused by etcd; no
+// secret is logged.
+func TestEverythingSecured(t *testing.T) {
+	f := newFortress(t)
+	local := "127.0.0.1"
+	mtls := []string{"--tls-client-ca-file", f.ca.File}
+	routers := f.ca.Issue("spiffe://trawl/router")
+	router := f.run(t, "router", f.ca.Issue(local), append(f.policy(), "--access-mode", "tokens", "--replication", "1",
+		"--searcher-tls-ca-file", f.ca.File, "--searcher-tls-cert-file", routers.Cert, "--searcher-tls-key-file", routers.Key, "--credentials", f.credentials())...)
+	router.addresses(t)
+	// The key that plans are sealed with is made by the router: searchers may not.
+	eventually(t, "the router has made the key", func(ctx context.Context) error {
+		resp, err := f.root.Get(ctx, "/trawl/v1/access.key")
+		if err == nil && resp.Count == 0 {
+			err = errors.New("it is not there")
+		}
+		return err
+	})
+	searcher := f.run(t, "searcher", f.ca.Issue(local, "spiffe://trawl/searcher"), append(mtls, "--access-mode", "tokens", "--replication", "1", "--id", "s0",
+		"--bucket-url", f.bucket(), "--cache-dir", f.searcherCache(0), "--grace", "1s")...)
+	indexer := f.run(t, "indexer", f.ca.Issue(local, "spiffe://trawl/indexer"), slices.Concat(mtls, f.policy(), eager, []string{
+		"--bucket-url", f.bucket(), "--cache-dir", filepath.Join(f.dir, "indexer"), "--reconcile-every", "1s", "--push-pause", "1s",
+		"--source-credentials", f.credentials(),
+	})...)
+	for _, p := range f.started {
+		f.ready(t, p)
+	}
+	token := f.work(t, router)
+
+	f.refusesIntruders(t, searcher, indexer)
+	f.deniesWhatIsNotGranted(t)
+	for _, p := range f.started {
+		p.stop(t)
+		for _, never := range []string{"hunter2", "PRIVATE KEY", "permission denied", token} {
+			if n := p.count(never); n > 0 {
+				t.Errorf("%s logged %q %d times:\n%s", p.name, never, n, p.tail(40))
+			}
+		}
+	}
+}
+
+// work has the roles do all that they do, and returns the caller's token.
+func (f *fortress) work(t *testing.T, router *process) (token string) {
+	t.Helper()
+	token, told, exit := command(t, append([]string{"tokens", "create", "--name", "t", "--allow", "**", "--scopes", "admin"}, f.asUser(t, "trawl-admin")...)...)
+	if exit != 0 {
+		t.Fatalf("tokens create: %s", told)
+	}
+	token = strings.TrimSpace(token)
+	caller := []string{"--addr", router.addresses(t).GRPC, "--ca-file", f.ca.File, "--token-file", f.secret(t, token)}
+	trawl := func(want string, args ...string) {
+		t.Helper()
+		eventually(t, fmt.Sprint(args), func(context.Context) error {
+			out, errs, exit := command(t, slices.Concat(args, caller)...)
+			if exit == 2 {
+				t.Fatal(errs) // it will not get better
+			}
+			if exit != 0 || !strings.Contains(out, want) {
+				return fmt.Errorf("exit %d: %s%s", exit, out, errs)
+			}
+			return nil
+		})
+	}
+	alpha, beta, _ := threeRepositories(t, f.dir)
+	host := &gitHost{repos: []*repository{alpha, beta}}
+	for i := range 8 { // as many as are packed together
+		r := newRepository(t, f.dir, fmt.Sprintf("small%d", i))
+		r.write("a.txt", "small\n")
+		r.commit("first")
+		host.repos = append(host.repos, r)
+	}
+	host.Server = httptest.NewServer(host)
+	t.Cleanup(host.Close)
+	sources, secret := filepath.Join(f.dir, "sources.yaml"), filepath.Join(f.credentials(), "acme")
+	if err := os.MkdirAll(f.credentials(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	apply := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(sources, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		trawl("sources: ", "sources", "apply", "-f", sources)
+	}
+	if err := os.WriteFile(secret, []byte(hostSecret), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	apply(host.source("1s"))
+	own := newRepository(t, f.dir, "own")
+	own.write("a.go", "package needle\n")
+	own.commit("first")
+	trawl("", "index", "--name", "needle", own.path)
+	trawl("a.go", "search", "package needle")
+	alpha.write("pushed.txt", "kingfisher of the needle\n")
+	alpha.commit("second")
+	trawl("pushed.txt", "search", "kingfisher of the needle")
+	eventually(t, "repos are packed together", func(ctx context.Context) error {
+		resp, err := f.root.Get(ctx, "/trawl/v1/packs/", clientv3.WithPrefix(), clientv3.WithCountOnly())
+		if err == nil && resp.Count == 0 {
+			err = errors.New("there is no pack")
+		}
+		return err
+	})
+	trawl("", "jobs", "list")
+	trawl("acme", "sources")
+	if out, errs, exit := command(t, append([]string{"gc", "--bucket-url", f.bucket()}, f.asUser(t, "trawl-admin")...)...); exit != 0 {
+		t.Errorf("gc: exit %d: %s%s", exit, out, errs)
+	}
+	apply("sources: []\n")
+	trawl("", "delete", "--wait", "needle")
+	trawl("0 matches in 0 files", "search", "package needle")
+	trawl("0 matches in 0 files", "search", "kingfisher of the needle")
+	return token
+}
+
+// refusesIntruders calls roles as somebody who is not a router.
+func (f *fortress) refusesIntruders(t *testing.T, roles ...*process) {
+	t.Helper()
+	stranger := tlstest.NewCA(t)
+	for name, own := range map[string]*tlstest.Files{
+		"router":   new(f.ca.Issue("spiffe://trawl/router")),
+		"indexer":  new(f.ca.Issue("spiffe://trawl/indexer")),
+		"searcher": new(f.ca.Issue("spiffe://trawl/searcher")),
+		"stranger": new(stranger.Issue("spiffe://trawl/router")),
+		"expired":  new(f.ca.IssueFor(-time.Minute, "spiffe://trawl/router")),
+		"nobody":   nil,
+	} {
+		conf := &tls.Config{RootCAs: f.ca.Pool}
+		if own != nil {
+			pair, err := tls.LoadX509KeyPair(own.Cert, own.Key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// As an intruder would, it shows the certificate whichever CAs are asked for.
+			conf.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
+		}
+		for _, p := range roles {
+			conn, err := grpc.NewClient(p.addresses(t).GRPC, grpc.WithTransportCredentials(credentials.NewTLS(conf)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = healthv1.NewHealthClient(conn).Check(t.Context(), &healthv1.HealthCheckRequest{})
+			conn.Close()
+			if (err == nil) != (name == "router") || err != nil && status.Code(err) != codes.Unavailable {
+				t.Errorf("%s calls a %s: %v", name, p.name, err)
+			}
+		}
+	}
+}
+
+// deniesWhatIsNotGranted does in etcd, as each role, what a role that was taken over would.
+func (f *fortress) deniesWhatIsNotGranted(t *testing.T) {
+	t.Helper()
+	_, errs, exit := command(t, append([]string{"tokens", "create", "--name", "intruder", "--allow", "**", "--scopes", "admin"}, f.asUser(t, "trawl-indexer")...)...)
+	if exit != 1 || !strings.Contains(errs, "permission denied") {
+		t.Errorf("an indexer makes a token: exit %d: %s", exit, errs)
+	}
+	secret := []string{"access/tokens/x", "access.key", "access.clock"}
+	for user, denied := range map[string]struct{ reads, writes []string }{
+		"trawl-indexer": {secret, append(secret, "searchers/x", "elsewhere")},
+		"trawl-searcher": {
+			append(secret[:1:1], "desired/x", "sources/x", "status/x"),
+			append(secret, "roots/x", "roots.clock", "desired/x", "leases/x", "packs/x", "collection", "elections/x"),
+		},
+		"trawl-router": {
+			[]string{"condemned/x", "elections/x"},
+			[]string{"access/tokens/x", "access.clock", "condemned/x", "holds/x", "packs/x", "collection", "elections/x", "claims/x", "compactions/x", "disks/x", "searchers/x", "sourcereports/x"},
+		},
+	} {
+		client := f.loggedIn(t, user)
+		for _, key := range denied.reads {
+			if _, err := client.Get(t.Context(), "/trawl/v1/"+key); err == nil || !strings.Contains(err.Error(), "permission denied") {
+				t.Errorf("%s reads %s: %v", user, key, err)
+			}
+		}
+		for _, key := range denied.writes {
+			if _, err := client.Put(t.Context(), "/trawl/v1/"+key, "x"); err == nil || !strings.Contains(err.Error(), "permission denied") {
+				t.Errorf("%s writes %s: %v", user, key, err)
+			}
+			if _, err := client.Delete(t.Context(), "/trawl/v1/"+key); err == nil || !strings.Contains(err.Error(), "permission denied") {
+				t.Errorf("%s deletes %s: %v", user, key, err)
+			}
+		}
+		if _, err := client.Put(t.Context(), "/other", "x"); err == nil {
+			t.Errorf("%s writes beside Trawl", user)
+		}
+	}
+}
