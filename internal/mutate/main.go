@@ -16,7 +16,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"regexp"
 	"runtime"
@@ -37,7 +36,7 @@ func main() {
 	page := flag.String("write", "", "also write the result to this page")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	lived, err := mutate(ctx, *only, *parallel, *page)
+	lived, err := mutate(ctx, os.Stdout, *only, *parallel, *page)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutate:", err)
@@ -66,9 +65,9 @@ func (r result) String() string {
 	}
 }
 
-// mutate tries the mutations that match only, and prints what became of them. It
+// mutate tries the mutations that match only, and prints what became of them to out. It
 // returns how many lived.
-func mutate(ctx context.Context, only string, parallel int, page string) (lived int, err error) {
+func mutate(ctx context.Context, out io.Writer, only string, parallel int, page string) (lived int, err error) {
 	root, err := os.Getwd()
 	if err != nil {
 		return 0, fmt.Errorf("find the root of the repository: %w", err)
@@ -77,7 +76,7 @@ func mutate(ctx context.Context, only string, parallel int, page string) (lived 
 	if err != nil {
 		return 0, err
 	}
-	fmt.Printf("%d mutations; their tests without any of them first\n", len(chosen))
+	fmt.Fprintf(out, "%d mutations; their tests without any of them first\n", len(chosen))
 	if err := checkUnchanged(ctx, root, chosen); err != nil {
 		return 0, err
 	}
@@ -90,12 +89,14 @@ func mutate(ctx context.Context, only string, parallel int, page string) (lived 
 			lived++
 		}
 	}
-	printTable(os.Stdout, results)
-	fmt.Printf("%d killed, %d lived\n", len(results)-lived, lived)
+	if err := printTable(out, results); err != nil {
+		return lived, fmt.Errorf("print the results: %w", err)
+	}
+	fmt.Fprintf(out, "%d killed, %d lived\n", len(results)-lived, lived)
 	if page == "" {
 		return lived, nil
 	}
-	return lived, writePage(ctx, page, results, lived)
+	return lived, writePage(page, results, lived)
 }
 
 // choose parses the list and returns the mutations that match an expression.
@@ -132,7 +133,7 @@ func tryAll(ctx context.Context, root string, all []mutation, parallel int) ([]r
 			if err != nil {
 				return fmt.Errorf("make a folder for the mutated file: %w", err)
 			}
-			defer os.RemoveAll(dir)
+			defer os.RemoveAll(dir) //nolint:errcheck // what is left lies in a temporary folder
 			verdict, err := m.try(ctx, root, dir)
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
@@ -145,32 +146,27 @@ func tryAll(ctx context.Context, root string, all []mutation, parallel int) ([]r
 	return results, group.Wait()
 }
 
-func printTable(out io.Writer, results []result) {
+func printTable(out io.Writer, results []result) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, r := range results {
 		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", r.promise, r.file, r.what, r.test, r)
 	}
-	w.Flush()
+	return w.Flush()
 }
 
-// writePage writes the result as a page of Markdown, with its date and commit.
-func writePage(ctx context.Context, path string, results []result, lived int) error {
-	commit := exec.CommandContext(ctx, "git", "describe", "--always", "--dirty", "--abbrev=12")
-	version, err := commit.Output()
-	if err != nil {
-		return fmt.Errorf("find the commit of the result: %w", err)
-	}
+// writePage writes the result as a page of Markdown, with its date.
+func writePage(path string, results []result, lived int) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# Mutations
 
 What happens to the [promises](promises.md) when one line of the source is wrong: each mutation of
 [mutations.txt](../internal/mutate/mutations.txt) must make the named test fail. `+"`make mutate`"+` writes this page.
 
-%s, commit %s, %s: %d killed, %d lived.
+%s, %s: %d killed, %d lived.
 
 | promise | changed | file | test | result |
 |---|---|---|---|---|
-`, time.Now().UTC().Format(time.DateOnly), strings.TrimSpace(string(version)), runtime.Version(), len(results)-lived, lived)
+`, time.Now().UTC().Format(time.DateOnly), runtime.Version(), len(results)-lived, lived)
 	for _, r := range results {
 		fmt.Fprintf(&b, "| %d | %s | `%s` | `%s` in `./%s` | %s |\n", r.promise, r.what, r.file, r.test, r.pkg, r)
 	}
