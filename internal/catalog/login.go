@@ -122,9 +122,6 @@ func (s *session) with(ctx context.Context) context.Context {
 // isForgotten reports whether etcd refused a call since it does not know the session, or
 // has changed its users since.
 func isForgotten(err error) bool {
-	switch rpctypes.Error(err) { //nolint:errorlint // etcd's errors are values
-	case rpctypes.ErrInvalidAuthToken, rpctypes.ErrAuthOldRevision, rpctypes.ErrUserEmpty:
-		return true
-	}
-	return false
+	err = rpctypes.Error(err)
+	return errors.Is(err, rpctypes.ErrInvalidAuthToken) || errors.Is(err, rpctypes.ErrAuthOldRevision) || errors.Is(err, rpctypes.ErrUserEmpty)
 }
