@@ -37,7 +37,7 @@ type cached struct {
 }
 
 // NewClient makes a client that connects only to addresses that the policy allows. The
-// file holds certificate authorities for https in PEM; "" means the system's. The caller
+// file holds certificate authorities for https in PEM, beside the system's; "" means the system's alone. The caller
 // closes the client.
 func NewClient(policy origin.Policy, caFile string, secrets Secrets) (*Client, error) {
 	c := &Client{policy: policy, secrets: secrets, cache: map[string]cached{}}
@@ -47,7 +47,10 @@ func NewClient(policy origin.Policy, caFile string, secrets Secrets) (*Client, e
 		if err != nil {
 			return nil, fmt.Errorf("read certificate authorities: %w", err)
 		}
-		trusted.RootCAs = x509.NewCertPool()
+		trusted.RootCAs, err = x509.SystemCertPool()
+		if err != nil {
+			return nil, fmt.Errorf("read the system's certificate authorities: %w", err)
+		}
 		if !trusted.RootCAs.AppendCertsFromPEM(pem) {
 			return nil, fmt.Errorf("read certificate authorities: there is none in %s", caFile)
 		}

@@ -18,7 +18,7 @@ import (
 type FetchConfig struct {
 	origin.Policy
 	Credentials string `config:"credentials" doc:"folder with credentials: HOST/username and HOST/password for https, HOST/ssh_key for ssh, known_hosts; HOST:PORT when the URL has a port"`
-	CAFile      string `config:"ca-file" doc:"PEM file of the certificate authorities for https; empty: the system's"`
+	CAFile      string `config:"ca-file" doc:"PEM file of certificate authorities for https, beside the system's; empty: the system's alone"`
 
 	Timeout    time.Duration `config:"timeout" doc:"maximum time for one fetch"`
 	MaxBytes   config.Bytes  `config:"max-bytes" doc:"maximum bytes of packed objects in one repository"`

@@ -81,7 +81,11 @@ func (s *session) openHTTP(remote origin.Remote) error {
 	}
 	config = append(config, [2]string{"http.proxy", s.egress.url()}, [2]string{"http.proxyAuthMethod", "basic"})
 	if f.cfg.CAFile != "" {
-		config = append(config, [2]string{"http.sslCAInfo", f.cfg.CAFile})
+		authorities, err := f.authorities()
+		if err != nil {
+			return err
+		}
+		config = append(config, [2]string{"http.sslCAInfo", authorities})
 	}
 	env, secrets := f.httpsCredentials(remote)
 	s.env = append(gitEnv(config), env...)
