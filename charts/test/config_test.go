@@ -88,11 +88,20 @@ func envOf(c corev1.Container) (env []string) {
 // imageEnv is what the image of a role puts into the environment.
 func imageEnv(t *testing.T, role string) []string {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join(root, "services", role, "Dockerfile"))
+	content, err := os.ReadFile(filepath.Join(root, "tools", "images", "Dockerfile"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for line := range strings.Lines(string(content)) {
+	target := "serving"
+	if role == "indexer" {
+		target = "indexing"
+	}
+	_, stage, ok := strings.Cut(string(content), " AS "+target+"\n")
+	if !ok {
+		t.Fatalf("there is no target %s", target)
+	}
+	stage, _, _ = strings.Cut(stage, "\nFROM ")
+	for line := range strings.Lines(stage) {
 		if env, ok := strings.CutPrefix(strings.TrimSpace(line), "ENV "); ok {
 			return strings.Fields(env)
 		}

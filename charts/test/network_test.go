@@ -187,3 +187,19 @@ func TestEveryPodIsDenied(t *testing.T) {
 		}
 	})
 }
+
+// TestPodIdentityIsReached: pods that have their credentials from the cloud reach the
+// agent that hands them out on EKS, and those that have them from a Secret do not.
+func TestPodIdentityIsReached(t *testing.T) {
+	for set, wanted := range map[string]bool{"ha": true, "external": false, "evaluation": false} {
+		f := renderedAs(t, set, usual).flows(t)
+		for _, role := range []string{"router", "searcher", "indexer"} {
+			for _, address := range []string{"169.254.170.23/32", "fd00:ec2::23/128"} {
+				way := fmt.Sprintf("%s→ipBlock: cidr: %s:80", role, address)
+				if got := f.out[way]; got != (wanted && role != "router") {
+					t.Errorf("%s: %s is allowed: %v", set, way, got)
+				}
+			}
+		}
+	}
+}

@@ -213,3 +213,20 @@ func seconds(t *testing.T, text any) float64 {
 	}
 	return d.Seconds()
 }
+
+// TestDisksAreRequested: a cache on the node's disk is asked for, so that a pod lands
+// on a node that has the room.
+func TestDisksAreRequested(t *testing.T) {
+	each(t, func(t *testing.T, r rendered) {
+		for _, p := range r.pods() {
+			for _, v := range p.spec.Volumes {
+				if v.Name != "cache" || v.EmptyDir == nil {
+					continue
+				}
+				if asked := p.spec.Containers[0].Resources.Requests.StorageEphemeral(); asked.Cmp(*v.EmptyDir.SizeLimit) < 0 {
+					t.Errorf("%s asks for %s of the node's disk, and may write %s", p, asked, v.EmptyDir.SizeLimit)
+				}
+			}
+		}
+	})
+}

@@ -69,6 +69,33 @@ func TestScalersHitWorkloads(t *testing.T) {
 	})
 }
 
+// TestScalersKeepTheReplicas: scaling begins at the number of pods that there were,
+// unless another least number is named.
+func TestScalersKeepTheReplicas(t *testing.T) {
+	for least, want := range map[any]int32{nil: 6, 3: 3} {
+		values := valuesOf(t, "external")
+		for _, role := range []string{"router", "searcher"} {
+			values[role] = map[string]any{"replicas": 6, "autoscaling": map[string]any{"enabled": true, "minReplicas": least}}
+		}
+		files, err := render(usual, values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := 0
+		for _, o := range objects(t, files) {
+			if h, ok := o.typed.(*autoscalingv2.HorizontalPodAutoscaler); ok {
+				found++
+				if !is(h.Spec.MinReplicas, want) {
+					t.Errorf("minReplicas %v: %s scales as %+v, want at least %d", least, o, h.Spec, want)
+				}
+			}
+		}
+		if found != 2 {
+			t.Errorf("%d autoscalers", found)
+		}
+	}
+}
+
 // TestMonitorFindsEveryRole: by one Service each, at the port of metrics.
 func TestMonitorFindsEveryRole(t *testing.T) {
 	r := renderedAs(t, "ha", usual)

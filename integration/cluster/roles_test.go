@@ -47,7 +47,7 @@ func (c *cluster) startIndexers(ctx context.Context) error {
 		s := spec{
 			name: fmt.Sprintf("indexer%d", i), image: c.images.Indexer, env: c.objects.env("INDEXER"), ports: []string{"7440/tcp", "7441/tcp"},
 			ready: wait.ForHTTP("/healthz").WithPort("7441/tcp"),
-			args: concat(c.serve("7440", "7441", c.etcdEndpoints()), c.policy(), []string{
+			args: concat([]string{"indexer"}, c.serve("7440", "7441", c.etcdEndpoints()), c.policy(), []string{
 				"--nats-url", c.natsURL(), "--nats-replicas", fmt.Sprint(c.layout.nats), "--cache-dir", cache,
 				"--lease-ttl", leaseTTL, "--reconcile-every", "2s", "--workers", "2",
 			}, c.layout.indexerArgs),
@@ -80,7 +80,7 @@ func (c *cluster) searcherSpec(i int) spec {
 	s := spec{
 		name: name, image: c.images.Searcher, env: c.objects.env("SEARCHER"), ports: []string{"7440/tcp", "7441/tcp"},
 		ready: wait.ForHTTP("/healthz").WithPort("7441/tcp"),
-		args: concat(c.serve("7440", "7441", c.etcdEndpoints()), []string{
+		args: concat([]string{"searcher"}, c.serve("7440", "7441", c.etcdEndpoints()), []string{
 			"--id", name, "--advertise", advertise, "--cache-dir", cache, "--lease-ttl", leaseTTL,
 			"--replication", fmt.Sprint(c.layout.replication),
 		}, guarded(), c.layout.searcherArgs),
@@ -99,7 +99,7 @@ func (c *cluster) startRouters() {
 		return spec{
 			name: fmt.Sprintf("router%d", i), image: c.images.Router, ports: []string{"7430/tcp", "7431/tcp"}, fixed: true,
 			ready: wait.ForHTTP("/readyz").WithPort("7431/tcp"),
-			args: concat(c.serve("7430", "7431", etcd), c.policy(), []string{
+			args: concat([]string{"router"}, c.serve("7430", "7431", etcd), c.policy(), []string{
 				"--nats-url", c.natsURL(), "--nats-replicas", fmt.Sprint(c.layout.nats),
 				"--replication", fmt.Sprint(c.layout.replication),
 			}, guarded()),

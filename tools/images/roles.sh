@@ -1,7 +1,8 @@
 #!/bin/sh
 # Makes the images of the roles, $PREFIX-ROLE:$TAG, from $BIN (bin/trawl), with a bill
-# of materials of each beside (in .cache/images) and in it. What goes in has one
-# time, that of the commit: the same input makes the same layers.
+# of materials of each beside (in .cache/images) and in it. Routers and searchers have
+# one image under two names. What goes in has one time, that of the commit: the same
+# input makes the same layers.
 #
 #   PREFIX=trawl TAG=v1 VERSION=v1 COMMIT=0123abc CREATED=2026-01-02T03:04:05Z BASE=debian:bookworm-slim tools/images/roles.sh
 set -eu
@@ -12,20 +13,32 @@ rm -rf "$out" && mkdir -p "$out/context/bin"
 (cd tools/sbom && go build -o "../../$out/sbom" .)
 cp "$binary" "$out/context/bin/trawl"
 chmod 755 "$out/context/bin/trawl"
-for role in router searcher indexer; do
-	set -- --name="$PREFIX-$role" --version="$VERSION" --binary="$binary"
-	if [ "$role" = indexer ]; then
+for target in serving indexing; do
+	roles="router searcher"
+	set -- --name="$PREFIX-$target" --version="$VERSION" --binary="$binary"
+	if [ "$target" = indexing ]; then
+		roles=indexer
 		# The packages are known once the image is made; it is made from the same layers again.
-		: > "$out/context/bin/$role.cdx.json"
+		: > "$out/context/bin/$target.cdx.json"
 		touch --date="$CREATED" "$out"/context/bin/*
-		build=$(docker build --quiet --file "services/$role/Dockerfile" --build-arg "BASE=$BASE" "$out/context")
+		build=$(docker build --quiet --file tools/images/Dockerfile --target "$target" --build-arg "BASE=$BASE" "$out/context")
 		docker run --rm --entrypoint /bin/cat "$build" /var/lib/dpkg/status > "$out/dpkg-status"
 		set -- "$@" --dpkg="$out/dpkg-status"
 	fi
-	"$out/sbom" "$@" > "$out/$role.cdx.json"
-	cp "$out/$role.cdx.json" "$out/context/bin/$role.cdx.json"
+	"$out/sbom" "$@" > "$out/$target.cdx.json"
+	cp "$out/$target.cdx.json" "$out/context/bin/$target.cdx.json"
 	touch --date="$CREATED" "$out"/context/bin/*
-	docker build --quiet --file "services/$role/Dockerfile" --tag "$PREFIX-$role:$TAG" --build-arg "BASE=$BASE" \
+	set --
+	for role in $roles; do set -- "$@" --tag "$PREFIX-$role:$TAG"; done
+	docker build --quiet --file tools/images/Dockerfile --target "$target" "$@" --build-arg "BASE=$BASE" \
 		--build-arg "VERSION=$VERSION" --build-arg "REVISION=$COMMIT" --build-arg "CREATED=$CREATED" "$out/context" > /dev/null
-	echo "$PREFIX-$role:$TAG"
+	# Without authorities nothing that speaks https works.
+	container=$(docker create "$PREFIX-${roles%% *}:$TAG")
+	authorities=$(docker cp "$container:/etc/ssl/certs/ca-certificates.crt" - | tar --extract --to-stdout | grep --count 'BEGIN CERTIFICATE' || true)
+	docker rm "$container" > /dev/null
+	if [ "${authorities:-0}" -lt 50 ]; then
+		echo "the image $target holds ${authorities:-0} public certificate authorities, want 50 or more" >&2
+		exit 1
+	fi
+	for role in $roles; do echo "$PREFIX-$role:$TAG"; done
 done

@@ -66,6 +66,13 @@ ports:
 {{- $endpoint := regexFind "endpoint=[^&]+" .Values.bucket.url | trimPrefix "endpoint=" | default "https://s3.amazonaws.com" -}}
 {{- $port := include "trawl.port" (list $endpoint (hasPrefix "http:" $endpoint | ternary "80" "443")) -}}
 {{- include "trawl.outside" (list .Values.networkPolicy.bucket $port) -}}
+{{- if not .Values.bucket.existingSecret }}
+# The agent of EKS Pod Identity, on each node.
+- to:
+    - ipBlock: {cidr: 169.254.170.23/32}
+    - ipBlock: {cidr: "fd00:ec2::23/128"}
+  {{- include "trawl.ports" (list 80) | nindent 2 }}
+{{- end }}
 {{- end -}}
 {{- end -}}
 

@@ -19,7 +19,45 @@ capabilities:
 {{/* The image of a role. (list $ role) */}}
 {{- define "trawl.image" -}}
 {{- $ := index . 0 -}}{{- $role := index . 1 -}}
-{{- default (printf "%s%s:%s" $.Values.image.prefix $role (default $.Chart.AppVersion $.Values.image.tag)) (get $.Values $role).image -}}
+{{- include "trawl.registry" (list $ (default (printf "%s%s:%s" $.Values.image.prefix $role (default $.Chart.AppVersion $.Values.image.tag)) (get $.Values $role).image)) -}}
+{{- end -}}
+
+{{/* An image, from the registry of all charts if there is one. (list $ image) */}}
+{{- define "trawl.registry" -}}
+{{- $image := index . 1 -}}
+{{- with (index . 0).Values.global.imageRegistry -}}
+{{- $image = printf "%s/%s" . (regexReplaceAll "^([^/]*[.:][^/]*|localhost)/" $image "") -}}
+{{- end -}}
+{{- $image -}}
+{{- end -}}
+
+{{/* The resources of a role; a cache on the node's disk is among its requests. (list $ role) */}}
+{{- define "trawl.resources" -}}
+{{- $values := get (index . 0).Values (index . 1) -}}
+{{- $resources := deepCopy $values.resources -}}
+{{- with $values.cache }}{{ if and (eq .type "emptyDir") (not (get $resources.requests "ephemeral-storage")) -}}
+{{- $_ := set $resources.requests "ephemeral-storage" .size -}}
+{{- end }}{{ end -}}
+{{- toYaml $resources -}}
+{{- end -}}
+
+{{/* The number of pods; of a workload that is scaled, what it has now, since an upgrade
+that stops to name a number sets it to one. (list $ role kind scaled) */}}
+{{- define "trawl.replicas" -}}
+{{- $ := index . 0 -}}{{- $role := index . 1 -}}
+{{- if not (index . 3) -}}
+replicas: {{ (get $.Values $role).replicas }}
+{{- else -}}
+{{- with (lookup "apps/v1" (index . 2) $.Release.Namespace (printf "%s-%s" (include "trawl.name" $) $role)).spec -}}
+replicas: {{ .replicas }}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The least number of pods of a role that is scaled. (list $ role) */}}
+{{- define "trawl.minReplicas" -}}
+{{- $values := get (index . 0).Values (index . 1) -}}
+{{- kindIs "invalid" $values.autoscaling.minReplicas | ternary (max 1 $values.replicas) $values.autoscaling.minReplicas -}}
 {{- end -}}
 
 {{/* Metadata of a role's pods. A change of the settings makes new pods. (list $ role) */}}
@@ -89,11 +127,11 @@ securityContext:
 {{- $ := index . 0 -}}{{- $role := index . 1 -}}{{- $values := get $.Values $role -}}
 image: {{ include "trawl.image" . | quote }}
 imagePullPolicy: {{ $.Values.image.pullPolicy }}
-args: [--config, /etc/trawl/config.yaml]
+args: [{{ $role }}, --config, /etc/trawl/config.yaml]
 securityContext:
   {{- include "trawl.containerSecurity" $ | nindent 2 }}
 resources:
-  {{- toYaml $values.resources | nindent 2 }}
+  {{- include "trawl.resources" . | nindent 2 }}
 {{/* Loading what an earlier run left can take long; then a process that does not
 answer for a minute is started anew, and one that cannot work gets no calls. */ -}}
 startupProbe:
@@ -139,8 +177,9 @@ livenessProbe:
   value: {{ include "trawl.share" (list . 80) }}
 {{ end }}{{ end }}
 {{- if $.Values.caBundle.existingConfigMap -}}
-- name: SSL_CERT_FILE
-  value: {{ include "trawl.caDir" $ }}/ca.crt
+# Beside the public authorities, which are in the images.
+- name: SSL_CERT_DIR
+  value: {{ include "trawl.caDir" $ }}
 {{ end }}
 {{- with (get $.Values $role).extraEnv }}
 {{- toYaml . }}

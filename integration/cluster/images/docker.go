@@ -24,6 +24,8 @@ type recipe struct {
 	dockerfile []byte
 	// base is the value of the argument BASE, where the Dockerfile has one.
 	base string
+	// target is the stage of the Dockerfile to build; empty: the last.
+	target string
 	// files are paths on this machine by their paths in the build context.
 	files map[string]string
 }
@@ -31,7 +33,7 @@ type recipe struct {
 // hash tells recipes apart that make different images.
 func (r recipe) hash() (string, error) {
 	h := sha256.New()
-	fmt.Fprintf(h, "%q %q\n", r.dockerfile, r.base)
+	fmt.Fprintf(h, "%q %q %q\n", r.dockerfile, r.base, r.target)
 	for _, name := range slices.Sorted(maps.Keys(r.files)) {
 		f, err := os.Open(r.files[name])
 		if err != nil {
@@ -102,7 +104,7 @@ func (b *builder) image(ctx context.Context, name string, r recipe) (string, err
 	if r.base != "" {
 		args["BASE"] = &r.base
 	}
-	result, err := b.docker.ImageBuild(ctx, pipe, client.ImageBuildOptions{Tags: []string{tag}, BuildArgs: args, Remove: true, ForceRemove: true})
+	result, err := b.docker.ImageBuild(ctx, pipe, client.ImageBuildOptions{Tags: []string{tag}, Target: r.target, BuildArgs: args, Remove: true, ForceRemove: true})
 	if err != nil {
 		return "", fmt.Errorf("build the image %s: %w", tag, err)
 	}

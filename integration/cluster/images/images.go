@@ -41,9 +41,9 @@ func Build(ctx context.Context, docker *client.Client, progress io.Writer) (Set,
 		{&set.NATS, b.server("nats", pinned.NATS)},
 		{&set.Etcd, b.server("etcd", pinned.Etcd)},
 		{&set.S3, b.server("versitygw", pinned.Versitygw)},
-		{&set.Router, b.role("router", "")},
-		{&set.Searcher, b.role("searcher", "")},
-		{&set.Indexer, b.indexer},
+		{&set.Router, b.role("router", "serving")},
+		{&set.Searcher, b.role("searcher", "serving")},
+		{&set.Indexer, b.role("indexer", "indexing")},
 	} {
 		if *image.name, err = image.make(ctx); err != nil {
 			return Set{}, err
@@ -84,17 +84,21 @@ func (b *builder) server(name string, program pinned.Program) func(context.Conte
 	}
 }
 
-// role makes the image of one of Trawl's roles by its own Dockerfile.
-func (b *builder) role(name, base string) func(context.Context) (string, error) {
+// role makes the image of one of Trawl's roles, which is a target of their Dockerfile.
+func (b *builder) role(name, target string) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		if err := b.buildTrawl(ctx); err != nil {
 			return "", err
 		}
-		dockerfile, err := os.ReadFile(filepath.Join(b.root, "services", name, "Dockerfile"))
+		base, err := b.debian(ctx)
+		if err != nil {
+			return "", err
+		}
+		dockerfile, err := os.ReadFile(filepath.Join(b.root, "tools", "images", "Dockerfile"))
 		if err != nil {
 			return "", fmt.Errorf("read the recipe of the %s: %w", name, err)
 		}
-		return b.image(ctx, name, recipe{dockerfile: dockerfile, base: base, files: map[string]string{"bin/trawl": b.trawl}})
+		return b.image(ctx, name, recipe{dockerfile: dockerfile, base: base, target: target, files: map[string]string{"bin/trawl": b.trawl}})
 	}
 }
 
@@ -115,8 +119,8 @@ func (b *builder) buildTrawl(ctx context.Context) error {
 	return nil
 }
 
-// indexer makes the Debian of the indexer and its image on top.
-func (b *builder) indexer(ctx context.Context) (string, error) {
+// debian makes the Debian that the roles' images are made of.
+func (b *builder) debian(ctx context.Context) (string, error) {
 	script := filepath.Join(b.root, "tools", "images", "debian.sh")
 	hash, err := recipe{files: map[string]string{"debian.sh": script}}.hash()
 	if err != nil {
@@ -130,9 +134,9 @@ func (b *builder) indexer(ctx context.Context) (string, error) {
 	if !exists {
 		done := b.say("the image %s", base)
 		if out, err := exec.CommandContext(ctx, script, base).CombinedOutput(); err != nil {
-			return "", fmt.Errorf("make the indexer's Debian (%s): %w\n%s", script, err, out)
+			return "", fmt.Errorf("make the images' Debian (%s): %w\n%s", script, err, out)
 		}
 		done()
 	}
-	return b.role("indexer", base)(ctx)
+	return base, nil
 }
