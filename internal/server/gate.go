@@ -39,8 +39,11 @@ func (s *Server) gateUnary(ctx context.Context, req any, info *grpc.UnaryServerI
 }
 
 func (s *Server) gateStream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
-	if s.open(info.FullMethod) {
+	if s.gate == nil {
 		return next(srv, stream)
+	}
+	if s.open(info.FullMethod) {
+		return next(srv, openStream{stream, s, info.FullMethod})
 	}
 	return s.gate.Stream(srv, stream, info, next)
 }

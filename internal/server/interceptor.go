@@ -31,21 +31,24 @@ var streamWorkers = uint32(4 * runtime.GOMAXPROCS(0))
 // grpcOptions puts the limits and the interceptors together. What comes over the
 // network is validated, after the gate.
 func (s *Server) grpcOptions(unary []grpc.UnaryServerInterceptor, stream []grpc.StreamServerInterceptor) []grpc.ServerOption {
-	return append(append(s.transport(), s.tracing()...),
+	options := append(append(s.transport(), s.tracing()...),
 		grpc.MaxRecvMsgSize(int(s.cfg.MaxRequestBytes)),
 		grpc.MaxSendMsgSize(int(s.cfg.MaxResponseBytes)),
 		grpc.MaxConcurrentStreams(s.cfg.MaxStreams),
 		grpc.MaxHeaderListSize(maxHeaderBytes),
 		grpc.ConnectionTimeout(handshakeTimeout),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: maxIdle, Time: keepaliveTime, Timeout: keepaliveTimeout}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveLeast, PermitWithoutStream: true}),
 		grpc.ChainUnaryInterceptor(unary...),
-		grpc.ChainUnaryInterceptor(validateUnary),
 		grpc.ChainStreamInterceptor(stream...),
 		grpc.ChainStreamInterceptor(validateStream),
 		grpc.WaitForHandlers(true),
 		grpc.NumStreamWorkers(streamWorkers),
 	)
+	if s.early {
+		return options // what reads the request validates it
+	}
+	return append(options, grpc.ChainUnaryInterceptor(validateUnary))
 }
 
 func (s *Server) unaryOutcome(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (resp any, err error) {

@@ -13,6 +13,9 @@ import (
 type metrics struct {
 	grpc   *grpcprom.ServerMetrics
 	panics prometheus.Counter
+	// connections that are open, by listener; refusedConnections by listener and limit.
+	connections        *prometheus.GaugeVec
+	refusedConnections *prometheus.CounterVec
 }
 
 // latencies are the bounds of the histogram of call durations, in seconds: from
@@ -26,10 +29,23 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 			Name: "trawl_server_panics_total",
 			Help: "Calls and requests that ended in a panic.",
 		}),
+		connections: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "trawl_server_connections", Help: "Connections that are open, by listener: grpc or http.",
+		}, []string{"listener"}),
+		refusedConnections: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "trawl_server_refused_connections_total",
+			Help: "Connections that were closed because too many were open, by listener and limit: all, or those of one address.",
+		}, []string{"listener", "limit"}),
 	}
-	for _, c := range []prometheus.Collector{m.grpc, m.panics} {
+	for _, c := range []prometheus.Collector{m.grpc, m.panics, m.connections, m.refusedConnections} {
 		if err := r.Register(c); err != nil {
 			return nil, err
+		}
+	}
+	for _, listener := range []string{"grpc", "http"} {
+		m.connections.WithLabelValues(listener)
+		for _, limit := range []string{limitAll, limitAddress} {
+			m.refusedConnections.WithLabelValues(listener, limit)
 		}
 	}
 	return m, nil

@@ -49,6 +49,10 @@ type Server struct {
 	metrics    *metrics
 	gate       Gate             // nil: all come in
 	tls        *tlsfiles.Server // nil: plain text
+	// early: the gate stands before the requests are read.
+	early bool
+	// openRequests are slots for reading requests that the gate did not see.
+	openRequests chan struct{}
 	// signed are the patterns that the gate does not stand before.
 	signed []string
 
@@ -72,7 +76,7 @@ func New(cfg Config, tel *telemetry.Telemetry, options ...Option) (*Server, erro
 	s := &Server{
 		cfg: cfg, log: tel.Logger(), tel: tel, tracer: tel.Tracer("github.com/trawl-search/trawl/internal/server"), propagator: tel.Propagator(),
 		health: health.NewServer(), mux: http.NewServeMux(), draining: make(chan struct{}),
-		signed: []string{healthPath, readyPath, metricsPath},
+		signed: []string{healthPath, readyPath, metricsPath}, openRequests: make(chan struct{}, maxOpenRequests),
 	}
 	for _, change := range options {
 		change(s)
@@ -93,7 +97,7 @@ func New(cfg Config, tel *telemetry.Telemetry, options ...Option) (*Server, erro
 	}
 	s.lifecycle = s.readiness.Condition("server")
 	s.lifecycle.Unmet("not listening yet")
-	healthv1.RegisterHealthServer(s.grpc, s.health)
+	s.grpc.RegisterService(s.gatedFirst(&healthv1.Health_ServiceDesc), s.health)
 	s.local.register(&healthv1.Health_ServiceDesc, s.health)
 	reflection.Register(s.grpc)
 	s.http = s.newHTTP()
@@ -103,7 +107,7 @@ func New(cfg Config, tel *telemetry.Telemetry, options ...Option) (*Server, erro
 // RegisterService implements grpc.ServiceRegistrar, for the generated
 // Register…Server functions. The service's health follows the readiness.
 func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
-	s.grpc.RegisterService(desc, impl)
+	s.grpc.RegisterService(s.gatedFirst(desc), impl)
 	s.local.register(desc, impl)
 	s.mu.Lock()
 	s.services = append(s.services, desc.ServiceName)
@@ -167,7 +171,9 @@ func (s *Server) Listen(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("listen for HTTP on %s: %w", s.cfg.HTTP, err), g.Close())
 	}
-	s.grpcLn, s.httpLn = g, h
+	most, perAddress := s.cfg.MaxConnections, s.cfg.MaxConnectionsPerAddress
+	s.grpcLn = limitConnections(g, "grpc", most, perAddress, s.metrics)
+	s.httpLn = limitConnections(h, "http", most, perAddress, s.metrics)
 	return nil
 }
 

@@ -79,7 +79,7 @@ func (b *logBuffer) String() string {
 
 // run starts a server on free ports. At the end of the test it must have
 // stopped without an error.
-func run(t *testing.T, impl *service, change func(*server.Config, *server.ClientConfig)) *shell {
+func run(t *testing.T, impl *service, change func(*server.Config, *server.ClientConfig), options ...server.Option) *shell {
 	t.Helper()
 	var cfg server.Config
 	var client server.ClientConfig
@@ -91,7 +91,7 @@ func run(t *testing.T, impl *service, change func(*server.Config, *server.Client
 	s := &shell{t: t, spans: tracetest.NewInMemoryExporter(), logs: &logBuffer{}, done: make(chan error, 1)}
 	tel := s.telemetry()
 	var err error
-	if s.Server, err = server.New(cfg, tel.For("test")); err != nil {
+	if s.Server, err = server.New(cfg, tel.For("test"), options...); err != nil {
 		t.Fatal(err)
 	}
 	ingestv1.RegisterIngestServiceServer(s.Server, impl)
