@@ -44,8 +44,8 @@ func newCluster(t *testing.T, searchers int) *cluster {
 	return c
 }
 
-// startAll starts every process on the data that is there.
-func (c *cluster) startAll(t *testing.T, searchers int) {
+// startServers starts etcd and NATS on the data that is there.
+func (c *cluster) startServers(t *testing.T) {
 	t.Helper()
 	c.servers = c.start("servers", "up", "--roles", "none", "--data-dir", filepath.Join(c.dir, "servers"),
 		"--etcd-listen", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0")
@@ -57,6 +57,12 @@ func (c *cluster) startAll(t *testing.T, searchers int) {
 		return p, n == 2
 	})
 	c.etcd, c.nats = found.etcd, found.nats
+}
+
+// startAll starts every process on the data that is there.
+func (c *cluster) startAll(t *testing.T, searchers int) {
+	t.Helper()
+	c.startServers(t)
 	c.searchers = nil
 	for i := range searchers {
 		c.searchers = append(c.searchers, c.startSearcher(t, i))

@@ -152,6 +152,7 @@ func (s *Server) call(ctx context.Context, method, path string, body []byte) ([]
 	if err != nil {
 		return nil, fmt.Errorf("making a request: %w", err)
 	}
+	req.Header.Set("Content-Type", "application/json")
 	resp, err := s.client.Do(req)
 	if err != nil {
 		return nil, fmt.Errorf("asking %s: %w", s.HTTP, err)

@@ -59,6 +59,7 @@ func (c *cluster) postZoekt(path, body string) (code int, answer []byte) {
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	req, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, "http://"+c.routerHTTP+path, strings.NewReader(body))
 	c.must(err)
+	req.Header.Set("Content-Type", "application/json")
 	resp, err := client.Do(req)
 	c.must(err)
 	defer resp.Body.Close()

@@ -23,6 +23,7 @@ const (
 type Config struct {
 	Mode      string        `config:"mode" doc:"who may call: off (anybody on this machine, on loopback addresses only), tokens (who has a token of trawl tokens create), insecure (anybody who reaches the address)"`
 	Staleness time.Duration `config:"staleness" doc:"how long tokens are accepted while etcd does not answer, and so the longest that a revoked one works"`
+	Hosts     []string      `config:"hosts" doc:"names by which callers over HTTP may address this role in the modes off and insecure, beside localhost and IP addresses: others could be those of web pages"`
 }
 
 // SetDefaults implements config.Settings.

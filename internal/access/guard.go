@@ -7,15 +7,18 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/trawl-search/trawl/internal/searchapi"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -27,15 +30,50 @@ type Authenticator interface {
 	Authenticate(ctx context.Context, shown Text) (Principal, error)
 }
 
-// Guard lets in who may call a router. It is safe for concurrent use.
-type Guard struct {
-	who Authenticator
-	log *slog.Logger
+// Limits bound what callers cost before anything that they send is read.
+type Limits struct {
+	// Calls in progress of one caller, streams included. Callers that are not asked who
+	// they are have no such limit.
+	Calls int
+	// Hosts are names by which callers over HTTP may address the server, beside its IP
+	// addresses and localhost, where they are not asked who they are.
+	Hosts []string
 }
 
-// NewGuard makes a guard. Without an authenticator it takes every caller for
-// Anyone.
-func NewGuard(who Authenticator, log *slog.Logger) *Guard { return &Guard{who, log} }
+// Guard lets in who may call a router. It decides by the headers of a call. It is safe
+// for concurrent use.
+type Guard struct {
+	who     Authenticator
+	limits  Limits
+	calls   *calls
+	refused *prometheus.CounterVec // by reason
+	log     *slog.Logger
+}
+
+// The reasons of refusals, as their metric names them.
+const (
+	reasonUnauthenticated = "unauthenticated"
+	reasonStale           = "stale"
+	reasonScope           = "scope"
+	reasonCalls           = "calls"
+	reasonBrowser         = "browser"
+)
+
+// NewGuard makes a guard and registers its metric. Without an authenticator it takes
+// every caller for Anyone.
+func NewGuard(who Authenticator, limits Limits, metrics prometheus.Registerer, log *slog.Logger) (*Guard, error) {
+	refused := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "trawl_access_refused_total",
+		Help: "Calls that were refused before their request was read, by reason: unauthenticated, stale, scope, calls or browser.",
+	}, []string{"reason"})
+	if err := metrics.Register(refused); err != nil {
+		return nil, fmt.Errorf("register the metrics of access: %w", err)
+	}
+	for _, reason := range []string{reasonUnauthenticated, reasonStale, reasonScope, reasonCalls, reasonBrowser} {
+		refused.WithLabelValues(reason)
+	}
+	return &Guard{who: who, limits: limits, calls: newCalls(limits.Calls), refused: refused, log: log}, nil
+}
 
 // authorization is the metadata and the header in which a caller shows its token.
 const authorization = "authorization"
@@ -54,10 +92,11 @@ func scopeOf(method string) Scope {
 
 // Unary implements server.Gate.
 func (g *Guard) Unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
-	ctx, err := g.enter(ctx, metadata.ValueFromIncomingContext(ctx, authorization), scopeOf(info.FullMethod))
+	ctx, leave, err := g.enter(ctx, metadata.ValueFromIncomingContext(ctx, authorization), scopeOf(info.FullMethod))
 	if err != nil {
 		return nil, err
 	}
+	defer leave()
 	return next(ctx, req)
 }
 
@@ -68,10 +107,11 @@ const recheck = time.Second
 // Stream implements server.Gate.
 func (g *Guard) Stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
 	shown, scope := metadata.ValueFromIncomingContext(stream.Context(), authorization), scopeOf(info.FullMethod)
-	ctx, err := g.enter(stream.Context(), shown, scope)
+	ctx, leave, err := g.enter(stream.Context(), shown, scope)
 	if err != nil {
 		return err
 	}
+	defer leave()
 	ctx, end := context.WithCancelCause(ctx)
 	var checking sync.WaitGroup
 	defer checking.Wait()
@@ -94,7 +134,7 @@ func (g *Guard) keepChecking(ctx context.Context, shown []string, scope Scope, e
 	for {
 		select {
 		case <-tick.C:
-			if _, err := g.enter(ctx, shown, scope); err != nil {
+			if _, err := g.identify(ctx, shown, scope); err != nil {
 				end(err)
 				return
 			}
@@ -139,15 +179,23 @@ const searchPaths = "/api/"
 // HTTP implements server.Gate.
 func (g *Guard) HTTP(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if g.who == nil {
+			if code, text := g.browserRefusal(r); code != 0 {
+				g.refused.WithLabelValues(reasonBrowser).Inc()
+				g.answer(w, r, code, text)
+				return
+			}
+		}
 		scope := ScopeAdmin
 		if strings.HasPrefix(r.URL.Path, searchPaths) {
 			scope = ScopeSearch
 		}
-		ctx, err := g.enter(r.Context(), r.Header.Values("Authorization"), scope)
+		ctx, leave, err := g.enter(r.Context(), r.Header.Values("Authorization"), scope)
 		if err != nil {
 			g.refuse(w, r, err)
 			return
 		}
+		defer leave()
 		next.ServeHTTP(w, r.WithContext(ctx))
 	})
 }
@@ -161,10 +209,19 @@ func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="trawl"`)
 	case codes.PermissionDenied:
 		code = http.StatusForbidden
+	case codes.ResourceExhausted:
+		code = http.StatusTooManyRequests
+		w.Header().Set("Retry-After", strconv.Itoa(int(retryCalls.Seconds())))
 	}
+	g.answer(w, r, code, status.Convert(err).Message())
+}
+
+// answer sends an error. The connection is closed after it: the request was not read.
+func (g *Guard) answer(w http.ResponseWriter, r *http.Request, code int, text string) {
 	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Connection", "close")
 	w.WriteHeader(code)
-	if err := json.NewEncoder(w).Encode(struct{ Error string }{status.Convert(err).Message()}); err != nil {
+	if err := json.NewEncoder(w).Encode(struct{ Error string }{text}); err != nil {
 		g.log.DebugContext(r.Context(), "send a refusal", "error", err) // the caller has gone
 	}
 }
@@ -173,27 +230,49 @@ func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, err error) {
 const howTo = "send a token as authorization: Bearer TOKEN; the command line takes it from $TRAWL_TOKEN or --token-file, " +
 	"and an operator makes one by `trawl tokens create`"
 
-// enter returns the context of a caller that is known and may do what it wants.
-// Its error is a status that does not reveal the token.
-func (g *Guard) enter(ctx context.Context, shown []string, scope Scope) (context.Context, error) {
+// retryCalls is when a caller should try again that has too many calls in progress.
+const retryCalls = time.Second
+
+// enter returns the context of a caller that is known and may do what it wants, and
+// counts its call until leave. Its error is a status that does not reveal the token.
+func (g *Guard) enter(ctx context.Context, shown []string, scope Scope) (_ context.Context, leave func(), err error) {
 	if g.who == nil {
-		return With(ctx, Anyone), nil
+		return With(ctx, Anyone), func() {}, nil
 	}
+	p, err := g.identify(ctx, shown, scope)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !g.calls.begin(p.ID()) {
+		g.refused.WithLabelValues(reasonCalls).Inc()
+		g.log.DebugContext(ctx, "call refused", "caller", p.Name(), "limit", "caller-calls")
+		return nil, nil, searchapi.Overloaded(fmt.Sprintf(
+			"%d calls of this token are in progress, which is the limit (caller-calls)", g.limits.Calls), retryCalls)
+	}
+	return With(ctx, p), func() { g.calls.end(p.ID()) }, nil
+}
+
+// identify returns a caller that may do what it wants. Its error is that of enter.
+func (g *Guard) identify(ctx context.Context, shown []string, scope Scope) (Principal, error) {
 	text, err := bearer(shown)
 	if err != nil {
+		g.refused.WithLabelValues(reasonUnauthenticated).Inc()
 		return nil, status.Errorf(codes.Unauthenticated, "%v: %s", err, howTo)
 	}
 	p, err := g.who.Authenticate(ctx, text)
 	switch {
 	case errors.Is(err, ErrStale):
+		g.refused.WithLabelValues(reasonStale).Inc()
 		return nil, status.Error(codes.Unavailable, err.Error())
 	case err != nil:
+		g.refused.WithLabelValues(reasonUnauthenticated).Inc()
 		g.log.DebugContext(ctx, "caller refused", "error", err)
 		return nil, status.Errorf(codes.Unauthenticated, "the token was refused, %v: %s", err, howTo)
 	case !p.May(scope):
+		g.refused.WithLabelValues(reasonScope).Inc()
 		return nil, status.Errorf(codes.PermissionDenied, "%s has not the scope %s", p.Name(), scope)
 	}
-	return With(ctx, p), nil
+	return p, nil
 }
 
 // bearer finds the token in what a caller shows of itself.

@@ -19,6 +19,9 @@ const (
 // Principal is a caller that is known. Implementations are safe for concurrent
 // use and never change.
 type Principal interface {
+	// ID distinguishes callers, for limits of each. It is empty for those who are not
+	// asked who they are.
+	ID() string
 	// Name is for logs and messages. It holds no secret.
 	Name() string
 	// May reports whether the caller may do what the scope is for.
@@ -36,6 +39,7 @@ var Anyone Principal = anyone{}
 
 type anyone struct{}
 
+func (anyone) ID() string            { return "" }
 func (anyone) Name() string          { return "anyone" }
 func (anyone) May(Scope) bool        { return true }
 func (anyone) Sees(string) bool      { return true }

@@ -137,6 +137,9 @@ func (t *token) prove(digest [sha256.Size]byte, now time.Time) error {
 	return nil
 }
 
+// ID implements Principal.
+func (t *token) ID() string { return t.record.Id }
+
 // Name implements Principal.
 func (t *token) Name() string { return fmt.Sprintf("token %s (%s)", t.record.Id, t.record.Name) }
 

@@ -85,21 +85,25 @@ func New(cfg Config, deps Deps) (*Router, error) {
 	if r.transport, err = server.Transport(cfg.Searcher.TLS, r.tel); err != nil {
 		return nil, err
 	}
-	if r.server, err = server.New(cfg.Config, r.tel, server.WithGate(r.gate())); err != nil {
+	gate, err := r.gate()
+	if err != nil {
+		return nil, err
+	}
+	if r.server, err = server.New(cfg.Config, r.tel, server.WithHeaderGate(gate)); err != nil {
 		return nil, err
 	}
 	return r, nil
 }
 
 // gate decides who may call.
-func (r *Router) gate() *access.Guard {
-	log := r.tel.Logger()
+func (r *Router) gate() (*access.Guard, error) {
+	log, limits := r.tel.Logger(), access.Limits{Calls: r.cfg.CallerCalls, Hosts: r.cfg.Access.Hosts}
 	if !r.cfg.Access.Asked() {
-		return access.NewGuard(nil, log)
+		return access.NewGuard(nil, limits, r.tel.Metrics(), log)
 	}
 	store := access.NewStore(r.deps.Etcd, "")
 	r.tokens, r.key = access.NewDirectory(store, r.cfg.Access.Staleness, log), access.NewKey(store, log)
-	return access.NewGuard(r.tokens, log)
+	return access.NewGuard(r.tokens, limits, r.tel.Metrics(), log)
 }
 
 // Listen binds the addresses, so that they are known before Run.

@@ -38,12 +38,14 @@ type Handler struct {
 	// open starts a request. It sees the repos for which keep holds; nil keeps all.
 	open   func(keep func(repo string) bool) Answers
 	limits Limits
-	log    *slog.Logger
+	// large are the slots of requests with large bodies.
+	large chan struct{}
+	log   *slog.Logger
 }
 
 // New returns a handler that calls open once for each request.
 func New(open func(keep func(repo string) bool) Answers, limits Limits, log *slog.Logger) *Handler {
-	return &Handler{open: open, limits: limits, log: log}
+	return &Handler{open: open, limits: limits, large: make(chan struct{}, maxLarge), log: log}
 }
 
 // Search serves /api/search.
@@ -76,6 +78,12 @@ func endpoint[Q, R any](h *Handler, answer func(context.Context, *Q) (*R, error)
 		}
 		// A connection without deadlines has none to move.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.limits.WallTime + sendTime))
+		done, err := h.admit(r)
+		if err != nil {
+			h.fail(w, r, err)
+			return
+		}
+		defer done()
 		var req Q
 		if err := decode(w, r, &req); err != nil {
 			h.fail(w, r, err)

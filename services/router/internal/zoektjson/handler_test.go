@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -147,4 +149,33 @@ func TestCoverageBecomesStats(t *testing.T) {
 			t.Errorf("no %q in %s", want, account)
 		}
 	}
+}
+
+// TestLargeBodiesAreLimited: requests with large bodies take turns, and those with small
+// ones do not wait for them.
+func TestLargeBodiesAreLimited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := found().handler()
+		large := `{"Q":"x","RepoIDs":[` + strings.Repeat("1,", largeBody/2) + `1]}`
+		var sending []*io.PipeWriter
+		for range maxLarge { // of unknown size, and never complete
+			r, w := io.Pipe()
+			sending = append(sending, w)
+			go h.Search().ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/api/search", r))
+		}
+		synctest.Wait()
+		if code, answer := post(t, h.Search(), large); code != http.StatusTooManyRequests {
+			t.Errorf("one more: %d %v", code, answer)
+		}
+		if code, answer := post(t, h.Search(), `{"Q":"x"}`); code != http.StatusOK {
+			t.Errorf("a small one: %d %v", code, answer)
+		}
+		for _, w := range sending {
+			w.Close()
+		}
+		synctest.Wait()
+		if code, answer := post(t, h.Search(), large); code != http.StatusOK {
+			t.Errorf("one after the others: %d %v", code, answer)
+		}
+	})
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -17,6 +18,33 @@ import (
 
 // maxBody bounds a request in bytes. It has room for half a million repo IDs.
 const maxBody = 8 << 20
+
+const (
+	// largeBody is the size in bytes from which a body is large. Only repo IDs make it so.
+	largeBody = 64 << 10
+	// maxLarge bounds the requests with large bodies at once: with the set of its repo
+	// IDs, the largest takes about 30 MiB.
+	maxLarge = 16
+	// largeWait is how long such a request waits for others to end.
+	largeWait = 5 * time.Second
+)
+
+// admit waits until the body of a request may be read. Done must follow the answer.
+func (h *Handler) admit(r *http.Request) (done func(), err error) {
+	if 0 <= r.ContentLength && r.ContentLength <= largeBody {
+		return func() {}, nil
+	}
+	late := time.NewTimer(largeWait)
+	defer late.Stop()
+	select {
+	case h.large <- struct{}{}:
+		return func() { <-h.large }, nil
+	case <-late.C:
+		return nil, refused(http.StatusTooManyRequests, "%d requests with more than %d bytes are in progress, which is the limit: try again later", maxLarge, largeBody)
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
+}
 
 // refusal is an error with its HTTP status.
 type refusal struct {

@@ -1,0 +1,187 @@
+package access_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/trawl-search/trawl/internal/access"
+	"github.com/trawl-search/trawl/internal/searchapi"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+func guard(t *testing.T, who access.Authenticator, limits access.Limits) (*access.Guard, *prometheus.Registry) {
+	t.Helper()
+	metrics := prometheus.NewRegistry()
+	g, err := access.NewGuard(who, limits, metrics, quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g, metrics
+}
+
+// TestWebPagesAreRefused: where callers are not asked who they are, the page of another
+// site gets nothing from the server of its reader, and what programs send is answered.
+func TestWebPagesAreRefused(t *testing.T) {
+	g, metrics := guard(t, nil, access.Limits{Hosts: []string{"search.corp", "[::2]"}})
+	answered := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	const json = "application/json"
+	headers := func(pairs ...string) map[string]string {
+		h := map[string]string{}
+		for i := 0; i < len(pairs); i += 2 {
+			h[pairs[i]] = pairs[i+1]
+		}
+		return h
+	}
+	refused := 0
+	for _, c := range []struct {
+		what, method, host string
+		headers            map[string]string
+		want               int
+	}{
+		{"curl", "POST", "127.0.0.1:7431", headers("Content-Type", json), 200},
+		{"a charset", "POST", "localhost:7431", headers("Content-Type", "application/json; charset=utf-8"), 200},
+		{"IPv6", "POST", "[::1]:7431", headers("Content-Type", json), 200},
+		{"an address of a network", "POST", "10.0.0.7:7431", headers("Content-Type", json), 200},
+		{"a name below localhost", "POST", "trawl.localhost:7431", headers("Content-Type", json), 200},
+		{"a name that is allowed", "POST", "Search.Corp.:80", headers("Content-Type", json), 200},
+		{"a page of this server", "POST", "127.0.0.1:7431", headers("Content-Type", json, "Origin", "http://127.0.0.1:7431", "Sec-Fetch-Site", "same-origin"), 200},
+		{"a name that was rebound", "POST", "evil.example:7431", headers("Content-Type", json, "Origin", "http://evil.example:7431", "Sec-Fetch-Site", "same-origin"), 403},
+		{"a name that was rebound, by GET", "GET", "evil.example:7431", nil, 403},
+		{"a name that looks like an address", "POST", "127.0.0.1.evil.example", headers("Content-Type", json), 403},
+		{"a name that ends as an allowed one", "POST", "evilsearch.corp", headers("Content-Type", json), 403},
+		{"a name that ends as localhost", "POST", "evillocalhost", headers("Content-Type", json), 403},
+		{"another site", "POST", "127.0.0.1:7431", headers("Content-Type", json, "Origin", "https://evil.example", "Sec-Fetch-Site", "cross-site"), 403},
+		{"another site of an old browser", "POST", "127.0.0.1:7431", headers("Content-Type", json, "Origin", "https://evil.example"), 403},
+		{"no site", "POST", "127.0.0.1:7431", headers("Content-Type", json, "Origin", "null"), 403},
+		{"another port", "POST", "127.0.0.1:7431", headers("Content-Type", json, "Origin", "http://127.0.0.1:8000", "Sec-Fetch-Site", "same-site"), 403},
+		{"a form", "POST", "127.0.0.1:7431", headers("Content-Type", "text/plain"), 415},
+		{"no content type", "POST", "127.0.0.1:7431", nil, 415},
+		{"JSON and more", "POST", "127.0.0.1:7431", headers("Content-Type", "text/plain;application/json"), 415},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), c.method, "/api/search", strings.NewReader("{}"))
+		r.Host = c.host
+		for name, value := range c.headers {
+			r.Header.Set(name, value)
+		}
+		w := httptest.NewRecorder()
+		g.HTTP(answered).ServeHTTP(w, r)
+		if w.Code != c.want {
+			t.Errorf("%s: status %d, want %d: %s", c.what, w.Code, c.want, w.Body)
+		}
+		if w.Code != http.StatusOK {
+			refused++
+		}
+		for name := range w.Header() {
+			if strings.HasPrefix(name, "Access-Control-") {
+				t.Errorf("%s: other sites are let in by %s", c.what, name)
+			}
+		}
+	}
+	if n := refusals(t, metrics, "browser"); n != refused {
+		t.Errorf("%d refusals were counted, of %d", n, refused)
+	}
+}
+
+// anybody takes each token for a caller of its own.
+type anybody struct{}
+
+func (anybody) Authenticate(_ context.Context, shown access.Text) (access.Principal, error) {
+	return named{access.Anyone, string(shown)}, nil
+}
+
+type named struct {
+	access.Principal
+	id string
+}
+
+func (n named) ID() string { return n.id }
+
+// TestCallsOfOneCaller: a caller with all of its calls in progress is refused another
+// one, over each interface, and others are not.
+func TestCallsOfOneCaller(t *testing.T) {
+	const most = 3
+	g, _ := guard(t, anybody{}, access.Limits{Calls: most})
+	as := func(token string) context.Context {
+		return metadata.NewIncomingContext(t.Context(), metadata.Pairs("authorization", "Bearer "+token))
+	}
+	unary := func(ctx context.Context, do func()) error {
+		info := &grpc.UnaryServerInfo{FullMethod: searchv1.SearchService_Search_FullMethodName}
+		_, err := g.Unary(ctx, nil, info, func(context.Context, any) (any, error) { do(); return nil, nil })
+		return err
+	}
+	stream := func(ctx context.Context, do func()) error {
+		info := &grpc.StreamServerInfo{FullMethod: searchv1.SearchService_StreamSearch_FullMethodName}
+		return g.Stream(nil, contextStream{ctx: ctx}, info, func(any, grpc.ServerStream) error { do(); return nil })
+	}
+	overHTTP := func(token string, do func()) int {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/api/search", nil)
+		r.Header.Set("Authorization", "Bearer "+token)
+		w := httptest.NewRecorder()
+		g.HTTP(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { do() })).ServeHTTP(w, r)
+		return w.Code
+	}
+	never := func() { t.Error("a call beyond the limit was made") }
+	full := func() {
+		if err := unary(as("greedy"), never); !searchapi.IsOverloaded(err) || !strings.Contains(err.Error(), "caller-calls") {
+			t.Errorf("a fourth call: %v", err)
+		}
+		if err := stream(as("greedy"), never); !searchapi.IsOverloaded(err) {
+			t.Errorf("a fourth stream: %v", err)
+		}
+		if code := overHTTP("greedy", never); code != http.StatusTooManyRequests {
+			t.Errorf("a fourth request: %d", code)
+		}
+		served := false
+		if err := unary(as("other"), func() { served = true }); err != nil || !served {
+			t.Errorf("a call of another caller: %v", err)
+		}
+	}
+	for range 2 { // calls that end give their place back
+		filled := false
+		err := unary(as("greedy"), func() {
+			if err := stream(as("greedy"), func() {
+				if code := overHTTP("greedy", func() { filled = true; full() }); code != http.StatusOK {
+					t.Errorf("the third call: %d", code)
+				}
+			}); err != nil {
+				t.Errorf("the second call: %v", err)
+			}
+		})
+		if err != nil || !filled {
+			t.Errorf("three calls: %v", err)
+		}
+	}
+}
+
+// contextStream is a stream that has a context only.
+type contextStream struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+func (s contextStream) Context() context.Context { return s.ctx }
+
+// refusals are how many calls a guard has refused for a reason.
+func refusals(t *testing.T, metrics *prometheus.Registry, reason string) int {
+	t.Helper()
+	families, err := metrics.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			if family.GetName() == "trawl_access_refused_total" && m.GetLabel()[0].GetValue() == reason {
+				return int(m.GetCounter().GetValue())
+			}
+		}
+	}
+	t.Errorf("refusals with the reason %s are not counted", reason)
+	return 0
+}
