@@ -29,6 +29,8 @@ var (
 	ErrTooLarge = errors.New("record is too large")
 	// ErrName means a repo name is empty.
 	ErrName = errors.New("repo name is empty")
+	// ErrFuture means that etcd has not reached a revision yet, or never will.
+	ErrFuture = errors.New("etcd has not reached the revision")
 	// ErrToken means a revision token was not made by EncodeToken.
 	ErrToken = errors.New("revision token is not valid")
 )

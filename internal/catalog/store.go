@@ -51,6 +51,8 @@ type Store struct {
 	client *clientv3.Client
 	prefix string
 	clock  clock
+	// head reads the newest revision of etcd, which other keys move too.
+	head clock
 }
 
 // New makes a store of the records under prefix; an empty prefix means
@@ -60,7 +62,7 @@ func New(client *clientv3.Client, prefix string) *Store {
 		prefix = DefaultPrefix
 	}
 	s := &Store{client: client, prefix: prefix}
-	s.clock.read = s.readClock
+	s.clock.read, s.head.read = s.readClock, s.readHead
 	return s
 }
 

@@ -69,6 +69,23 @@ func (v *View) WaitFor(ctx context.Context, revision int64) (*Snapshot, error) {
 	}
 }
 
+// Reach is WaitFor for a revision that somebody claims to know: if etcd has not reached
+// it, the error is ErrFuture, without waiting. It asks etcd only if the view is behind
+// the revision.
+func (v *View) Reach(ctx context.Context, revision int64) (*Snapshot, error) {
+	if s := v.Snapshot(); s.Revision >= max(revision, 1) {
+		return s, nil
+	}
+	head, err := v.store.head.now(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the newest revision: %w", err)
+	}
+	if revision > head {
+		return nil, fmt.Errorf("%w: it is at %d, not at %d", ErrFuture, head, revision)
+	}
+	return v.WaitFor(ctx, revision)
+}
+
 // Current returns a snapshot that holds every change acknowledged before the call
 // began (linearizable).
 func (v *View) Current(ctx context.Context) (*Snapshot, error) {

@@ -216,6 +216,8 @@ type cluster struct {
 	cfg       search.Config
 }
 
+func (*cluster) Reach(context.Context, *searchv1.Consistency, int64) error { return nil }
+
 func (c *cluster) At(context.Context, *searchv1.Consistency, int64) (*search.Layout, error) {
 	return c.layout, nil
 }

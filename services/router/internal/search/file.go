@@ -27,6 +27,9 @@ func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (re
 	}
 	whole, asking, cancel := s.cfg.Budget.split(ctx)
 	defer cancel()
+	if err := s.layouts.Reach(asking, req.Consistency, 0); err != nil {
+		return nil, err
+	}
 	ticket, err := s.admit(whole, "get_file", start, interactive)
 	if err != nil {
 		return nil, err

@@ -107,6 +107,9 @@ func (s *Service) listing(ctx context.Context, method string, req *searchv1.List
 	}
 	whole, asking, cancel := s.cfg.Budget.split(ctx)
 	defer cancel()
+	if err := s.layouts.Reach(asking, req.Consistency, from.Revision); err != nil {
+		return l, err
+	}
 	ticket, err := s.admit(whole, method, start, class)
 	if err != nil {
 		return l, err

@@ -115,6 +115,8 @@ type simulation struct {
 	layout    *search.Layout
 }
 
+func (*simulation) Reach(context.Context, *searchv1.Consistency, int64) error { return nil }
+
 func (s *simulation) At(context.Context, *searchv1.Consistency, int64) (*search.Layout, error) {
 	return s.layout, nil
 }

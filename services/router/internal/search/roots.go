@@ -110,21 +110,56 @@ func (r *Roots) group(snapshot *catalog.Snapshot) (*snapshotLayouts, error) {
 	return g, nil
 }
 
-func (r *Roots) snapshot(ctx context.Context, want *searchv1.Consistency, atLeast int64) (*catalog.Snapshot, error) {
-	read := r.view.Current
-	switch level := want.GetLevel().(type) {
-	case *searchv1.Consistency_AtLeast:
-		revision, err := catalog.DecodeToken(level.AtLeast)
+// Reach waits until ctx ends for the revision that the caller names itself, by its
+// consistency or its page token; at once if it names none. A revision that etcd has not
+// reached is an error at once. The error is a status.
+func (r *Roots) Reach(ctx context.Context, want *searchv1.Consistency, atLeast int64) error {
+	_, err := r.reach(ctx, want, atLeast)
+	return err
+}
+
+// reach returns a snapshot of the revision that Reach waits for, or of any revision if
+// the caller names none.
+func (r *Roots) reach(ctx context.Context, want *searchv1.Consistency, atLeast int64) (*catalog.Snapshot, error) {
+	field, revision := "page_token", atLeast
+	if level, ok := want.GetLevel().(*searchv1.Consistency_AtLeast); ok {
+		named, err := catalog.DecodeToken(level.AtLeast)
 		if err != nil {
 			return nil, searchapi.FieldError(codes.InvalidArgument, "consistency.at_least", err.Error())
 		}
-		read = func(ctx context.Context) (*catalog.Snapshot, error) { return r.view.WaitFor(ctx, revision) }
-	case *searchv1.Consistency_Bounded:
-		read = func(ctx context.Context) (*catalog.Snapshot, error) {
-			return r.view.Within(ctx, level.Bounded.AsDuration())
+		if named > revision {
+			field, revision = "consistency.at_least", named
 		}
 	}
-	snapshot, err := read(ctx)
+	if revision == 0 {
+		return r.view.Snapshot(), nil
+	}
+	snapshot, err := r.view.Reach(ctx, revision)
+	switch {
+	case errors.Is(err, catalog.ErrFuture):
+		return nil, searchapi.FieldError(codes.FailedPrecondition, field,
+			"it names a revision that does not exist here, as one of another installation or of before a restore does: ask again without it")
+	case err != nil:
+		return nil, rootsError(err)
+	}
+	return snapshot, nil
+}
+
+func (r *Roots) snapshot(ctx context.Context, want *searchv1.Consistency, atLeast int64) (*catalog.Snapshot, error) {
+	snapshot, err := r.reach(ctx, want, atLeast)
+	if err != nil {
+		return nil, err
+	}
+	switch level := want.GetLevel().(type) {
+	case *searchv1.Consistency_AtLeast:
+		if snapshot.Revision == 0 {
+			snapshot, err = r.view.WaitFor(ctx, 1) // the first listing
+		}
+	case *searchv1.Consistency_Bounded:
+		snapshot, err = r.view.Within(ctx, level.Bounded.AsDuration())
+	default:
+		snapshot, err = r.view.Current(ctx)
+	}
 	if err == nil && snapshot.Revision < atLeast {
 		snapshot, err = r.view.WaitFor(ctx, atLeast)
 	}

@@ -26,6 +26,9 @@ func (s *Service) Search(ctx context.Context, req *searchv1.SearchRequest) (resp
 	if err != nil {
 		return nil, err
 	}
+	if err := s.layouts.Reach(asking, p.options.Consistency, p.atLeast); err != nil {
+		return nil, err
+	}
 	ticket, err := s.admit(whole, "search", start, interactive)
 	if err != nil {
 		return nil, err

@@ -26,7 +26,13 @@ type Layouts interface {
 	// At waits until ctx ends for roots that meet the wanted consistency and are at
 	// least of the given revision. The layout has only the repos that the caller may
 	// see. The error is a status.
+	//
+	// The wait for a revision that the caller names itself is that of Reach.
 	At(ctx context.Context, want *searchv1.Consistency, atLeast int64) (*Layout, error)
+	// Reach waits until ctx ends for the revision that the caller names itself, and fails
+	// at once if there is no such revision. Queries call it before they are admitted: to
+	// name a revision costs others nothing. The error is a status.
+	Reach(ctx context.Context, want *searchv1.Consistency, atLeast int64) error
 }
 
 // Searchers finds searchers and connects to them.

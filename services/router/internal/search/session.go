@@ -29,6 +29,17 @@ type session struct {
 	layout *Layout
 }
 
+// Reach implements Layouts. The layout of a session does not change, so there is nothing
+// to wait for once there is one.
+func (s *session) Reach(ctx context.Context, want *searchv1.Consistency, atLeast int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.layout != nil {
+		return nil
+	}
+	return s.from.Reach(ctx, want, atLeast)
+}
+
 // At implements Layouts. The first call that succeeds decides how recent the roots are.
 // Concurrent calls wait for it, as long as its caller does.
 func (s *session) At(ctx context.Context, want *searchv1.Consistency, atLeast int64) (*Layout, error) {

@@ -20,6 +20,8 @@ import (
 // the deadline of the query is.
 type slowRoots time.Duration
 
+func (slowRoots) Reach(context.Context, *searchv1.Consistency, int64) error { return nil }
+
 func (r slowRoots) At(context.Context, *searchv1.Consistency, int64) (*search.Layout, error) {
 	time.Sleep(time.Duration(r))
 	return search.NewLayout(1, nil)

@@ -34,6 +34,9 @@ func (s *Service) StreamSearch(req *searchv1.StreamSearchRequest, stream grpc.Se
 	if err != nil {
 		return err
 	}
+	if err := s.layouts.Reach(asking, p.options.Consistency, p.atLeast); err != nil {
+		return err
+	}
 	ticket, err := s.admit(whole, "stream_search", start, streamClass(p.options.Mode))
 	if err != nil {
 		return err
