@@ -24,8 +24,9 @@ type Config struct {
 	MaxBytes       config.Bytes  `config:"max-bytes" doc:"most bytes of one answer, as it is sent"`
 	QueryBytes     config.Bytes  `config:"query-bytes" doc:"memory that what searchers find may take for one query; what has no room is left out, and the answer says so"`
 
-	MaxQueries  int `config:"max-queries" doc:"most queries that are answered at once; fewer while searchers are overloaded"`
-	CallerCalls int `config:"caller-calls" doc:"most calls of one token in progress at once, streams included"`
+	MaxQueries  int     `config:"max-queries" doc:"most queries that are answered at once; fewer while searchers are overloaded"`
+	CallerShare float64 `config:"caller-share" doc:"most of these queries that may be of one token, as a share; 1: all"`
+	CallerCalls int     `config:"caller-calls" doc:"most calls of one token in progress at once, streams included"`
 
 	HedgeShare float64 `config:"hedge-share" doc:"calls to slow searchers that are also made to the next one, at most this share of all calls; 0: none"`
 	RetryShare float64 `config:"retry-share" doc:"failed calls that are made again to the next searcher, at most this share of all calls; 0: none"`
@@ -48,7 +49,7 @@ func (c *Config) SetDefaults() {
 	c.CoverWait = 3 * time.Second
 	c.MaxFiles, c.MaxBytes, c.QueryBytes = searchapi.MaxFiles, searchapi.MaxBytes, 64*config.MiB
 	c.MaxRequestBytes, c.MaxStreams = config.MiB, 250
-	c.MaxQueries, c.CallerCalls = 1000, 250
+	c.MaxQueries, c.CallerShare, c.CallerCalls = 1000, 0.5, 250
 	c.HedgeShare, c.RetryShare = 0.1, 0.2
 	c.PushPause = 10 * time.Second
 	c.ReposPerMinute = 600
@@ -69,6 +70,7 @@ func (c *Config) Validate() error {
 	config.Between(&check, "max-bytes", c.MaxBytes, 1, searchapi.MaxBytes)
 	config.Between(&check, "query-bytes", c.QueryBytes, config.MiB, 64*config.GiB)
 	config.Between(&check, "max-queries", c.MaxQueries, 2, 1<<20)
+	config.Between(&check, "caller-share", c.CallerShare, 0.01, 1)
 	config.Between(&check, "caller-calls", c.CallerCalls, 1, 1<<20)
 	config.Between(&check, "hedge-share", c.HedgeShare, 0, 1)
 	config.Between(&check, "retry-share", c.RetryShare, 0, 1)

@@ -38,6 +38,9 @@ const (
 	// incomplete answers.
 	growth   = 0.5
 	decrease = 0.8
+	// headroom is the share of the limit that is kept for callers with no more than an
+	// equal part of it.
+	headroom = 0.2
 	// batchShare is the share of the limit that batch queries may use.
 	batchShare = 0.5
 	// Bounds of the time after which a refused query should be retried.
@@ -50,14 +53,22 @@ const (
 // use it succeed, and shrinks at an overload: additive increase, multiplicative decrease
 // (Chiu and Jain, 1989), as in TCP. Searchers signal an overload by refusing calls.
 // Latency is no signal: it differs by orders of magnitude between queries, and callers
-// choose their deadlines. It is safe for concurrent use.
+// choose their deadlines.
+//
+// One caller gets at most a share of the limit, and callers with more than an equal part
+// leave headroom to the others. So who asks little is let in beside those who ask as much
+// as they can. It is safe for concurrent use.
 type limiter struct {
-	most    float64
+	most float64
+	// share of the limit that the queries of one caller may use.
+	share   float64
 	metrics *Metrics
 
 	mu       sync.Mutex
 	limit    float64
 	inflight int
+	// callers counts the queries in progress of callers that are known.
+	callers map[string]int
 	// epoch counts the decreases. Only the first query that meets an overload shrinks
 	// the limit.
 	epoch int
@@ -65,9 +76,10 @@ type limiter struct {
 	mean float64
 }
 
-// newLimiter returns a limiter of at most that many queries at once.
-func newLimiter(most int, metrics *Metrics) *limiter {
-	l := &limiter{most: float64(most), limit: min(firstLimit, float64(most)), metrics: metrics}
+// newLimiter returns a limiter of at most that many queries at once, of which one caller
+// gets at most a share.
+func newLimiter(most int, share float64, metrics *Metrics) *limiter {
+	l := &limiter{most: float64(most), share: share, limit: min(firstLimit, float64(most)), metrics: metrics, callers: make(map[string]int)}
 	metrics.limit.Set(l.limit)
 	return l
 }
@@ -76,27 +88,45 @@ func newLimiter(most int, metrics *Metrics) *limiter {
 // concurrently.
 type slot struct {
 	limiter    *limiter
+	caller     string
 	began      time.Time
 	epoch      int
 	overloaded bool
 	late       bool
 }
 
-// admit lets a query in. The caller must call end. The error is a status that says when
-// to retry.
-func (l *limiter) admit(class queryClass) (*slot, error) {
+// admit lets a query of a caller in; empty is a caller that is not known. The caller of
+// admit must call end. The error is a status that says when to retry.
+func (l *limiter) admit(class queryClass, caller string) (*slot, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	room := l.limit
 	if class == batch {
 		room = max(l.limit*batchShare, 1)
 	}
+	if caller != "" {
+		own, parts := l.callers[caller], len(l.callers)+1 // one part is for a caller to come
+		if own == 0 {
+			parts++
+		}
+		if float64(own) >= max(l.limit*l.share, 1) {
+			l.metrics.shed(class, limitCaller)
+			return nil, searchapi.Overloaded(fmt.Sprintf(
+				"%d queries of this token are in progress, which is its share of the limit (caller-share)", own), l.retryAfter())
+		}
+		if float64(own+1) > l.limit/float64(parts) {
+			room = min(room, max(l.limit*(1-headroom), 1))
+		}
+	}
 	if float64(l.inflight) >= room {
-		l.metrics.shed(class)
-		return nil, searchapi.Overloaded(fmt.Sprintf("%d queries are in progress, which is the limit", l.inflight), l.retryAfter())
+		l.metrics.shed(class, limitAll)
+		return nil, searchapi.Overloaded(fmt.Sprintf("%d queries are in progress, which is the limit (max-queries)", l.inflight), l.retryAfter())
 	}
 	l.inflight++
-	return &slot{limiter: l, began: time.Now(), epoch: l.epoch}, nil
+	if caller != "" {
+		l.callers[caller]++
+	}
+	return &slot{limiter: l, caller: caller, began: time.Now(), epoch: l.epoch}, nil
 }
 
 // retryAfter is about the time in which the current queries end, with a random part that
@@ -128,6 +158,11 @@ func (s *slot) end() {
 	defer l.mu.Unlock()
 	busy := float64(l.inflight) > l.limit/2
 	l.inflight--
+	if s.caller != "" {
+		if l.callers[s.caller]--; l.callers[s.caller] == 0 {
+			delete(l.callers, s.caller)
+		}
+	}
 	overloaded := s.overloaded || s.late && busy
 	switch {
 	case overloaded && s.epoch == l.epoch:

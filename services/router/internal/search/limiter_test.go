@@ -14,14 +14,14 @@ func limiterOf(t *testing.T, most int) *limiter {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newLimiter(most, metrics)
+	return newLimiter(most, 0.5, metrics)
 }
 
 // fill admits queries of a class until one is refused.
 func fill(t *testing.T, l *limiter, class queryClass) (tickets []*slot) {
 	t.Helper()
 	for {
-		ticket, err := l.admit(class)
+		ticket, err := l.admit(class, "")
 		if err == nil {
 			tickets = append(tickets, ticket)
 			continue
@@ -94,7 +94,7 @@ func TestLimitFollowsOverload(t *testing.T) {
 func TestLatenessCountsUnderLoadOnly(t *testing.T) {
 	l := limiterOf(t, 40)
 	for range 10 {
-		ticket, err := l.admit(interactive)
+		ticket, err := l.admit(interactive, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +127,7 @@ func TestLimitGrowsInUseOnly(t *testing.T) {
 	}
 	limit := l.limit
 	for range 1000 {
-		ticket, err := l.admit(interactive)
+		ticket, err := l.admit(interactive, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,5 +135,42 @@ func TestLimitGrowsInUseOnly(t *testing.T) {
 	}
 	if l.limit != limit || limit > 50 {
 		t.Errorf("one query at a time moved the limit from %v to %v", limit, l.limit)
+	}
+}
+
+// TestCallersLeaveRoom: whatever some callers take, each has at most its share, and
+// another one is let in.
+func TestCallersLeaveRoom(t *testing.T) {
+	for greedy := 1; greedy <= 5; greedy++ {
+		l := limiterOf(t, 40)
+		var slots []*slot
+		for i := range 1000 {
+			s, err := l.admit(interactive, string(rune('a'+i%greedy)))
+			if err == nil {
+				slots = append(slots, s)
+			} else if !searchapi.IsOverloaded(err) {
+				t.Fatal(err)
+			}
+		}
+		for caller, n := range l.callers {
+			if n > 20 {
+				t.Errorf("%d greedy: %s has %d queries of 40", greedy, caller, n)
+			}
+		}
+		for range 4 {
+			s, err := l.admit(interactive, "modest")
+			if err != nil {
+				t.Errorf("%d greedy with %d queries in all: the other caller: %v", greedy, len(slots), err)
+				continue
+			}
+			slots = append(slots, s)
+		}
+		if want := min(20*greedy, 32) + 4; len(slots) < want {
+			t.Errorf("%d greedy: %d queries in all, want %d", greedy, len(slots), want)
+		}
+		end(slots)
+		if len(l.callers) != 0 || l.inflight != 0 {
+			t.Errorf("%d greedy: %v and %d in the end", greedy, l.callers, l.inflight)
+		}
 	}
 }

@@ -24,7 +24,7 @@ type Metrics struct {
 	inflight prometheus.Gauge
 	// quarantined counts refused queries that kill searchers.
 	quarantined prometheus.Counter
-	// limit is how many queries are admitted at once; sheds counts refused ones by class.
+	// limit is how many queries are admitted at once; sheds counts refused ones by class and limit.
 	limit prometheus.Gauge
 	sheds *prometheus.CounterVec
 }
@@ -58,8 +58,8 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 			Name: "trawl_router_query_limit", Help: "Queries that are let in at once; it follows what searchers can do.",
 		}),
 		sheds: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "trawl_router_shed_total", Help: "Queries that were refused because too many are being answered, by class.",
-		}, []string{"class"}),
+			Name: "trawl_router_shed_total", Help: "Queries that were refused because too many are being answered, by class and by the limit: of all, or of one caller.",
+		}, []string{"class", "limit"}),
 	}
 	if err := errors.Join(r.Register(m.latency), r.Register(m.spent), r.Register(m.shards), r.Register(m.calls), r.Register(m.inflight),
 		r.Register(m.quarantined), r.Register(m.limit), r.Register(m.sheds)); err != nil {
@@ -82,7 +82,9 @@ func (m *Metrics) present() {
 		m.shards.WithLabelValues(outcome)
 	}
 	for _, class := range []queryClass{interactive, batch} {
-		m.sheds.WithLabelValues(class.String())
+		for _, limit := range []string{limitAll, limitCaller} {
+			m.sheds.WithLabelValues(class.String(), limit)
+		}
 	}
 }
 
@@ -119,4 +121,10 @@ func (m *Metrics) count(c *searchv1.Coverage) {
 	}
 }
 
-func (m *Metrics) shed(c queryClass) { m.sheds.WithLabelValues(c.String()).Inc() }
+// The limits that queries are refused by, as the metric names them.
+const (
+	limitAll    = "all"
+	limitCaller = "caller"
+)
+
+func (m *Metrics) shed(c queryClass, limit string) { m.sheds.WithLabelValues(c.String(), limit).Inc() }

@@ -52,7 +52,7 @@ func (s *simSearcher) StreamSearch(ctx context.Context, streamed *searchv1.Strea
 	req := streamed.Search
 	deadline, _ := ctx.Deadline()
 	s.mu.Lock()
-	wait := time.Duration(s.ahead) * simTime / simProcessors
+	wait := time.Duration(s.ahead) * simTime / time.Duration(cap(s.processors))
 	if wait > time.Until(deadline)/2 {
 		s.mu.Unlock()
 		return nil, searchapi.Overloaded("too much to do", wait)
@@ -135,10 +135,17 @@ func (s *simulation) Client(address string) (searchv1.SearchServiceClient, error
 
 func simulate(t testing.TB, maxQueries int) *search.Service {
 	t.Helper()
+	return simulateWith(t, maxQueries, simProcessors, 0)
+}
+
+// simulateWith is simulate with searchers of that many processors, and a share of the
+// queries for each caller.
+func simulateWith(t testing.TB, maxQueries, processors int, callerShare float64) *search.Service {
+	t.Helper()
 	s := &simulation{}
 	var roots []*catalogv1.Root
 	for range simSearchers {
-		s.searchers = append(s.searchers, &simSearcher{processors: make(chan struct{}, simProcessors)})
+		s.searchers = append(s.searchers, &simSearcher{processors: make(chan struct{}, processors)})
 	}
 	for i := range simSearchers * simShards {
 		digest := d(i)
@@ -150,7 +157,7 @@ func simulate(t testing.TB, maxQueries int) *search.Service {
 	if s.layout, err = search.NewLayout(1, roots); err != nil {
 		t.Fatal(err)
 	}
-	return newService(t, search.Config{Budget: search.Budget{Default: time.Second, Most: time.Second}, MaxQueries: maxQueries}, s, s)
+	return newService(t, search.Config{Budget: search.Budget{Default: time.Second, Most: time.Second}, MaxQueries: maxQueries, CallerShare: callerShare}, s, s)
 }
 
 // newService makes a service whose searchers answer every ping at once.

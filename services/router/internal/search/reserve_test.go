@@ -46,6 +46,8 @@ func newStuckCluster(t testing.TB) *stuckCluster {
 	return &stuckCluster{layout: layout}
 }
 
+func (*stuckCluster) Reach(context.Context, *searchv1.Consistency, int64) error { return nil }
+
 func (c *stuckCluster) At(ctx context.Context, _ *searchv1.Consistency, _ int64) (*search.Layout, error) {
 	if c.noRoots {
 		<-ctx.Done()

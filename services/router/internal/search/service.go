@@ -62,6 +62,8 @@ type Config struct {
 	Expressions *regex.Memory
 	// MaxQueries bounds the queries that are answered at once.
 	MaxQueries int
+	// CallerShare is the most of them that may be of one caller, as a share; 0: all.
+	CallerShare float64
 	// Peers is what the router knows of its searchers. The caller forgets those that left.
 	Peers *fanout.Peers
 }
@@ -92,7 +94,7 @@ func New(cfg Config, layouts Layouts, searchers Searchers, tracer trace.Tracer, 
 		cfg: cfg, layouts: layouts, searchers: searchers, tracer: tracer, metrics: metrics,
 		fanout:     fanout.Fanout{Policy: cfg.Policy, Peers: cfg.Peers, Candidates: searchers.Candidates},
 		quarantine: newQuarantine(metrics, log),
-		limiter:    newLimiter(cfg.MaxQueries, metrics), expressions: expressions,
+		limiter:    newLimiter(cfg.MaxQueries, cmp.Or(cfg.CallerShare, 1), metrics), expressions: expressions,
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 
+	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -49,7 +50,11 @@ func (s *Service) admit(whole context.Context, method string, start time.Time, c
 			return nil, searchapi.FieldError(codes.InvalidArgument, classKey, fmt.Sprintf("unknown class %q: want interactive or batch", chosen[0]))
 		}
 	}
-	slot, err := s.limiter.admit(class)
+	var caller string
+	if p, err := access.From(whole); err == nil {
+		caller = p.ID()
+	}
+	slot, err := s.limiter.admit(class, caller)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,100 @@
+package search_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/trawl-search/trawl/internal/access"
+	"github.com/trawl-search/trawl/internal/searchapi"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+	"github.com/trawl-search/trawl/services/router/internal/search"
+)
+
+// caller is a principal of its own.
+type caller struct {
+	access.Principal
+	id string
+}
+
+func (c caller) ID() string { return c.id }
+
+// load is what one caller asked, and how it went.
+type load struct {
+	took     []time.Duration // of answers, with the pauses and repetitions before
+	attempts int
+}
+
+// percentile99 is the time within which 99 of 100 answers came.
+func (l *load) percentile99() time.Duration {
+	slices.Sort(l.took)
+	return l.took[len(l.took)*99/100]
+}
+
+// asks sends queries of a caller at random moments. One that is refused is sent again
+// after a pause, until it is answered, except those of the greedy caller: it has asked
+// the next one already.
+func asks(s *search.Service, id string, perSecond float64, during time.Duration) *load {
+	var l load
+	var mu sync.Mutex
+	var queries sync.WaitGroup
+	ctx := access.With(context.Background(), caller{access.Anyone, id})
+	for start := time.Now(); time.Since(start) < during; time.Sleep(time.Duration(rand.ExpFloat64() / perSecond * float64(time.Second))) {
+		queries.Go(func() {
+			for began := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+				within, cancel := context.WithTimeout(ctx, simDeadline)
+				_, err := s.Search(within, &searchv1.SearchRequest{Query: "q"})
+				cancel()
+				mu.Lock()
+				l.attempts++
+				if err == nil {
+					l.took = append(l.took, time.Since(began))
+				}
+				mu.Unlock()
+				if !searchapi.IsOverloaded(err) || id == "greedy" {
+					return
+				}
+			}
+		})
+	}
+	queries.Wait()
+	return &l
+}
+
+// TestGreedyCaller: of two callers one asks fifty times as much as the other, and more
+// than twice as much as can be answered. The other one's 99th percentile, repetitions
+// included, at most doubles. The limit is twice what keeps the searchers busy.
+func TestGreedyCaller(t *testing.T) {
+	const (
+		perSecond  = 20.
+		processors = 16
+		during     = time.Minute
+		atOnce     = 2 * processors / simShards
+	)
+	run := func(greedy float64) (modest, other *load) {
+		synctest.Test(t, func(t *testing.T) {
+			s := simulateWith(t, atOnce, processors, 0.5)
+			var callers sync.WaitGroup
+			if greedy > 0 {
+				callers.Go(func() { other = asks(s, "greedy", greedy, during) })
+			}
+			callers.Go(func() { modest = asks(s, "modest", perSecond, during) })
+			callers.Wait()
+		})
+		return modest, other
+	}
+	alone, _ := run(0)
+	beside, greedy := run(50 * perSecond)
+	t.Logf("99 of 100 answers within %v alone, within %v beside %d queries of which %d were answered",
+		alone.percentile99(), beside.percentile99(), greedy.attempts, len(greedy.took))
+	if len(beside.took) < len(alone.took)*8/10 || beside.percentile99() > 2*alone.percentile99() {
+		t.Errorf("%d answers, 99 of 100 within %v; alone %d, within %v", len(beside.took), beside.percentile99(), len(alone.took), alone.percentile99())
+	}
+	if perSecond := float64(len(greedy.took)) / during.Seconds(); perSecond < 100 {
+		t.Errorf("the greedy caller got only %.0f answers a second", perSecond)
+	}
+}
