@@ -100,7 +100,9 @@ var plain = base64.NewEncoding("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuv
 // that meets it says CORRUPT, the file is put aside, and soon the answer is
 // complete again, from the same process.
 func TestDamagedShard(t *testing.T) {
-	c := startCluster(t, 1, 1)
+	var logs record
+	tel, spans := loggedTo(t, &logs)
+	c := startWith(t, &cluster{replication: 1, tel: tel, spans: spans}, 1)
 	// What does not compress is stored as it is, and found in the file. Much of
 	// it, so that the damage is in a block that nothing has read before.
 	files := make(map[string]string)
@@ -124,8 +126,11 @@ func TestDamagedShard(t *testing.T) {
 	if cov.Complete || cov.Failed != 1 || cov.Uncovered[0].Reason != searchv1.UncoveredReason_UNCOVERED_REASON_CORRUPT || cov.Uncovered[0].Repos[0] != "host/one" {
 		t.Fatalf("coverage %v", cov)
 	}
-	if m := cov.Uncovered[0].Message; !strings.Contains(m, filepath.Base(file)) {
-		t.Errorf("the message does not name the file: %s", m)
+	if m := cov.Uncovered[0].Message; !strings.Contains(m, "damaged") || strings.Contains(m, "/") || !strings.Contains(m, "trace id") {
+		t.Errorf("the message does not say where the cause is, or has a path: %s", m)
+	}
+	if text := logs.String(); !strings.Contains(text, filepath.Base(file)) {
+		t.Errorf("the log does not name the file")
 	}
 	if resp = c.find("other", nil); len(resp.Files) != 1 {
 		t.Errorf("the sound shard gives %v", paths(resp))

@@ -50,6 +50,13 @@ func (r *record) String() string {
 // everything there.
 func startLogged(t *testing.T, logs io.Writer) *cluster {
 	t.Helper()
+	tel, spans := loggedTo(t, logs)
+	return startWith(t, &cluster{replication: 1, access: guarded(), tel: tel, spans: spans}, 1)
+}
+
+// loggedTo is a telemetry that logs everything to logs.
+func loggedTo(t *testing.T, logs io.Writer) (*telemetry.Telemetry, *tracetest.InMemoryExporter) {
+	t.Helper()
 	var cfg telemetry.Config
 	cfg.SetDefaults()
 	cfg.LogLevel = "debug"
@@ -59,7 +66,7 @@ func startLogged(t *testing.T, logs io.Writer) *cluster {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = tel.Shutdown(context.Background()) })
-	return startWith(t, &cluster{replication: 1, access: guarded(), tel: tel, spans: spans}, 1)
+	return tel, spans
 }
 
 func admin() access.Spec {

@@ -12,9 +12,9 @@ import (
 // WithHeaderGate is WithGate for a gate that decides by the headers of a call alone. The
 // server reads no message of a call before the gate has let it in, and the gate gets a
 // nil request. So a caller that is not let in cannot make the server hold, inflate or
-// decode a message.
+// decode a message. Nor can callers of such a server choose which traces are kept.
 func WithHeaderGate(g Gate) Option {
-	return func(s *Server) { s.gate, s.early = g, true }
+	return func(s *Server) { s.gate, s.early, s.propagator = g, true, s.tel.CallersPropagator() }
 }
 
 const (

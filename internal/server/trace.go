@@ -17,7 +17,7 @@ import (
 func (s *Server) tracing() []grpc.ServerOption {
 	if s.tel.Records() {
 		return []grpc.ServerOption{grpc.StatsHandler(otelgrpc.NewServerHandler(
-			otelgrpc.WithTracerProvider(s.tel.TracerProvider()), otelgrpc.WithPropagators(s.tel.Propagator()),
+			otelgrpc.WithTracerProvider(s.tel.TracerProvider()), otelgrpc.WithPropagators(s.propagator),
 			otelgrpc.WithFilter(worthTracing)))}
 	}
 	unary := func(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
@@ -34,7 +34,7 @@ func (s *Server) tracing() []grpc.ServerOption {
 func (s *Server) tracingHTTP(pattern string, h http.Handler) http.Handler {
 	if s.tel.Records() {
 		return otelhttp.NewHandler(h, pattern,
-			otelhttp.WithTracerProvider(s.tel.TracerProvider()), otelhttp.WithPropagators(s.tel.Propagator()))
+			otelhttp.WithTracerProvider(s.tel.TracerProvider()), otelhttp.WithPropagators(s.propagator))
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.ServeHTTP(w, r.WithContext(s.identify(r.Context(), propagation.HeaderCarrier(r.Header), pattern)))

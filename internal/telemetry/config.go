@@ -12,7 +12,7 @@ type Config struct {
 	LogFormat string `config:"log-format" doc:"text or json"`
 
 	OTLPEndpoint  string  `config:"otlp-endpoint" doc:"collector of traces, http://HOST:PORT or https://HOST:PORT (OTLP over gRPC); empty: none"`
-	TraceSampling float64 `config:"trace-sampling" doc:"share of traces kept, 0 to 1, where the caller has not decided"`
+	TraceSampling float64 `config:"trace-sampling" doc:"share of traces kept, 0 to 1; callers of routers can have fewer kept, but not more"`
 }
 
 // SetDefaults implements config.Settings.

@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"os"
 	"runtime/debug"
 
@@ -41,6 +42,7 @@ type Telemetry struct {
 	root       *slog.Logger // without a component
 	logger     *slog.Logger
 	tracing    *tracing
+	sampling   float64
 	registerer prometheus.Registerer
 	registry   *prometheus.Registry
 	version    string
@@ -81,7 +83,7 @@ func Start(ctx context.Context, cfg Config, id Identity, opts ...Option) (*Telem
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
 		logger.Warn("telemetry lost", "error", err)
 	}))
-	t := &Telemetry{root: logger, tracing: tracing, registry: registry, version: id.Version}
+	t := &Telemetry{root: logger, tracing: tracing, sampling: cfg.TraceSampling, registry: registry, version: id.Version}
 	return t.For(id.Service), nil
 }
 
@@ -120,6 +122,29 @@ func (t *Telemetry) Records() bool { return t.tracing.recording != nil }
 // the W3C headers.
 func (t *Telemetry) Propagator() propagation.TextMapPropagator {
 	return propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{})
+}
+
+// CallersPropagator is the propagator of a server whose callers are not trusted. It
+// carries their trace ids on, so that logs can be found by them. Of the traces that
+// callers want kept it keeps those of the configured rate, whichever ids they have. Baggage
+// is left out.
+func (t *Telemetry) CallersPropagator() propagation.TextMapPropagator {
+	return ownSampling{propagation.TraceContext{}, t.sampling}
+}
+
+type ownSampling struct {
+	propagation.TraceContext
+	rate float64
+}
+
+// Extract implements propagation.TextMapPropagator.
+func (p ownSampling) Extract(ctx context.Context, from propagation.TextMapCarrier) context.Context {
+	ctx = p.TraceContext.Extract(ctx, from)
+	remote := trace.SpanContextFromContext(ctx)
+	if !remote.IsValid() {
+		return ctx
+	}
+	return trace.ContextWithRemoteSpanContext(ctx, remote.WithTraceFlags(remote.TraceFlags().WithSampled(remote.IsSampled() && rand.Float64() < p.rate)))
 }
 
 // Metrics registers a component's metrics.

@@ -188,7 +188,7 @@ func (s *scatter[R]) reconsider(a *attempt[R]) {
 	}
 	a.end()
 	for _, t := range a.tasks {
-		t.fail(a.target, deadline, lateMessage(a.target))
+		t.fail(a.target, failure{deadline, lateMessage(a.target)})
 	}
 	s.dispatch(s.promote(a))
 }

@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -36,7 +33,7 @@ func (s *scatter[R]) settle(o outcome[R]) {
 	case o.err == nil:
 		// Its hedges have searched more, so they take its place.
 		for _, t := range a.tasks {
-			t.fail(a.target, deadline, searcherMessage(a.target, "did not search it before the deadline"))
+			t.fail(a.target, failure{deadline, s.plainMessage(a.target, deadline, "")})
 		}
 		s.retry(s.promote(a), len(a.tasks))
 	default:
@@ -52,9 +49,10 @@ func (s *scatter[R]) settleHedge(o outcome[R]) {
 	if o.err == nil {
 		h.reply = &o.reply
 	}
-	for _, t := range h.tasks {
-		if o.err != nil {
-			t.failCall(h.target, o.err, o.over)
+	if o.err != nil {
+		why := s.failureOf(h.target, o.err, o.over)
+		for _, t := range h.tasks {
+			t.fail(h.target, why)
 		}
 	}
 	switch {
@@ -128,6 +126,13 @@ func (s *scatter[R]) take(a *attempt[R], reply *Reply[R]) {
 		uncovered[searchapi.Digest(u.Digest)] = u // CheckCoverage has checked its length
 	}
 	var next []*task
+	plain := make(map[searchv1.UncoveredReason]string) // one line in the log for each reason
+	message := func(u *searchv1.UncoveredShard) string {
+		if plain[u.Reason] == "" {
+			plain[u.Reason] = s.plainMessage(a.target, u.Reason, u.Message)
+		}
+		return plain[u.Reason]
+	}
 	for _, t := range a.tasks {
 		u := uncovered[t.shard.Digest]
 		switch {
@@ -135,9 +140,9 @@ func (s *scatter[R]) take(a *attempt[R], reply *Reply[R]) {
 			s.account.Searched(t.shard.Digest)
 		case u.Reason == deadline:
 			// Its partial results are accepted. Another searcher would repeat them.
-			s.account.Uncovered(t.shard.Digest, u.Reason, searcherMessage(a.target, u.Message))
+			s.account.Uncovered(t.shard.Digest, u.Reason, message(u))
 		default:
-			t.fail(a.target, u.Reason, searcherMessage(a.target, u.Message))
+			t.fail(a.target, failure{u.Reason, message(u)})
 			next = append(next, t)
 		}
 	}
@@ -147,8 +152,9 @@ func (s *scatter[R]) take(a *attempt[R], reply *Reply[R]) {
 // callFailed retries the tasks of a call without a usable reply.
 func (s *scatter[R]) callFailed(o outcome[R]) {
 	a := o.attempt
+	why := s.failureOf(a.target, o.err, o.over)
 	for _, t := range a.tasks {
-		t.failCall(a.target, o.err, o.over)
+		t.fail(a.target, why)
 	}
 	others := s.promote(a)
 	switch {
@@ -192,41 +198,22 @@ func (s *scatter[R]) retry(tasks []*task, of int) {
 	s.dispatch(tasks)
 }
 
-// failCall removes the searcher of a failed call from the candidates. Over is true if
-// the deadline ended the call; otherwise err is the reason.
-func (t *task) failCall(target Target, err error, over bool) {
-	reason, message := failedOther, status.Convert(err).Message()
-	switch {
-	case over:
-		reason, message = deadline, "did not answer before the deadline"
-	case status.Code(err) == codes.Unavailable:
-		reason = unreachable
-	case endsCall(status.Code(err)):
-		message = "ended the call before its deadline: " + message
-	}
-	if errors.Is(err, ErrNotAsked) {
-		t.fail(target, reason, message)
-		return
-	}
-	t.fail(target, reason, searcherMessage(target, message))
-}
-
 // fail removes a candidate and records the reason. A reason other than not covering the
 // shard is kept: it says more.
-func (t *task) fail(target Target, reason searchv1.UncoveredReason, message string) {
+func (t *task) fail(target Target, why failure) {
 	if i := slices.Index(t.candidates, target); i >= 0 {
 		t.candidates = slices.Delete(slices.Clone(t.candidates), i, i+1)
 		if i < t.replicas {
 			t.replicas--
 		}
 	}
-	if reason == notCovered {
+	if why.reason == notCovered {
 		t.loading = true
 		if t.reason != noSearcher {
 			return
 		}
 	}
-	t.reason, t.message = reason, message
+	t.reason, t.message = why.reason, why.message
 }
 
 // abandon settles the outcomes that have arrived and accounts for the rest. It accepts

@@ -237,7 +237,7 @@ func callError(ctx context.Context, what string, err error) error {
 	if ctx.Err() != nil {
 		return status.FromContextError(ctx.Err()).Err()
 	}
-	return status.Errorf(codes.Internal, "%s: %v", what, err)
+	return withhold(codes.Internal, what+" failed, and the router's log has the cause", err)
 }
 
 // account ends the execution with its coverage. It fails when the caller is gone,

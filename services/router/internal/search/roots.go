@@ -87,7 +87,7 @@ func (r *Roots) At(ctx context.Context, want *searchv1.Consistency, atLeast int6
 	}
 	layout, err := g.visibleTo(caller)
 	if err != nil {
-		return nil, status.Errorf(codes.DataLoss, "select the visible repos of the roots: %v", err)
+		return nil, withhold(codes.DataLoss, "the roots cannot be read", fmt.Errorf("select the visible repos of the roots: %w", err))
 	}
 	return layout, nil
 }
@@ -103,7 +103,7 @@ func (r *Roots) group(snapshot *catalog.Snapshot) (*snapshotLayouts, error) {
 	}
 	layout, err := NewLayout(snapshot.Revision, roots)
 	if err != nil {
-		return nil, status.Errorf(codes.DataLoss, "read the roots: %v", err)
+		return nil, withhold(codes.DataLoss, "the roots cannot be read", err)
 	}
 	g := &snapshotLayouts{from: snapshot, layout: layout, visible: make(map[string]*visibleLayout)}
 	r.last.Store(g)
@@ -171,12 +171,12 @@ func (r *Roots) snapshot(ctx context.Context, want *searchv1.Consistency, atLeas
 
 // rootsError separates a deadline from an etcd that cannot be read.
 func rootsError(err error) error {
-	what := fmt.Sprintf("wait for roots that are recent enough: %v; use bounded consistency to answer without waiting", err)
+	const after = "; use bounded consistency to answer without waiting"
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return status.Error(codes.DeadlineExceeded, what)
+		return withhold(codes.DeadlineExceeded, "roots that are recent enough did not come before the deadline"+after, err)
 	case errors.Is(err, context.Canceled):
-		return status.Error(codes.Canceled, what)
+		return withhold(codes.Canceled, "the call was canceled while it waited for roots that are recent enough", err)
 	}
-	return status.Error(codes.Unavailable, what)
+	return withhold(codes.Unavailable, "etcd does not say which roots are recent enough"+after, err)
 }

@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -54,7 +53,7 @@ func (s *session) At(ctx context.Context, want *searchv1.Consistency, atLeast in
 	}
 	if s.keep != nil {
 		if layout, err = layout.Only(s.keep); err != nil {
-			return nil, status.Errorf(codes.DataLoss, "select the repos of the session: %v", err)
+			return nil, withhold(codes.DataLoss, "the roots cannot be read", err)
 		}
 	}
 	s.layout = layout
