@@ -1,9 +1,11 @@
 package indextest
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -78,6 +80,14 @@ var generalKinds = []kind{
 	{"nested", func(g *sampler) string { return g.tree(4) }, false},
 	{"all", func(g *sampler) string { return pickOne(g, "", "( )", `f:""`, "type:file", "-lang:nothing") }, false},
 	{"none", func(g *sampler) string { return pickOne(g, "-c:", "lang:nothing", "qqzzyx", `[^\x00-\x{10FFFF}]`) }, true},
+	{"not ASCII", func(g *sampler) string { return pickOne(g, "", "c:", "case:yes ", "case:no ") + Quote(g.runes(1, 8)) }, false},
+	{"not ASCII, other case", func(g *sampler) string { return "case:no " + Quote(g.flipped(g.runes(2, 8))) }, false},
+	{"not ASCII, near miss", func(g *sampler) string {
+		return pickOne(g, "case:yes ", "case:no ") + Quote(g.runes(1, 3)+g.runes(1, 3))
+	}, true},
+	{"not ASCII, regexp", func(g *sampler) string {
+		return pickOne(g, "case:yes ", "case:no ") + quoteExpression(regexp.QuoteMeta(g.runes(1, 5))+pickOne(g, ".{0,3}", ".*", "|", "[^a]")+regexp.QuoteMeta(g.flipped(g.runes(1, 5))))
+	}, false},
 	{"symbol", func(g *sampler) string { return "sym:" + Quote(g.word()) }, true},
 }
 
@@ -126,6 +136,28 @@ func (g *sampler) text(least, most int) string {
 		}
 	}
 	return "foo"
+}
+
+// runes takes least to most runes around one that is not ASCII.
+func (g *sampler) runes(least, most int) string {
+	for range 40 {
+		if len(g.texts) == 0 {
+			break
+		}
+		content := pickOne(g, g.texts...).Content
+		at := g.rng.IntN(len(content))
+		next := bytes.IndexFunc(content[at:], func(r rune) bool { return r >= utf8.RuneSelf && r != utf8.RuneError })
+		if next < 0 {
+			continue
+		}
+		at += next
+		before := validPart(content[max(0, at-g.rng.IntN(6)):at])
+		s := []rune(before + validPart(content[at:min(at+4*most, len(content))]))
+		if len(s) > least && slices.Max(s) >= utf8.RuneSelf {
+			return string(s[:min(len(s), least+g.rng.IntN(most-least+1))])
+		}
+	}
+	return "größe"
 }
 
 // validPart is the first stretch of UTF-8, without a U+FFFD.

@@ -122,6 +122,7 @@ var words = []string{
 	"foo", "Foo", "FOO", "foobar", "bar", "barfoo", "oo", "o", "static", "int", "return", "Probe", "_probe(", "dma_map_single",
 	"kmalloc", "\u212Amalloc", "Kmalloc", "misſ", "miss", "MISS", "straße", "STRASSE", "日本語", "本", "漢字かな", "é", "É", "e\u0301",
 	"\xff", "\xfe\xff", "\xc3", "\xe6\x97", "\uFFFD", "😀", "(", ")", "\"", "\\", ".*", "-", "or", "a", "b", "x", "aaaa", "0x1F", "12345", "ǅ", "Ω", "\u2126",
+	"größe", "GRÖẞE", "naïve", "Привет", "ПРИВЕТ", "мир", "вот", "\u1C80от", "東京都", "モジュール", "ール\xe6", "한국어", "ⱥȺⱥ", "𐐀𐐨", "\u0390\u1FD3", "\u212Bngström", "→", "«a»",
 }
 
 var separators = []string{" ", " ", " ", "\n", "\n", "\r\n", "\t", "", "", "_", "; ", "\n\n", "\n\t"}
