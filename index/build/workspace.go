@@ -66,7 +66,7 @@ func takeWorkspace() *workspace {
 		}
 	}
 	return &workspace{
-		extract: ngram.NewExtractor(),
+		extract: ngram.NewExtractor(ngram.Runes),
 		text:    postings.NewBuilder(postings.Config{}),
 		words:   words.NewBuilder(),
 		lexicon: postings.NewBuilder(postings.Config{}),

@@ -274,7 +274,7 @@ func TestSpecOfNgramIndex(t *testing.T) {
 	}{{"NGRM", "POST", "MASK", sh.content}, {"NNGM", "NPST", "NMSK", sh.names}, {"WNGM", "WNPS", "WNMS", sh.lexicon}} {
 		values := map[string]uint64{}
 		_, lists, counts := s.record(t, "Record of NGRM and NNGM", sh.sections[index.table], values)
-		if values["layout"] != 1 || values["text superblocks"] != uint64(index.want.superblocks) || len(lists["ngrams"]) != len(index.want.masks) {
+		if values["layout"] != 2 || values["text superblocks"] != uint64(index.want.superblocks) || len(lists["ngrams"]) != len(index.want.masks) {
 			t.Fatalf("%s: %v, %d n-grams of %d", index.table, values, len(lists["ngrams"]), len(index.want.masks))
 		}
 		from, fromMask, postings := uint64(0), uint64(0), uint64(0)

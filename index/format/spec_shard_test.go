@@ -80,7 +80,7 @@ func sample(t *testing.T) *shard {
 	s.blobs, s.paths = blobs, names
 
 	s.content, s.words = indexContent(t, w, blobs)
-	s.lexicon = s.words.lexicon(ngram.NewExtractor())
+	s.lexicon = s.words.lexicon(ngram.NewExtractor(ngram.Runes))
 	// The real names are too few for a wide gap between superblocks, which has
 	// a coding of its own: they are spread.
 	s.names = indexNames(t, w, 9, slices.Collect(slices.Chunk(names, len(names)/10+1)))
@@ -165,7 +165,7 @@ func (in *indexed) add(id uint64, superblock uint32, mask uint8) {
 func indexNames(t *testing.T, w *format.Writer, gap uint32, texts [][]byte) indexed {
 	t.Helper()
 	in := indexed{masks: map[uint64]map[uint32]uint8{}}
-	b, e := postings.NewBuilder(postings.Config{}), ngram.NewExtractor()
+	b, e := postings.NewBuilder(postings.Config{}), ngram.NewExtractor(ngram.Runes)
 	for i, text := range texts {
 		if i == len(texts)-2 {
 			in.superblocks += 200 * gap
@@ -188,15 +188,14 @@ func indexNames(t *testing.T, w *format.Writer, gap uint32, texts [][]byte) inde
 func indexContent(t *testing.T, w *format.Writer, blobs [][]byte) (indexed, wordModel) {
 	t.Helper()
 	in, model := indexed{masks: map[uint64]map[uint32]uint8{}}, wordModel{words: map[string]map[uint32]wordPosting{}}
-	b, e, all := postings.NewBuilder(postings.Config{}), ngram.NewExtractor(), words.NewBuilder()
-	ids := windowIDs{e: ngram.NewExtractor(), known: map[string]uint64{}}
+	b, e, all := postings.NewBuilder(postings.Config{}), ngram.NewExtractor(ngram.Runes), words.NewBuilder()
 	for _, blob := range blobs {
 		opaque := ngram.AppendOpaque(nil, blob)
 		e.ExtractBetween(blob, opaque, func(superblock uint32, ids []ngram.ID, masks []uint8) {
 			must(t, b.Add(in.superblocks+superblock, ids, masks))
 		})
 		must(t, all.Add(in.superblocks, blob, opaque))
-		in.addBetween(&ids, blob)
+		in.addBetween(e, blob)
 		model.add(in.superblocks, blob)
 		in.superblocks += uint32((len(blob) + docstore.SuperblockSize - 1) / docstore.SuperblockSize)
 	}
@@ -204,23 +203,8 @@ func indexContent(t *testing.T, w *format.Writer, blobs [][]byte) (indexed, word
 	return in, model
 }
 
-// windowIDs remembers the n-grams of windows.
-type windowIDs struct {
-	e     *ngram.Extractor
-	known map[string]uint64
-}
-
-func (ids *windowIDs) of(window string) uint64 {
-	id, ok := ids.known[window]
-	if !ok {
-		id = windowOf(ids.e, window)
-		ids.known[window] = id
-	}
-	return id
-}
-
 // addBetween adds the n-grams that section 7 says the index of a blob has.
-func (in *indexed) addBetween(ids *windowIDs, blob []byte) {
+func (in *indexed) addBetween(e *ngram.Extractor, blob []byte) {
 	opaque := opaqueOf(blob)
 	kept := map[int]bool{} // places in the rest of a word that starts in an opaque superblock
 	for _, at := range wordRun.FindAllIndex(blob, -1) {
@@ -231,23 +215,17 @@ func (in *indexed) addBetween(ids *windowIDs, blob []byte) {
 	add := func(id uint64, at int) {
 		in.add(id, in.superblocks+uint32(at/4096), uint8(1)<<(at%4096/512))
 	}
-	var folded []byte
+	var folded []rune
 	var places []int
-	for i := 0; i < len(blob); {
-		r, size := utf8.DecodeRune(blob[i:])
-		one := []byte(string(ngram.FoldRune(r)))
-		if r == utf8.RuneError && size == 1 {
-			one = blob[i : i+1]
-		}
-		for _, c := range one {
-			folded, places = append(folded, c), append(places, i)
-		}
-		i += size
+	for i, r := range string(blob) {
+		folded, places = append(folded, ngram.FoldRune(r)), append(places, i)
 	}
-	for i := range max(len(folded)-2, 0) {
-		window, at := folded[i:i+3], places[i]
-		if !leftToWords.Match(window) || opaque[at/4096] || kept[at] {
-			add(ids.of(string(window)), at)
+	for i, at := range places {
+		for length := 1; length <= min(3, len(folded)-i); length++ {
+			window := folded[i : i+length]
+			if isWindow(window) && (!leftToWords.MatchString(string(window)) || opaque[at/4096] || kept[at]) {
+				add(numberOf(e, window), at)
+			}
 		}
 	}
 	for _, at := range title.FindAllIndex(blob, -1) {
@@ -255,6 +233,32 @@ func (in *indexed) addBetween(ids *windowIDs, blob []byte) {
 			add(327680+26*26*uint64(c[0]-'A')+26*uint64(c[1]-'a')+uint64(c[2]-'a'), at[0])
 		}
 	}
+}
+
+// isWindow reports whether the table of windows in section 7 has these runes.
+func isWindow(runes []rune) bool {
+	wide := func(i int) bool { return runes[i] >= 0x800 }
+	switch {
+	case slices.Contains(runes, utf8.RuneError):
+		return false
+	case len(runes) == 1:
+		return runes[0] >= 0x80
+	case len(runes) == 2:
+		return runes[0] >= 0x80 && runes[1] >= 0x80
+	}
+	return !wide(0) || !wide(1)
+}
+
+// numberOf is the n-gram of a window.
+func numberOf(e *ngram.Extractor, window []rune) uint64 {
+	if slices.Max(window) < 0x80 {
+		return windowOf(e, string(window))
+	}
+	x := uint64(0)
+	for _, r := range window {
+		x = x<<21 + uint64(r)
+	}
+	return 345256 + x*0x9E3779B97F4A7C15>>46
 }
 
 // leftToWords matches the windows that the index has in and after opaque superblocks only.

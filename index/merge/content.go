@@ -5,12 +5,16 @@ import (
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/index/ngram"
+	"github.com/trawl-search/trawl/index/postings"
 	"github.com/trawl-search/trawl/index/words"
 )
 
 // writeContent writes the blobs.
 func (m *merger) writeContent(w *format.Writer) error {
-	m.takeIndexes()
+	if err := m.takeIndexes(); err != nil {
+		return err
+	}
 	content, err := docstore.NewContentWriter(w, m.opts.Effort, m.opts.Processors)
 	if err != nil {
 		return err
@@ -22,18 +26,26 @@ func (m *merger) writeContent(w *format.Writer) error {
 	return content.Close()
 }
 
-// takeIndexes takes the indexes of the inputs of which something stays.
-func (m *merger) takeIndexes() {
+// takeIndexes takes the indexes of the inputs of which something stays. Those whose n-grams
+// are of an older scheme, as all of format version 1 are, are made again.
+func (m *merger) takeIndexes() error {
 	for _, in := range m.inputs {
+		if in.places == nil {
+			continue
+		}
+		ngrams, err := postings.Open(in.File, postings.ContentTags)
+		if err != nil {
+			return err
+		}
 		switch {
-		case in.places == nil:
-		case in.File.Versions().Writer >= format.Version2:
+		case ngrams.Scheme() == ngram.Runes:
 			in.index = int32(len(m.indexes))
 			m.indexes = append(m.indexes, index{in.File, in.places})
 		case m.upgrade == nil:
 			m.upgrade = newIndexer(m.opts.TempDir, m.opts.Memory, m.ngrams)
 		}
 	}
+	return nil
 }
 
 // copyBlobs decodes the blobs and has them encoded anew.

@@ -12,7 +12,8 @@ import (
 	"github.com/trawl-search/trawl/index/words"
 )
 
-// indexer indexes contents again, of shards that have no words: format version 1. When
+// indexer indexes contents again, of shards whose n-grams are of an older
+// scheme, as those of format version 1 are. When
 // their postings have filled the memory, they become an index in a temporary file, which
 // is merged like those of the inputs.
 type indexer struct {
@@ -29,7 +30,7 @@ type indexer struct {
 }
 
 func newIndexer(dir string, memory int64, ngrams *postings.Builder) *indexer {
-	return &indexer{dir: dir, memory: memory, extract: ngram.NewExtractor(), ngrams: ngrams, words: words.NewBuilder()}
+	return &indexer{dir: dir, memory: memory, extract: ngram.NewExtractor(ngram.Runes), ngrams: ngrams, words: words.NewBuilder()}
 }
 
 // add indexes a blob whose superblocks have the places from place on, and returns where it

@@ -110,7 +110,7 @@ type merger struct {
 
 	indexes []index      // where postings of the blobs are
 	origins []words.Blob // for each blob, its number in one of them
-	upgrade *indexer     // of contents without words; nil if there are none
+	upgrade *indexer     // of contents whose index is too old; nil if there are none
 	ngrams  *postings.Builder
 }
 

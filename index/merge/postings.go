@@ -63,7 +63,7 @@ func (m *merger) writeWords(w *format.Writer) error {
 // from path to path, and where all that comes after a document left out stands in other
 // places: their n-grams are found again.
 func (m *merger) writeNames(w *format.Writer) (err error) {
-	ngram.NewExtractor().Extract(m.names, func(superblock uint32, ids []ngram.ID, masks []uint8) {
+	ngram.NewExtractor(ngram.Runes).Extract(m.names, func(superblock uint32, ids []ngram.ID, masks []uint8) {
 		if err == nil {
 			err = m.ngrams.Add(superblock, ids, masks)
 		}

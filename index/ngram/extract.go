@@ -6,11 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// Extractor finds the windows of blobs. It owns tables of about 400 KiB that it
+// Extractor finds the windows of blobs. It owns tables of about 700 KiB that it
 // reuses from blob to blob, so keep one per goroutine; it is not safe for
 // concurrent use. Extracting allocates nothing once it is warm.
 type Extractor struct {
-	folds *foldTable
+	scheme Scheme
+	folds  *foldTable
 
 	// block has, for each ID found in the current superblock, the mask of blocks,
 	// and ids[:n] says which those are. ids has room for the most that one
@@ -20,15 +21,15 @@ type Extractor struct {
 	n     int
 	masks [2*SuperblockSize + 3]uint8
 
-	folded  []byte
+	units   []rune // of the folded text, where not all is ASCII
 	offsets []uint32
 	bits    [SuperblockSize/64 + 1]uint64 // of word bytes
 	spaces  [SuperblockSize/64 + 1]uint64
 }
 
-// NewExtractor makes an Extractor.
-func NewExtractor() *Extractor {
-	return &Extractor{folds: folds()}
+// NewExtractor makes an Extractor of the windows of a scheme.
+func NewExtractor(scheme Scheme) *Extractor {
+	return &Extractor{scheme: scheme, folds: folds()}
 }
 
 // Extract calls emit once for each superblock of blob in which some window
@@ -192,16 +193,30 @@ func (e *Extractor) asciiBlock(last []byte, window uint32, block int) uint32 {
 }
 
 // mixed adds the windows of a superblock in which not all is ASCII: it folds the
-// text from next to end and two bytes on, then goes over the folded bytes. Of windows that
+// text from next to end and two units on, then goes over the units. Of windows that
 // are left to words it adds those that start in the first head bytes.
 func (e *Extractor) mixed(blob []byte, start, end, next, head int) int {
-	e.folded, e.offsets = e.folded[:0], e.offsets[:0]
+	e.units, e.offsets = e.units[:0], e.offsets[:0]
 	next = e.foldTo(blob, next, end)
-	own := len(e.folded)
-	for at := next; at < len(blob) && len(e.folded) < own+windowSize-1; {
+	own := len(e.units)
+	for at := next; at < len(blob) && len(e.units) < own+windowSize-1; {
 		at = e.foldRune(blob, at)
 	}
-	e.foldedWindows(own, start, head)
+	e.units = append(e.units, noUnit, noUnit)
+	for i := range own {
+		at := int(e.offsets[i]) - start
+		a, b, c := e.units[i], e.units[i+1], e.units[i+2]
+		block := uint(at) / BlockSize
+		if id, ok := e.scheme.window(a, b, c); ok && (at < head || !ofWords(a, b, c)) {
+			e.add(id, block)
+		}
+		if id, ok := e.scheme.two(a, b); ok {
+			e.add(id, block)
+		}
+		if id, ok := e.scheme.one(a); ok {
+			e.add(id, block)
+		}
+	}
 	return next
 }
 
@@ -217,7 +232,7 @@ func (e *Extractor) foldTo(blob []byte, at, end int) int {
 		if 'A' <= c && c <= 'Z' {
 			c += 'a' - 'A'
 		}
-		e.folded = append(e.folded, c)
+		e.units = append(e.units, rune(c))
 		e.offsets = append(e.offsets, uint32(at))
 		at++
 	}
@@ -225,30 +240,25 @@ func (e *Extractor) foldTo(blob []byte, at, end int) int {
 }
 
 func (e *Extractor) foldRune(blob []byte, at int) int {
-	before := len(e.folded)
-	folded, size := e.folds.appendFold(e.folded, blob[at:])
-	for range len(folded) - before {
+	before := len(e.units)
+	r, size := utf8.DecodeRune(blob[at:])
+	if r == utf8.RuneError && size == 1 {
+		e.units = e.scheme.appendInvalid(e.units, blob[at])
+	} else {
+		e.units = e.scheme.append(e.units, e.folds.fold(r))
+	}
+	for range len(e.units) - before {
 		e.offsets = append(e.offsets, uint32(at))
 	}
-	e.folded = folded
 	return at + size
 }
 
-// foldedWindows adds the windows that start in folded[:own].
-func (e *Extractor) foldedWindows(own, start, head int) {
-	text := e.folded
-	for i := range min(own, len(text)-windowSize+1) {
-		at := int(e.offsets[i]) - start
-		if at >= head && ofWords(text[i], text[i+1], text[i+2]) {
-			continue
-		}
-		e.add(windowID(text[i], text[i+1], text[i+2]), uint(at)/BlockSize)
-	}
-}
-
-// ofWords reports whether a window of these bytes is left to the index of words: it has
+// ofWords reports whether a window of these units is left to the index of words: it has
 // word bytes only, or word bytes and then white space, or white space and then word bytes.
-func ofWords(a, b, c byte) bool {
+func ofWords(a, b, c rune) bool {
+	if uint32(a|b|c) >= utf8.RuneSelf {
+		return false
+	}
 	first, second, third := wordByte[a], wordByte[b], wordByte[c]
 	if first == third {
 		return first && second
@@ -256,8 +266,8 @@ func ofWords(a, b, c byte) bool {
 	return (first || isSpace(a)) && (second || isSpace(b)) && (third || isSpace(c))
 }
 
-// isSpace reports whether a byte is white space or a control character.
-func isSpace(c byte) bool { return c <= ' ' }
+// isSpace reports whether a rune is white space or a control character of ASCII.
+func isSpace(c rune) bool { return c <= ' ' }
 
 // titles adds the title-case windows of text, one superblock and up to two bytes of the
 // next. They are rare: of eight bytes at a time it looks at the six that may start one.
@@ -290,14 +300,6 @@ func lettersOf(word uint64) uint64 {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	rest := (word | 0x20*ones) &^ tops
 	return (rest + (0x80-'a')*ones) &^ (rest + (0x7f-'z')*ones) &^ word & tops
-}
-
-// windowID is the ID of a window of three folded bytes.
-func windowID(a, b, c byte) ID {
-	if (a | b | c) >= utf8.RuneSelf {
-		return hashedID(uint32(a)<<16 | uint32(b)<<8 | uint32(c))
-	}
-	return ID(asciiWindow(a, b, c))
 }
 
 // asciiWindow packs the classes of three ASCII bytes.

@@ -30,7 +30,7 @@ func extract(t interface{ Fatalf(string, ...any) }, e *Extractor, blob []byte) m
 }
 
 func checkExtract(t interface{ Fatalf(string, ...any) }, e *Extractor, blob []byte) {
-	want := superblocks(places(blob))
+	want := superblocks(places(e.scheme, blob))
 	got := extract(t, e, blob)
 	if len(got) != len(want) {
 		t.Fatalf("%d superblocks, want %d, in %q", len(got), len(want), blob)
@@ -42,37 +42,49 @@ func checkExtract(t interface{ Fatalf(string, ...any) }, e *Extractor, blob []by
 	}
 }
 
+func extractors() []*Extractor { return []*Extractor{NewExtractor(Bytes), NewExtractor(Runes)} }
+
 func TestExtractIsTheModel(t *testing.T) {
-	e := NewExtractor() // shared, so that leftovers of one blob would show in the next
-	rapid.Check(t, func(t *rapid.T) { checkExtract(t, e, drawText(t)) })
+	both := extractors() // shared, so that leftovers of one blob would show in the next
+	rapid.Check(t, func(t *rapid.T) {
+		text := drawText(t)
+		for _, e := range both {
+			checkExtract(t, e, text)
+		}
+	})
 }
 
 func TestExtractAroundBorders(t *testing.T) {
-	e := NewExtractor()
+	both := extractors()
 	for _, piece := range pieces {
 		for length := SuperblockSize - 6; length <= SuperblockSize+2; length++ {
 			for _, after := range []string{"", "b", "bc", "\xff", "bcd efgh"} {
 				blob := append(bytes.Repeat([]byte{'x'}, length), piece+after...)
-				checkExtract(t, e, blob)
+				for _, e := range both {
+					checkExtract(t, e, blob)
+				}
 			}
 		}
 	}
 	for length := range 6 {
-		checkExtract(t, e, []byte("\u212AFoo")[:length])
+		for _, e := range both {
+			checkExtract(t, e, []byte("\u212AFoo")[:length])
+		}
 	}
 }
 
 func FuzzExtract(f *testing.F) {
 	f.Add([]byte("func Foo(ſtream \u212Aey) 中文\xff"))
 	f.Fuzz(func(t *testing.T, blob []byte) {
-		e := NewExtractor()
-		checkExtract(t, e, append(bytes.Repeat([]byte("y"), SuperblockSize-5), blob...))
-		checkExtract(t, e, blob)
+		for _, e := range extractors() {
+			checkExtract(t, e, append(bytes.Repeat([]byte("y"), SuperblockSize-5), blob...))
+			checkExtract(t, e, blob)
+		}
 	})
 }
 
 func TestExtractDoesNotAllocate(t *testing.T) {
-	e := NewExtractor()
+	e := NewExtractor(Runes)
 	blob := bytes.Repeat([]byte("func (x *Thing) Do中文ſtring() error { return nil }\n"), 1000)
 	total := 0
 	run := func() { e.Extract(blob, func(_ uint32, ids []ID, _ []uint8) { total += len(ids) }) }

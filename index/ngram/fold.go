@@ -3,7 +3,6 @@ package ngram
 import (
 	"sync"
 	"unicode"
-	"unicode/utf8"
 )
 
 // FoldRune returns the representative of r's simple-case-folding orbit: its
@@ -70,14 +69,4 @@ func representative(r rune) rune {
 		return least + 'a' - 'A'
 	}
 	return least
-}
-
-// appendFold appends the folded form of the rune at the start of text, which must
-// not be empty, and returns how many bytes the rune has: 1 for an invalid byte.
-func (t *foldTable) appendFold(dst, text []byte) ([]byte, int) {
-	r, size := utf8.DecodeRune(text)
-	if r == utf8.RuneError && size == 1 {
-		return append(dst, text[0]), 1
-	}
-	return utf8.AppendRune(dst, t.fold(r)), size
 }

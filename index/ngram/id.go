@@ -21,10 +21,21 @@ const (
 	hashedBase  = asciiSpace
 	titleBase   = hashedBase + 1<<hashedBits
 	lettersCube = letters * letters * letters
+	runesBits   = 18
+	runesBase   = titleBase + lettersCube
 
 	// Space is the number of IDs: every ID is below it.
-	Space = titleBase + lettersCube
+	Space = runesBase + 1<<runesBits
 )
+
+// runesID is the ID of a window with a rune that is not ASCII, of up to three runes; in
+// place of those that a shorter one has not, first ones are 0. The multiplier is that of
+// Fibonacci hashing (2^64 divided by the golden ratio).
+func runesID(a, b, c rune) ID {
+	const runeBits = 21
+	window := uint64(a)<<(2*runeBits) | uint64(b)<<runeBits | uint64(c)
+	return runesBase + ID(window*0x9E3779B97F4A7C15>>(64-runesBits))
+}
 
 // hashedID is the ID of a window with a byte that is not ASCII, its bytes in
 // the low 24 bits of window, the first one highest. The multiplier is that of

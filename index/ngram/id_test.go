@@ -1,6 +1,9 @@
 package ngram
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 func TestClasses(t *testing.T) {
 	members := map[uint64]string{}
@@ -33,18 +36,24 @@ func TestClasses(t *testing.T) {
 
 // The IDs are part of the shard format: these must not change without a new version.
 func TestIDsAreStable(t *testing.T) {
-	if Space != 345256 {
+	if Space != 607400 {
 		t.Errorf("Space = %d", Space)
 	}
 	for window, want := range map[string]ID{
 		"abc": 0<<12 | 1<<6 | 2, "zz9": 25<<12 | 25<<6 | 35, " \n\t": 36<<12 | 37<<6 | 38,
 		"!?~": 63<<12 | 63<<6 | 61, "中": 273560, "\xff\xff\xff": 266952, "aß": 303671,
 	} {
-		if got := windowID(window[0], window[1], window[2]); got != want {
+		if got, ok := Bytes.window(rune(window[0]), rune(window[1]), rune(window[2])); !ok || got != want {
 			t.Errorf("ID of %q = %d, want %d", window, got, want)
 		}
 	}
-	for window, want := range map[string]ID{"Aaa": titleBase, "Abc": titleBase + 28, "Zzz": Space - 1} {
+	one, _ := Runes.one('中')
+	two, _ := Runes.two('中', '文')
+	three, _ := Runes.window('中', 'a', '文')
+	if got, want := []ID{one, two, three}, []ID{532483, 507854, 562622}; !slices.Equal(got, want) {
+		t.Errorf("IDs of runes are %d, want %d", got, want)
+	}
+	for window, want := range map[string]ID{"Aaa": titleBase, "Abc": titleBase + 28, "Zzz": runesBase - 1} {
 		if got, ok := titleWindow(window); !ok || got != want {
 			t.Errorf("title ID of %q = %d, %v, want %d", window, got, ok, want)
 		}

@@ -1,6 +1,7 @@
 package ngram
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -14,9 +15,25 @@ type place struct {
 	offset int
 }
 
-// places finds the windows of text by the definition: fold everything, then take
-// each three bytes; and each title-case window of the original bytes.
-func places(text []byte) (found []place) {
+// places finds the windows of text by the definition: fold everything, then take those that
+// start at each rune or byte; and each title-case window of the original bytes.
+func places(scheme Scheme, text []byte) (found []place) {
+	if scheme == Bytes {
+		found = placesOfBytes(text)
+	} else {
+		found = placesOfRunes(text)
+	}
+	for i := range max(len(text)-2, 0) {
+		a, b, c := text[i], text[i+1], text[i+2]
+		if 'A' <= a && a <= 'Z' && 'a' <= b && b <= 'z' && 'a' <= c && c <= 'z' {
+			id := titleBase + (int(a-'A')*26+int(b-'a'))*26 + int(c-'a')
+			found = append(found, place{ID(id), i})
+		}
+	}
+	return found
+}
+
+func placesOfBytes(text []byte) (found []place) {
 	var folded []byte
 	var offsets []int
 	for i := 0; i < len(text); {
@@ -32,16 +49,46 @@ func places(text []byte) (found []place) {
 		i += size
 	}
 	for i := range max(len(folded)-2, 0) {
-		found = append(found, place{windowID(folded[i], folded[i+1], folded[i+2]), offsets[i]})
+		found = append(found, place{modelID(Bytes, string(folded[i:i+3])), offsets[i]})
 	}
-	for i := range max(len(text)-2, 0) {
-		a, b, c := text[i], text[i+1], text[i+2]
-		if 'A' <= a && a <= 'Z' && 'a' <= b && b <= 'z' && 'a' <= c && c <= 'z' {
-			id := titleBase + (int(a-'A')*26+int(b-'a'))*26 + int(c-'a')
-			found = append(found, place{ID(id), i})
+	return found
+}
+
+func placesOfRunes(text []byte) (found []place) {
+	var folded []rune
+	var offsets []int
+	for i, r := range string(text) {
+		folded = append(folded, modelFold(r))
+		offsets = append(offsets, i)
+	}
+	for i := range folded {
+		for length := 1; length <= 3 && i+length <= len(folded); length++ {
+			window := folded[i : i+length]
+			wide := func(i int) bool { return window[i] >= 0x800 }
+			ascii := !slices.ContainsFunc(window, func(r rune) bool { return r >= utf8.RuneSelf })
+			known := length == 1 && !ascii || length == 2 && min(window[0], window[1]) >= utf8.RuneSelf || length == 3 && !(wide(0) && wide(1))
+			if known && !slices.Contains(window, utf8.RuneError) {
+				found = append(found, place{modelID(Runes, string(window)), offsets[i]})
+			}
 		}
 	}
 	return found
+}
+
+// modelID is the ID of a window that is folded, and is one.
+func modelID(scheme Scheme, window string) ID {
+	if scheme == Runes && strings.ContainsFunc(window, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		number := uint64(0)
+		for _, r := range window {
+			number = number<<21 | uint64(r)
+		}
+		return 345256 + ID(number*0x9E3779B97F4A7C15>>46)
+	}
+	a, b, c := window[0], window[1], window[2]
+	if max(a, b, c) >= utf8.RuneSelf {
+		return 262144 + ID((uint32(a)<<16|uint32(b)<<8|uint32(c))*0x9E3779B1>>16)
+	}
+	return ID(asciiClass[a])<<12 | ID(asciiClass[b])<<6 | ID(asciiClass[c])
 }
 
 func modelFold(r rune) rune {

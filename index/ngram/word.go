@@ -259,7 +259,7 @@ func spaceBits(bits []uint64, text []byte) []uint64 {
 	if len(text) > 0 {
 		var word uint64
 		for i, c := range text {
-			if isSpace(c) {
+			if isSpace(rune(c)) {
 				word |= 1 << i
 			}
 		}

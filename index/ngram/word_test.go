@@ -136,8 +136,15 @@ var leftToWords = regexp.MustCompile(`^([0-9A-Za-z_]+[\x00-\x20]*|[\x00-\x20]+[0
 
 // TestExtractBetween compares with the windows of Extract that the definition keeps.
 func TestExtractBetween(t *testing.T) {
+	for _, scheme := range []Scheme{Bytes, Runes} {
+		checkBetween(t, scheme)
+	}
+}
+
+func checkBetween(t *testing.T, scheme Scheme) {
+	t.Helper()
 	r := rand.New(rand.NewPCG(5, 6))
-	all, between := NewExtractor(), NewExtractor()
+	between := NewExtractor(scheme)
 	for range 200 {
 		text := randomText(r, r.IntN(4*SuperblockSize))
 		opaque := AppendOpaque(nil, text)
@@ -153,7 +160,7 @@ func TestExtractBetween(t *testing.T) {
 			if left && !ofOpaque {
 				continue
 			}
-			for _, id := range windowsAt(all, text, at) {
+			for _, id := range windowsAt(scheme, text, at) {
 				want[fmt.Sprint(at/BlockSize, id)] = true
 			}
 		}
@@ -181,19 +188,11 @@ func TestExtractBetween(t *testing.T) {
 }
 
 // windowsAt are the windows of a text that start at one place.
-func windowsAt(e *Extractor, text []byte, at int) (found []ID) {
+func windowsAt(scheme Scheme, text []byte, at int) (found []ID) {
 	lo := max(0, at-8) // runes before decide where runes start
-	around := text[lo:min(len(text), at+12)]
-	e.folded, e.offsets = e.folded[:0], e.offsets[:0]
-	e.foldTo(around, 0, len(around))
-	for i := 0; i+windowSize <= len(e.folded); i++ {
-		if int(e.offsets[i]) == at-lo {
-			found = append(found, windowID(e.folded[i], e.folded[i+1], e.folded[i+2]))
-		}
-	}
-	if at+windowSize <= len(text) {
-		if id, ok := titleWindow(text[at : at+windowSize]); ok {
-			found = append(found, id)
+	for _, p := range places(scheme, text[lo:min(len(text), at+12)]) {
+		if p.offset == at-lo {
+			found = append(found, p.id)
 		}
 	}
 	return found

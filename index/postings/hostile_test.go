@@ -65,7 +65,7 @@ func readAll(t failer, file []byte, ids []ngram.ID) error {
 		keep(readList(t, x, l.Iterator(it)))
 	}
 	for _, literal := range []string{"return", "Kelvin", "中文", "kkkk", "func Error"} {
-		c, err := x.Literal(ngram.LiteralWindows(literal, true))
+		c, err := x.Literal(ngram.LiteralWindows(literal, true, ngram.Runes))
 		keep(err)
 		if err != nil {
 			continue

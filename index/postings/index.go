@@ -15,6 +15,7 @@ import (
 // newer than this reader a format.ErrVersion.
 type Index struct {
 	ngrams, lists, masks format.Section
+	scheme               ngram.Scheme
 	superblocks          uint32
 	postings             uint64
 	opened               atomic.Pointer[table]
@@ -50,13 +51,13 @@ func (x *Index) openHead(f *format.File) error {
 		return err
 	}
 	d := format.NewDecoder(f.Name(), x.ngrams.Tag(), head)
-	version := d.U8()
+	x.scheme = ngram.Scheme(d.U8())
 	x.superblocks, x.postings = d.U32(), d.U64()
 	switch {
 	case d.Err() != nil:
 		return d.Err()
-	case version != layoutVersion:
-		return fmt.Errorf("the n-gram index of %s has layout %d, this reader knows %d: %w", f.Name(), version, layoutVersion, format.ErrVersion)
+	case x.scheme != ngram.Bytes && x.scheme != ngram.Runes:
+		return fmt.Errorf("the n-gram index of %s has layout %d, this reader knows %d and %d: %w", f.Name(), x.scheme, ngram.Bytes, ngram.Runes, format.ErrVersion)
 	case x.superblocks > MaxSuperblocks:
 		return x.ngrams.Corruptf(1, "%d superblocks, at most %d are possible", x.superblocks, MaxSuperblocks)
 	}
@@ -99,6 +100,15 @@ func (x *Index) openTable() (*table, error) {
 		return nil, x.ngrams.Corruptf(int64(headSize+used), "counts of the blocks of %d superblocks take %d bytes", x.superblocks, len(t.blocks))
 	}
 	return t, nil
+}
+
+// Scheme says which windows of the text the n-grams are.
+func (x *Index) Scheme() ngram.Scheme { return x.scheme }
+
+// Windows returns the windows of a literal that can be looked up in the index, as
+// ngram.LiteralWindows does.
+func (x *Index) Windows(literal string, caseSensitive bool) []ngram.Window {
+	return ngram.LiteralWindows(literal, caseSensitive, x.scheme)
 }
 
 // Superblocks is the number of superblocks of the text.

@@ -14,7 +14,7 @@ import (
 var ErrNoWindows = errors.New("a literal without n-grams has no candidates")
 
 // Literal returns the places where a literal with those windows, as
-// ngram.LiteralWindows gives them, may be found. The rarest window is the anchor: of
+// Windows gives them, may be found. The rarest window is the anchor: of
 // every match, the block in which its anchor window starts is among the candidates.
 //
 // A window that does not occur at all gives Candidates without any; no window at all

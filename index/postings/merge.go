@@ -40,7 +40,8 @@ type MergeOptions struct {
 // is so chosen that its encoding takes rangeBytes in the sources, or has one group. The
 // masks are held, encoded, until all lists are written, in memory as far as opts.Spill
 // allows. The errors are those of w, Pace, the context and temporary files, and
-// *format.CorruptError of a source.
+// *format.CorruptError of a source, and ErrMisuse for a source of another scheme than
+// ngram.Runes: its text has to be indexed again.
 func Merge(ctx context.Context, w *format.Writer, tags Tags, superblocks uint32, sources []Source, opts MergeOptions) (err error) {
 	m := &merging{superblocks: superblocks, sources: make([]mergeSource, len(sources)), opts: opts, masks: spill.New(opts.Spill)}
 	defer func() { err = errors.Join(err, m.masks.Close()) }()
@@ -89,6 +90,9 @@ type mergeSource struct {
 // open opens a source, takes over the counts of its superblocks, and weighs its groups.
 func (m *merging) open(to *mergeSource, s *Source) (err error) {
 	*to = mergeSource{Index: s.Index, places: s.Places}
+	if s.Index.scheme != written {
+		return fmt.Errorf("%w: an index of layout %d cannot be merged into one of layout %d", ErrMisuse, s.Index.scheme, written)
+	}
 	if to.table, err = s.Index.openedTable(); err != nil {
 		return err
 	}

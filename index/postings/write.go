@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/index/ngram"
 )
 
 // Tags names the three sections of an index.
@@ -22,10 +23,13 @@ var (
 	LexiconTags = Tags{format.TagLexiconNgrams, format.TagLexiconPostings, format.TagLexiconMasks}
 )
 
+// written is the scheme of the windows that a Builder is given. Its number is the layout of
+// an index.
+const written = ngram.Runes
+
 const (
-	layoutVersion = 1
-	headSize      = 1 + 4 + 8
-	pieceSize     = 64 << 10 // a section is written in pieces of about this size
+	headSize  = 1 + 4 + 8
+	pieceSize = 64 << 10 // a section is written in pieces of about this size
 )
 
 // scratch is the memory that writing needs, kept for the next index.

@@ -67,7 +67,7 @@ const (
 // anywhere, as far as is known. Its places by words are looked up once for all parts of a search.
 func (s *search) contentPlaces(l regex.Literal) (p places, ok bool, err error) {
 	if s.words == nil {
-		cand, ok, err := s.ngramPlaces(s.shardText, ngram.LiteralWindows(l.Text, l.CaseSensitive))
+		cand, ok, err := s.ngramPlaces(s.shardText, s.shardText.Windows(l.Text, l.CaseSensitive))
 		return cand, ok, err
 	}
 	known, found := s.places[l]
@@ -80,7 +80,7 @@ func (s *search) contentPlaces(l regex.Literal) (p places, ok bool, err error) {
 		}
 		return s.keepPlaces(l, known, nil, err)
 	}
-	windows := slices.DeleteFunc(ngram.LiteralWindows(l.Text, l.CaseSensitive), func(w ngram.Window) bool { return w.OfWords })
+	windows := slices.DeleteFunc(s.shardText.Windows(l.Text, l.CaseSensitive), func(w ngram.Window) bool { return w.OfWords })
 	if len(windows) == 0 {
 		if !found {
 			known, err = s.piecePlaces(l)
@@ -158,7 +158,7 @@ func (s *search) addOpaque(p *wordPlaces, l regex.Literal) error {
 	if err != nil || opaque.Len() == 0 {
 		return err
 	}
-	cand, ok, err := s.ngramPlaces(s.shardText, ngram.LiteralWindows(l.Text, l.CaseSensitive))
+	cand, ok, err := s.ngramPlaces(s.shardText, s.shardText.Windows(l.Text, l.CaseSensitive))
 	if !ok || err != nil {
 		return err
 	}

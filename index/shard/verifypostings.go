@@ -10,8 +10,7 @@ import (
 // posting lists: as sums over a hash of each posting, since lists and text are
 // in different orders.
 func (s *search) verifyPostings() error {
-	extract := ngram.NewExtractor()
-	want, err := s.contentSum(extract)
+	want, err := s.contentSum(ngram.NewExtractor(s.shardText.Scheme()))
 	if err != nil {
 		return err
 	}
@@ -29,7 +28,7 @@ func (s *search) verifyPostings() error {
 	if got, err = s.names.Sum(s.tick); err != nil {
 		return err
 	}
-	if got != textSum(extract, names, 0) {
+	if got != textSum(ngram.NewExtractor(s.names.Scheme()), names, 0) {
 		return s.corrupt("posting lists of names do not belong to the paths")
 	}
 	return nil
