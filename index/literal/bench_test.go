@@ -37,6 +37,17 @@ func BenchmarkFind(b *testing.B) {
 	}
 }
 
+// BenchmarkFindNotASCII looks for text of other scripts in such text.
+func BenchmarkFindNotASCII(b *testing.B) {
+	text := []byte(strings.Repeat("Выберите команду меню Формат и нажмите кнопку. 選択したモジュールの名前を変更します。选择一个单元格区域。 Größe naïve\n", 2000))
+	for _, pattern := range []string{"команду", "меню", "вот", "モジュール", "单元格", "größe", "naïve"} {
+		for name, caseful := range map[string]bool{"case": true, "fold": false} {
+			f := New(pattern, caseful)
+			b.Run(pattern+"/"+name, func(b *testing.B) { all(b, f, text) })
+		}
+	}
+}
+
 // BenchmarkSet looks for several words at once.
 func BenchmarkSet(b *testing.B) {
 	text := source(b)

@@ -1,14 +1,39 @@
 package literal
 
 import (
-	"slices"
 	"unicode"
 	"unicode/utf8"
 )
 
-// matchForward compares runes with the text that starts at i and returns where they end.
-func matchForward(text []byte, i int, runes []rune) (end int, ok bool) {
-	for _, want := range runes {
+// cases are the runes that equal each other but for case. The last of them fill it.
+type cases [4]rune
+
+func casesOf(r rune) (c cases) {
+	n := 0
+	orbit(r, func(o rune) {
+		c[n] = o
+		n++
+	})
+	for ; n < len(c); n++ {
+		c[n] = c[n-1]
+	}
+	return c
+}
+
+func (c *cases) has(r rune) bool { return r == c[0] || r == c[1] || r == c[2] || r == c[3] }
+
+// allCases are those of each rune of a text.
+func allCases(text string) (all []cases) {
+	for _, r := range text {
+		all = append(all, casesOf(r))
+	}
+	return all
+}
+
+// matchForward compares runes with the text that starts at i and returns where they end. An
+// invalid byte of the text equals nothing: patterns are valid UTF-8.
+func matchForward(text []byte, i int, runes []cases) (end int, ok bool) {
+	for at := range runes {
 		if i >= len(text) {
 			return 0, false
 		}
@@ -16,7 +41,7 @@ func matchForward(text []byte, i int, runes []rune) (end int, ok bool) {
 		if got >= utf8.RuneSelf {
 			got, size = utf8.DecodeRune(text[i:])
 		}
-		if !sameFold(want, got, size) {
+		if !runes[at].has(got) || got == utf8.RuneError && size == 1 {
 			return 0, false
 		}
 		i += size
@@ -26,9 +51,9 @@ func matchForward(text []byte, i int, runes []rune) (end int, ok bool) {
 
 // matchBackward compares runes with the text that ends at the end of text and
 // returns where they start.
-func matchBackward(text []byte, runes []rune) (start int, ok bool) {
+func matchBackward(text []byte, runes []cases) (start int, ok bool) {
 	i := len(text)
-	for _, want := range slices.Backward(runes) {
+	for at := len(runes) - 1; at >= 0; at-- {
 		if i == 0 {
 			return 0, false
 		}
@@ -36,32 +61,12 @@ func matchBackward(text []byte, runes []rune) (start int, ok bool) {
 		if got >= utf8.RuneSelf {
 			got, size = utf8.DecodeLastRune(text[:i])
 		}
-		if !sameFold(want, got, size) {
+		if !runes[at].has(got) || got == utf8.RuneError && size == 1 {
 			return 0, false
 		}
 		i -= size
 	}
 	return i, true
-}
-
-// sameFold reports whether two runes are equal but for case. An invalid byte
-// of the text equals nothing: patterns are valid UTF-8.
-func sameFold(want, got rune, size int) bool {
-	if want == got {
-		return got != utf8.RuneError || size > 1
-	}
-	if want < utf8.RuneSelf && got < utf8.RuneSelf {
-		return want|0x20 == got|0x20 && 'a' <= want|0x20 && want|0x20 <= 'z'
-	}
-	if got == utf8.RuneError {
-		return false
-	}
-	for r := unicode.SimpleFold(want); r != want; r = unicode.SimpleFold(r) {
-		if r == got {
-			return true
-		}
-	}
-	return false
 }
 
 // orbit calls f with every rune that equals r but for case, r included.

@@ -6,19 +6,22 @@
 // longer, so a match may be longer or shorter than the pattern.
 package literal
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+)
 
 // Finder finds one pattern. It is immutable and safe for concurrent use.
 type Finder struct {
 	pattern string
 	caseful bool
-	runes   []rune // without case
+	runes   []cases // without case
 	maxLen  int
 
 	// What is looked for first is one letter or a pair of them, at anchor in
-	// the runes, or bytes, of the pattern; or any of the bytes of leads.
+	// the pattern; or any of the bytes of leads.
 	by     method
-	anchor int
+	anchor anchor
 	letter letter
 	pair   pair
 	leads  [256]bool
@@ -26,6 +29,9 @@ type Finder struct {
 	// wide is set if a letter is k or s, which runes outside of ASCII fold to.
 	wide bool
 }
+
+// anchor is where in a pattern a letter is: a byte of one of its runes.
+type anchor struct{ rune, byte int }
 
 type method uint8
 
@@ -41,20 +47,21 @@ const rareLetter = 90
 
 // New returns a Finder of a pattern, which must not be empty.
 func New(pattern string, caseSensitive bool) *Finder {
+	caseSensitive = caseSensitive || !strings.ContainsFunc(pattern, func(r rune) bool { return !caseless(r) })
 	f := &Finder{pattern: pattern, caseful: caseSensitive, maxLen: MaxLen(pattern, caseSensitive)}
 	if !caseSensitive {
-		f.runes = []rune(pattern)
+		f.runes = allCases(pattern)
 	}
 	letters := lettersOf(pattern, caseSensitive, false)
 	rarest := rarestOf(letters)
 	switch {
 	case rarest >= 0 && letters[rarest].frequency() <= rareLetter:
-		f.by, f.anchor, f.letter = byLetter, rarest, letters[rarest]
+		f.by, f.anchor, f.letter = byLetter, letters[rarest].at, letters[rarest]
 	case f.choosePair(letters):
 	case f.choosePair(lettersOf(pattern, caseSensitive, true)):
 		f.wide = true
 	case rarest >= 0:
-		f.by, f.anchor, f.letter = byLetter, rarest, letters[rarest]
+		f.by, f.anchor, f.letter = byLetter, letters[rarest].at, letters[rarest]
 	}
 	f.alone = f.by == byLetter && len(pattern) == 1
 	Pattern{pattern, caseSensitive}.leads(&f.leads)
@@ -75,7 +82,7 @@ func rarestOf(letters []letter) int {
 func (f *Finder) choosePair(letters []letter) bool {
 	at, pair, ok := choosePair(letters)
 	if ok {
-		f.by, f.anchor, f.pair = byPair, at, pair
+		f.by, f.anchor, f.pair = byPair, letters[at].at, pair
 	}
 	return ok
 }
@@ -135,14 +142,18 @@ func (f *Finder) index(text []byte, from int) int {
 // around gives the match with its anchor at a place that starts at or after from.
 func (f *Finder) around(text []byte, from, anchor int) (start, end int, ok bool) {
 	if f.caseful {
-		start = anchor - f.anchor
+		start = anchor - f.anchor.byte
 		end = start + len(f.pattern)
 		return start, end, start >= from && end <= len(text) && string(text[start:end]) == f.pattern
 	}
-	if end, ok = matchForward(text, anchor, f.runes[f.anchor:]); !ok {
+	anchor -= f.anchor.byte
+	if anchor < from {
 		return 0, 0, false
 	}
-	start, ok = matchBackward(text[from:anchor], f.runes[:f.anchor])
+	if end, ok = matchForward(text, anchor, f.runes[f.anchor.rune:]); !ok {
+		return 0, 0, false
+	}
+	start, ok = matchBackward(text[from:anchor], f.runes[:f.anchor.rune])
 	return from + start, end, ok
 }
 

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode"
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
@@ -24,12 +25,12 @@ func reference(pattern string, caseSensitive bool, text []byte, from int) (int, 
 
 // alphabet is small, so that random patterns are found, and holds runes whose
 // cases differ in width: k and s, ß, Ⱥ, the Greek sigmas.
-var alphabet = []rune{'a', 'A', 'b', 'k', 'K', '\u212a', 's', 'S', 'ſ', 'ß', 'ẞ', 'Ⱥ', 'ⱥ', 'σ', 'ς', 'Σ', '_', '\n', '日', '\U00010400', '\U00010428'}
+var alphabet = []rune{'a', 'A', 'b', 'k', 'K', '\u212a', 's', 'S', 'ſ', 'ß', 'ẞ', 'Ⱥ', 'ⱥ', 'σ', 'ς', 'Σ', '_', '\n', '日', '本', 'モ', 'é', 'É', 'м', 'М', 'и', 'И', 'в', 'В', '\u1c80', '\u0390', '\u1fd3', '\U00010400', '\U00010428'}
 
 func drawText(t *rapid.T) []byte {
 	pieces := rapid.SliceOfN(rapid.OneOf(
 		rapid.Map(rapid.SampledFrom(alphabet), func(r rune) []byte { return utf8.AppendRune(nil, r) }),
-		rapid.SampledFrom([][]byte{{0x80}, {0xe2, 0x84}, {0xff}, {0xc5}}),
+		rapid.SampledFrom([][]byte{{0x80}, {0xe2, 0x84}, {0xff}, {0xc5}, {0xd0}, {0xe6, 0x97}}),
 	), 0, 60).Draw(t, "text")
 	var text []byte
 	for _, p := range pieces {
@@ -63,15 +64,28 @@ func TestFindIsRegexp(t *testing.T) {
 func TestWhatIsLookedForFirst(t *testing.T) {
 	for pattern, want := range map[string]struct {
 		by     method
-		anchor int
+		anchor anchor
 		wide   bool
 	}{
-		"e": {byLetter, 0, false}, "k": {byLeads, 0, false}, "ts": {byPair, 0, true}, "kss": {byPair, 0, true}, "xsk_": {byLetter, 3, false},
-		"ßk": {byLeads, 0, false}, "reQuest": {byLetter, 2, false}, "sé": {byLeads, 0, false}, "return": {byPair, 3, false}, "été": {byLetter, 1, false},
+		"e": {byLetter, anchor{0, 0}, false}, "k": {byLeads, anchor{}, false}, "ts": {byPair, anchor{0, 0}, true}, "kss": {byPair, anchor{0, 0}, true}, "xsk_": {byLetter, anchor{3, 0}, false},
+		"ßk": {byLeads, anchor{}, false}, "reQuest": {byLetter, anchor{2, 0}, false}, "sé": {byPair, anchor{1, 0}, false}, "return": {byPair, anchor{3, 0}, false}, "été": {byPair, anchor{0, 1}, false},
+		"мир": {byPair, anchor{0, 1}, false}, "вот": {byLeads, anchor{}, false}, "日本": {byPair, anchor{0, 1}, false}, "σκ": {byLeads, anchor{}, false},
 	} {
 		if f := New(pattern, false); f.by != want.by || f.anchor != want.anchor || f.wide != want.wide {
 			t.Errorf("%s: %d at %d, wide %v, want %+v", pattern, f.by, f.anchor, f.wide, want)
 		}
+	}
+}
+
+// TestCases: no rune has more cases than there is room for, and all of them are found.
+func TestCases(t *testing.T) {
+	for r := range rune(unicode.MaxRune + 1) {
+		c := casesOf(r)
+		orbit(r, func(o rune) {
+			if !c.has(o) {
+				t.Errorf("%U is no case of %U", o, r)
+			}
+		})
 	}
 }
 

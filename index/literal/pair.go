@@ -6,16 +6,18 @@ import (
 	"unicode/utf8"
 )
 
-// letter is a byte to be found, and its other case if that does not count. It is
-// not known if the byte, or its place, is not the same in all matches.
+// letter is a byte to be found, and that in its place in the other case if case does not
+// count. It is not known if there are more than two, or if its place is not the same in all
+// matches.
 type letter struct {
 	lower, upper byte
 	known        bool
+	at           anchor
 }
 
 // letterOf is the letter of a rune of ASCII that is found without case.
 func letterOf(r rune) letter {
-	l := letter{byte(r), byte(r), true}
+	l := letter{lower: byte(r), upper: byte(r), known: true}
 	if 'a' <= r|0x20 && r|0x20 <= 'z' {
 		l.lower, l.upper = byte(r|0x20), byte(r&^0x20)
 	}
@@ -24,9 +26,25 @@ func letterOf(r rune) letter {
 
 func (l letter) frequency() int {
 	if l.lower == l.upper {
-		return Frequency(l.lower)
+		return frequencyInText(l.lower)
 	}
-	return Frequency(l.lower) + Frequency(l.upper)
+	return frequencyInText(l.lower) + frequencyInText(l.upper)
+}
+
+// frequencyInText is Frequency, but for bytes that are not ASCII in text of a script that has
+// them: in help pages in Russian, Japanese and Chinese the first bytes of runes are 200 to
+// 3,500 of 10,000, the second ones of kana and punctuation 40 to 900, and others about 90 to 250.
+func frequencyInText(b byte) int {
+	switch {
+	case b < utf8.RuneSelf:
+		return Frequency(b)
+	case !utf8.RuneStart(b):
+		if b <= 0x83 {
+			return 500
+		}
+		return 150
+	}
+	return 2000
 }
 
 // lanes repeat a byte in each of the eight of a word.
@@ -35,12 +53,12 @@ const (
 	highBits = 0x80 * lanes
 )
 
-// lane is a letter in each of the eight bytes of a word: bytes are equal to it
+// lane is a letter in each of the eight bytes of a word: bytes may be equal to it
 // that are zero after or with fold and exclusive or with want.
 type lane struct{ fold, want uint64 }
 
 func (l letter) lane() lane {
-	return lane{fold: uint64(l.lower^l.upper) * lanes, want: uint64(l.lower) * lanes}
+	return lane{fold: uint64(l.lower^l.upper) * lanes, want: uint64(l.lower|l.upper) * lanes}
 }
 
 // pair finds two letters at a fixed distance, eight places at once.
@@ -95,29 +113,62 @@ const besideItself = 2000
 // together is how many of 10,000² places have both letters, about. One is added
 // for letters that never occurred where frequencies were counted.
 func (l letter) together(m letter) int {
-	if l == m {
+	if l.lower == m.lower && l.upper == m.upper {
 		return (l.frequency() + 1) * besideItself
 	}
 	return (l.frequency() + 1) * (m.frequency() + 1)
 }
 
-// lettersOf are those of a pattern, one for each of its bytes, or without case
-// for each of its runes. Runes that have other cases outside of ASCII are
-// not known, but for k and s with wide.
+// lettersOf are those of a pattern, one for each of its bytes. Without case, those of runes
+// whose cases differ in length are not known, but for k and s with wide.
 func lettersOf(pattern string, caseSensitive, wide bool) []letter {
 	var letters []letter
 	if caseSensitive {
 		for i := range len(pattern) {
-			letters = append(letters, letter{pattern[i], pattern[i], true})
+			letters = append(letters, letter{pattern[i], pattern[i], true, anchor{byte: i}})
 		}
 		return letters
 	}
+	number := 0
 	for _, r := range pattern {
+		begin := len(letters)
 		if r < utf8.RuneSelf && (wide || asciiOrbit(r)) {
 			letters = append(letters, letterOf(r))
 		} else {
-			letters = append(letters, letter{})
+			letters = appendLetters(letters, r)
 		}
+		for i := range letters[begin:] {
+			letters[begin+i].at = anchor{number, i}
+		}
+		number++
+	}
+	return letters
+}
+
+// appendLetters appends the bytes of a rune in any case, or one that is not known if their
+// places differ, or more than two bytes are in one.
+func appendLetters(letters []letter, r rune) []letter {
+	begin, known := len(letters), true
+	var encoded [utf8.UTFMax]byte
+	for _, c := range encoded[:utf8.EncodeRune(encoded[:], r)] {
+		letters = append(letters, letter{lower: c, upper: c, known: true})
+	}
+	all := letters[begin:]
+	orbit(r, func(o rune) {
+		n := utf8.EncodeRune(encoded[:], o)
+		known = known && n == len(all)
+		for i := 0; known && i < n; i++ {
+			switch l, c := &all[i], encoded[i]; {
+			case c == l.lower || c == l.upper:
+			case l.lower == l.upper:
+				l.upper = c
+			default:
+				known = false
+			}
+		}
+	})
+	if !known {
+		return append(letters[:begin], letter{})
 	}
 	return letters
 }

@@ -31,7 +31,7 @@ const (
 // without their case.
 type Set struct {
 	patterns []Pattern
-	runes    [][]rune // of the patterns without case
+	runes    [][]cases // of the patterns without case
 	maxLen   int
 
 	// prefix is the length of the window: of the beginning of each pattern that
@@ -48,11 +48,11 @@ type Set struct {
 
 // NewSet returns a Set of 1 to MaxPatterns patterns, none of which is empty.
 func NewSet(patterns []Pattern) *Set {
-	s := &Set{patterns: patterns, runes: make([][]rune, len(patterns)), prefix: maxPrefix, leads: new([256]bool)}
+	s := &Set{patterns: patterns, runes: make([][]cases, len(patterns)), prefix: maxPrefix, leads: new([256]bool)}
 	for i, p := range patterns {
 		s.maxLen = max(s.maxLen, MaxLen(p.Text, p.CaseSensitive))
 		if !p.CaseSensitive {
-			s.runes[i] = []rune(p.Text)
+			s.runes[i] = allCases(p.Text)
 		}
 		stable, wide := stablePrefix(p)
 		s.prefix, s.wide = min(s.prefix, stable), s.wide || wide
