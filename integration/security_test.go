@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -296,15 +295,14 @@ func (f *fortress) work(t *testing.T, router *process) (token string) {
 		})
 	}
 	alpha, beta, _ := threeRepositories(t, f.dir)
-	host := &gitHost{repos: []*repository{alpha, beta}}
+	repos := []*repository{alpha, beta}
 	for i := range 8 { // as many as are packed together
 		r := newRepository(t, f.dir, fmt.Sprintf("small%d", i))
 		r.write("a.txt", "small\n")
 		r.commit("first")
-		host.repos = append(host.repos, r)
+		repos = append(repos, r)
 	}
-	host.Server = httptest.NewServer(host)
-	t.Cleanup(host.Close)
+	host := startHost(t, repos...)
 	sources, secret := filepath.Join(f.dir, "sources.yaml"), filepath.Join(f.credentials(), "acme")
 	if err := os.MkdirAll(f.credentials(), 0o700); err != nil {
 		t.Fatal(err)
@@ -337,7 +335,7 @@ func (f *fortress) work(t *testing.T, router *process) (token string) {
 	})
 	trawl("", "jobs", "list")
 	trawl("acme", "sources")
-	if out, errs, exit := command(t, append([]string{"gc", "--bucket-url", f.bucket()}, f.asUser(t, "trawl-admin")...)...); exit != 0 {
+	if out, errs, exit := command(t, append([]string{"gc", "--hold", "1s", "--bucket-url", f.bucket()}, f.asUser(t, "trawl-admin")...)...); exit != 0 {
 		t.Errorf("gc: exit %d: %s%s", exit, out, errs)
 	}
 	apply("sources: []\n")
