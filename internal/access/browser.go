@@ -30,13 +30,21 @@ func (g *Guard) browserRefusal(r *http.Request) (code int, text string) {
 	if err := crossOrigin.Check(r); err != nil {
 		return http.StatusForbidden, "the request comes from a web page of another site: " + err.Error()
 	}
-	if r.Method != http.MethodPost {
+	if r.Method != http.MethodPost || !fromBrowser(r) {
 		return 0, ""
 	}
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		return http.StatusUnsupportedMediaType, "send the header Content-Type: application/json"
 	}
 	return 0, ""
+}
+
+// fromBrowser reports whether a browser may have sent the request. Browsers that are too
+// old for the headers which crossOrigin looks at say that they are Mozilla, and a form of
+// theirs cannot send JSON. zoekt's clients send queries with any content type.
+func fromBrowser(r *http.Request) bool {
+	return r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "" || r.Header.Get("Referer") != "" ||
+		strings.HasPrefix(r.UserAgent(), "Mozilla/")
 }
 
 // hostName is the name or address of a Host header, in lower case and without a port.

@@ -61,9 +61,12 @@ func TestWebPagesAreRefused(t *testing.T) {
 		{"another site of an old browser", "POST", "127.0.0.1:7431", headers("Content-Type", json, "Origin", "https://evil.example"), 403},
 		{"no site", "POST", "127.0.0.1:7431", headers("Content-Type", json, "Origin", "null"), 403},
 		{"another port", "POST", "127.0.0.1:7431", headers("Content-Type", json, "Origin", "http://127.0.0.1:8000", "Sec-Fetch-Site", "same-site"), 403},
-		{"a form", "POST", "127.0.0.1:7431", headers("Content-Type", "text/plain"), 415},
-		{"no content type", "POST", "127.0.0.1:7431", nil, 415},
-		{"JSON and more", "POST", "127.0.0.1:7431", headers("Content-Type", "text/plain;application/json"), 415},
+		{"a program without a content type", "POST", "127.0.0.1:7431", nil, 200},
+		{"curl -d", "POST", "127.0.0.1:7431", headers("Content-Type", "application/x-www-form-urlencoded", "User-Agent", "curl/8"), 200},
+		{"a form", "POST", "127.0.0.1:7431", headers("Content-Type", "text/plain", "Origin", "http://127.0.0.1:7431"), 415},
+		{"a form of an old browser", "POST", "127.0.0.1:7431", headers("Content-Type", "text/plain", "User-Agent", "Mozilla/4.0"), 415},
+		{"a form that names its page", "POST", "127.0.0.1:7431", headers("Referer", "http://evil.example/"), 415},
+		{"JSON and more", "POST", "127.0.0.1:7431", headers("Content-Type", "text/plain;application/json", "Sec-Fetch-Site", "same-origin"), 415},
 	} {
 		r := httptest.NewRequestWithContext(t.Context(), c.method, "/api/search", strings.NewReader("{}"))
 		r.Host = c.host
