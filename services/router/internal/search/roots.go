@@ -138,7 +138,7 @@ func (r *Roots) reach(ctx context.Context, want *searchv1.Consistency, atLeast i
 	switch {
 	case errors.Is(err, catalog.ErrFuture):
 		return nil, searchapi.FieldError(codes.FailedPrecondition, field,
-			"it names a revision that does not exist here, as one of another installation or of before a restore does: ask again without it")
+			"no such revision: the token is of another installation, or from before a restore; ask again without it")
 	case err != nil:
 		return nil, rootsError(err)
 	}
