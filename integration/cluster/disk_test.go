@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
 // TestSearcherDiskFull: a shard has no room on any searcher. It is named with
@@ -27,7 +28,7 @@ func TestSearcherDiskFull(t *testing.T) {
 			t.Fatal(err)
 		}
 		missing := answer.GetCoverage().GetUncovered()
-		if len(missing) == 1 && missing[0].GetRepos()[0] == large.name && strings.Contains(missing[0].GetMessage(), "no space") {
+		if len(missing) == 1 && missing[0].GetRepos()[0] == large.name && missing[0].GetReason() == searchv1.UncoveredReason_UNCOVERED_REASON_NO_SPACE {
 			return nil
 		}
 		return fmt.Errorf("uncovered are %v", missing)

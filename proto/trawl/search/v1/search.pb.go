@@ -316,6 +316,8 @@ const (
 	UncoveredReason_UNCOVERED_REASON_UNREACHABLE UncoveredReason = 4
 	UncoveredReason_UNCOVERED_REASON_NO_SEARCHER UncoveredReason = 5
 	UncoveredReason_UNCOVERED_REASON_ERROR       UncoveredReason = 6
+	// The disk of the searcher has no space for what the search needs of the shard.
+	UncoveredReason_UNCOVERED_REASON_NO_SPACE UncoveredReason = 7
 )
 
 // Enum value maps for UncoveredReason.
@@ -328,6 +330,7 @@ var (
 		4: "UNCOVERED_REASON_UNREACHABLE",
 		5: "UNCOVERED_REASON_NO_SEARCHER",
 		6: "UNCOVERED_REASON_ERROR",
+		7: "UNCOVERED_REASON_NO_SPACE",
 	}
 	UncoveredReason_value = map[string]int32{
 		"UNCOVERED_REASON_UNSPECIFIED": 0,
@@ -337,6 +340,7 @@ var (
 		"UNCOVERED_REASON_UNREACHABLE": 4,
 		"UNCOVERED_REASON_NO_SEARCHER": 5,
 		"UNCOVERED_REASON_ERROR":       6,
+		"UNCOVERED_REASON_NO_SPACE":    7,
 	}
 )
 
@@ -3723,7 +3727,7 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\x16ANSWER_METHOD_CHILDREN\x10\v\x12\x1d\n" +
 	"\x19ANSWER_METHOD_WHOLE_SHARD\x10\f\x12\x1d\n" +
 	"\x19ANSWER_METHOD_NO_DOCUMENT\x10\r\x12\x1b\n" +
-	"\x17ANSWER_METHOD_NOT_ASKED\x10\x0e*\xf2\x01\n" +
+	"\x17ANSWER_METHOD_NOT_ASKED\x10\x0e*\x91\x02\n" +
 	"\x0fUncoveredReason\x12 \n" +
 	"\x1cUNCOVERED_REASON_UNSPECIFIED\x10\x00\x12 \n" +
 	"\x1cUNCOVERED_REASON_NOT_COVERED\x10\x01\x12\x1d\n" +
@@ -3731,7 +3735,8 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\x18UNCOVERED_REASON_CORRUPT\x10\x03\x12 \n" +
 	"\x1cUNCOVERED_REASON_UNREACHABLE\x10\x04\x12 \n" +
 	"\x1cUNCOVERED_REASON_NO_SEARCHER\x10\x05\x12\x1a\n" +
-	"\x16UNCOVERED_REASON_ERROR\x10\x062\xa5\x03\n" +
+	"\x16UNCOVERED_REASON_ERROR\x10\x06\x12\x1d\n" +
+	"\x19UNCOVERED_REASON_NO_SPACE\x10\a2\xa5\x03\n" +
 	"\rSearchService\x12I\n" +
 	"\x06Search\x12\x1e.trawl.search.v1.SearchRequest\x1a\x1f.trawl.search.v1.SearchResponse\x12]\n" +
 	"\fStreamSearch\x12$.trawl.search.v1.StreamSearchRequest\x1a%.trawl.search.v1.StreamSearchResponse0\x01\x12C\n" +

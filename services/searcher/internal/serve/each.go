@@ -14,6 +14,7 @@ import (
 	"github.com/trawl-search/trawl/internal/coverage"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+	"github.com/trawl-search/trawl/services/searcher/internal/ranged"
 	"github.com/trawl-search/trawl/services/searcher/internal/shardcache"
 )
 
@@ -21,6 +22,7 @@ const (
 	corrupt     = searchv1.UncoveredReason_UNCOVERED_REASON_CORRUPT
 	notCovered  = searchv1.UncoveredReason_UNCOVERED_REASON_NOT_COVERED
 	deadline    = searchv1.UncoveredReason_UNCOVERED_REASON_DEADLINE
+	noSpace     = searchv1.UncoveredReason_UNCOVERED_REASON_NO_SPACE
 	otherReason = searchv1.UncoveredReason_UNCOVERED_REASON_ERROR
 )
 
@@ -153,6 +155,8 @@ func (s *Service) visit(ctx context.Context, h *shardcache.Handle, planned searc
 		return corrupt, err
 	case err != nil && ctx.Err() != nil:
 		return deadline, err
+	case errors.Is(err, ranged.ErrNoRoom):
+		return noSpace, err
 	case err != nil:
 		return otherReason, err
 	case incomplete != nil:
@@ -169,6 +173,8 @@ func acquireReason(ctx context.Context, err error) searchv1.UncoveredReason {
 		return corrupt
 	case errors.Is(err, shardcache.ErrNotCovered):
 		return notCovered
+	case errors.Is(err, ranged.ErrNoRoom):
+		return noSpace
 	}
 	return otherReason
 }
