@@ -139,6 +139,32 @@ func TestRolesTakeTheirSettings(t *testing.T) {
 	})
 }
 
+// TestRoutersKnowTheirNames: where nobody is asked for a token, routers take requests under all
+// names that the chart gives them, and no others; elsewhere they are given none.
+func TestRoutersKnowTheirNames(t *testing.T) {
+	want := []any{}
+	for _, service := range []string{"trawl-router", "trawl-router-pods"} {
+		for _, suffix := range []string{"", ".search", ".search.svc", ".search.svc.cluster.local"} {
+			want = append(want, service+suffix)
+		}
+	}
+	want = append(want, "trawl.localdomain", "search.corp")
+	eachUsual(t, func(t *testing.T, r rendered) {
+		names := want
+		if r.set != "evaluation-all" {
+			names = []any{}
+		}
+		for _, p := range r.pods() {
+			if p.component() != "router" {
+				continue
+			}
+			if got, _ := r.effective(t, p)["access"].(map[string]any)["hosts"].([]any); !slices.Equal(got, names) {
+				t.Errorf("%s: hosts %v, want %v", p, got, names)
+			}
+		}
+	})
+}
+
 // TestSourcesAreTheIndexers: the indexer reads all sources from the file that it is
 // given, which the real program understands; none of them makes new pods.
 func TestSourcesAreTheIndexers(t *testing.T) {

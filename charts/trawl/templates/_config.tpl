@@ -68,6 +68,20 @@ access:
   staleness: {{ .Values.access.stalenessSeconds }}s
 {{- end -}}
 
+{{/* The names by which callers may address the routers: those of their Services, of what leads
+to them from outside, and those that are given. Where nobody is asked for a token, others
+could be those of web pages. */}}
+{{- define "trawl.routerHosts" -}}
+{{- $hosts := list -}}
+{{- range $service := list "router" "router-pods" -}}
+{{- $short := printf "%s-%s" (include "trawl.name" $) $service -}}
+{{- range $suffix := list "" ".%s" ".%s.svc" ".%s.svc.cluster.local" -}}
+{{- $hosts = append $hosts (print $short (replace "%s" $.Release.Namespace $suffix)) -}}
+{{- end }}{{ end -}}
+{{- range .Values.router.ingress }}{{ if .enabled }}{{ $hosts = append $hosts .host }}{{ end }}{{ end -}}
+{{- concat $hosts .Values.access.hosts | uniq | toJson -}}
+{{- end -}}
+
 {{/* What may be indexed; router and indexer check it both. */}}
 {{- define "trawl.config.source" -}}
 schemes: {{ toJson .Values.source.schemes }}
@@ -93,6 +107,9 @@ credentials: {{ include "trawl.credentialsDir" . }}
 source:
   {{- include "trawl.config.source" . | nindent 2 }}
 {{ include "trawl.config.access" . }}
+{{- if eq .Values.access.mode "insecure" }}
+  hosts: {{ include "trawl.routerHosts" . }}
+{{- end }}
 {{- end -}}
 
 {{- define "trawl.config.searcher" -}}
