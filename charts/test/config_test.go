@@ -245,7 +245,9 @@ func TestNotesAreRight(t *testing.T) {
 		for line := range strings.Lines(r.files["trawl/templates/NOTES.txt"]) {
 			_, command, ok := strings.Cut(line, "-- /trawl ")
 			if !ok {
-				continue
+				if command, ok = strings.CutPrefix(line, "  trawl "); !ok {
+					continue
+				}
 			}
 			commands++
 			command, _, _ = strings.Cut(strings.TrimSpace(command), " > ")

@@ -12,7 +12,7 @@ import (
 )
 
 // foreign are kinds that others bring to a cluster.
-var foreign = map[string]struct{}{"ServiceMonitor": {}, "PrometheusRule": {}, "ScaledObject": {}}
+var foreign = map[string]struct{}{"Certificate": {}, "ServiceMonitor": {}, "PrometheusRule": {}, "ScaledObject": {}}
 
 func conformer(t *testing.T) validator.Validator {
 	t.Helper()

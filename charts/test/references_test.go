@@ -16,7 +16,7 @@ func (r rendered) has(kind, name string) bool {
 
 // TestPodsReferToWhatIsThere: accounts and Secrets of the chart's own.
 func TestPodsReferToWhatIsThere(t *testing.T) {
-	others := []string{"nats-user", "s3-keys", "git-https", "git-ssh"}
+	others := []string{"nats-user", "s3-keys", "git-https", "git-ssh", "etcd-user", "etcd-router-user", "etcd-admin"}
 	each(t, func(t *testing.T, r rendered) {
 		for _, p := range r.pods() {
 			if !r.has("ServiceAccount", p.spec.ServiceAccountName) {
@@ -96,9 +96,10 @@ func TestScalersKeepTheReplicas(t *testing.T) {
 	}
 }
 
-// TestMonitorFindsEveryRole: by one Service each, at the port of metrics.
-func TestMonitorFindsEveryRole(t *testing.T) {
+// TestMonitorsFindEveryRole: each by one Service, at the port of metrics.
+func TestMonitorsFindEveryRole(t *testing.T) {
 	r := renderedAs(t, "ha", usual)
+	var found []string
 	for _, o := range r.objects {
 		if o.kind != "ServiceMonitor" {
 			continue
@@ -107,7 +108,6 @@ func TestMonitorFindsEveryRole(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var found []string
 		for _, other := range r.objects {
 			s, ok := other.typed.(*corev1.Service)
 			if ok && labels.SelectorFromSet(match).Matches(labels.Set(s.Labels)) {
@@ -117,11 +117,9 @@ func TestMonitorFindsEveryRole(t *testing.T) {
 				}
 			}
 		}
-		slices.Sort(found)
-		if !slices.Equal(found, []string{"indexer", "router", "searcher"}) {
-			t.Errorf("it finds %v", found)
-		}
-		return
 	}
-	t.Error("there is no ServiceMonitor")
+	slices.Sort(found)
+	if !slices.Equal(found, []string{"indexer", "router", "searcher"}) {
+		t.Errorf("they find %v", found)
+	}
 }

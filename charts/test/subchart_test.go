@@ -69,9 +69,6 @@ func TestGlobalRegistry(t *testing.T) {
 // images, which SSL_CERT_FILE would replace.
 func TestAuthoritiesAreAdded(t *testing.T) {
 	for _, p := range renderedAs(t, "tls", usual).pods() {
-		if p.component() == "selftest" {
-			continue
-		}
 		var dir string
 		for _, e := range p.spec.Containers[0].Env {
 			if e.Name == "SSL_CERT_FILE" {

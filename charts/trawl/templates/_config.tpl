@@ -42,19 +42,32 @@ Queries get as long as they may take. */}}
 {{- define "trawl.drainSeconds" -}}{{ add .Values.maxQuerySeconds 5 }}{{- end -}}
 {{- define "trawl.graceSeconds" -}}{{ add .Values.maxQuerySeconds 25 }}{{- end -}}
 
-{{/* The settings of all roles. */}}
+{{/* The settings of all roles. (list $ role) */}}
 {{- define "trawl.config.common" -}}
-log-level: {{ .Values.telemetry.logLevel }}
-otlp-endpoint: {{ .Values.telemetry.otlpEndpoint | quote }}
-trace-sampling: {{ .Values.telemetry.traceSampling }}
-etcd:
-  endpoints: {{ include "trawl.etcdEndpoints" . }}
+{{- with (index . 0).Values.telemetry -}}
+log-level: {{ .logLevel }}
+otlp-endpoint: {{ .otlpEndpoint | quote }}
+trace-sampling: {{ .traceSampling }}
+{{- end }}
+{{ include "trawl.config.etcd" . }}
 {{- end -}}
 
 {{- define "trawl.config.nats" -}}
 nats:
   url: {{ include "trawl.natsURL" . | quote }}
   replicas: {{ .Values.nats.replicas }}
+  {{- if not .Values.evaluation.enabled }}
+  {{- if .Values.nats.credsSecret }}
+  creds-file: {{ include "trawl.secretsDir" . }}/nats/creds
+  {{- end }}
+  {{- if .Values.nats.nkeySecret }}
+  nkey-file: {{ include "trawl.secretsDir" . }}/nats/nkey
+  {{- end }}
+  {{- with include "trawl.config.files" (list "nats" .Values.nats.caSecret .Values.nats.certSecret) }}
+  tls:
+    {{- . | trim | nindent 4 }}
+  {{- end }}
+  {{- end }}
 {{- end -}}
 
 {{- define "trawl.config.bucket" -}}
@@ -102,7 +115,8 @@ push-pause: {{ .Values.pushPauseSeconds }}s
 {{- if .Values.router.webhookSecret }}
 credentials: {{ include "trawl.credentialsDir" . }}
 {{- end }}
-{{ include "trawl.config.common" . }}
+{{- include "trawl.config.routerTLS" . }}
+{{ include "trawl.config.common" (list . "router") }}
 {{ include "trawl.config.nats" . }}
 source:
   {{- include "trawl.config.source" . | nindent 2 }}
@@ -120,7 +134,8 @@ drain-timeout: {{ include "trawl.drainSeconds" . }}s
 cache-dir: /var/cache/trawl/searcher
 disk-budget: {{ include "trawl.share" (list .Values.searcher.cache.size 80) }}
 replication: {{ .Values.replication }}
-{{ include "trawl.config.common" . }}
+{{- include "trawl.config.roleTLS" (list . "searcher") }}
+{{ include "trawl.config.common" (list . "searcher") }}
 {{ include "trawl.config.bucket" . }}
 {{ include "trawl.config.access" . }}
 {{- end -}}
@@ -146,7 +161,8 @@ compact:
 {{- if kindIs "slice" .Values.sources }}
 sources: {{ include "trawl.sourcesDir" . }}/sources.yaml
 {{- end }}
-{{ include "trawl.config.common" . }}
+{{- include "trawl.config.roleTLS" (list . "indexer") }}
+{{ include "trawl.config.common" (list . "indexer") }}
 {{ include "trawl.config.nats" . }}
 {{ include "trawl.config.bucket" . }}
 source:

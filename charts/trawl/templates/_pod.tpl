@@ -125,6 +125,7 @@ securityContext:
 {{/* What the containers of all roles have in common; mounts come last. (list $ role) */}}
 {{- define "trawl.containerCommon" -}}
 {{- $ := index . 0 -}}{{- $role := index . 1 -}}{{- $values := get $.Values $role -}}
+{{- $scheme := include "trawl.scheme" . -}}{{- with $scheme }}{{ $scheme = printf ", scheme: %s" . }}{{ end -}}
 image: {{ include "trawl.image" . | quote }}
 imagePullPolicy: {{ $.Values.image.pullPolicy }}
 args: [{{ $role }}, --config, /etc/trawl/config.yaml]
@@ -135,17 +136,17 @@ resources:
 {{/* Loading what an earlier run left can take long; then a process that does not
 answer for a minute is started anew, and one that cannot work gets no calls. */ -}}
 startupProbe:
-  httpGet: {path: /healthz, port: http}
+  httpGet: {path: /healthz, port: http{{ $scheme }}}
   periodSeconds: 2
   timeoutSeconds: 2
   failureThreshold: 150
 readinessProbe:
-  httpGet: {path: /readyz, port: http}
+  httpGet: {path: /readyz, port: http{{ $scheme }}}
   periodSeconds: 5
   timeoutSeconds: 3
   failureThreshold: 2
 livenessProbe:
-  httpGet: {path: /healthz, port: http}
+  httpGet: {path: /healthz, port: http{{ $scheme }}}
   periodSeconds: 10
   timeoutSeconds: 5
   failureThreshold: 6
@@ -171,27 +172,60 @@ livenessProbe:
 {{- include "trawl.secretEnv" (list (printf "%s_NATS_USERNAME" $prefix) $nats "username") }}
 {{- include "trawl.secretEnv" (list (printf "%s_NATS_PASSWORD" $prefix) $nats "password") }}
 {{- end }}
+{{- with include "trawl.etcdSecret" (list $ $role "existingSecret") }}
+{{- include "trawl.secretEnv" (list (printf "%s_ETCD_USERNAME" $prefix) . "username") }}
+{{- end }}
 {{- with (get $.Values $role).resources.limits.memory }}{{ if regexMatch "^[0-9]+[MGT]i$" (toString .) -}}
 # Garbage is collected before the limit is reached.
 - name: GOMEMLIMIT
   value: {{ include "trawl.share" (list . 80) }}
 {{ end }}{{ end }}
-{{- if $.Values.caBundle.existingConfigMap -}}
-# Beside the public authorities, which are in the images.
-- name: SSL_CERT_DIR
-  value: {{ include "trawl.caDir" $ }}
-{{ end }}
+{{- include "trawl.caEnv" $ }}
 {{- with (get $.Values $role).extraEnv }}
 {{- toYaml . }}
 {{- end }}
 {{- end -}}
 
-{{- define "trawl.mounts" -}}
+{{- define "trawl.caEnv" -}}
+{{- if .Values.caBundle.existingConfigMap -}}
+# Beside the public authorities, which are in the images.
+- name: SSL_CERT_DIR
+  value: {{ include "trawl.caDir" . }}
+{{ end }}
+{{- end -}}
+
+{{/* What roles and the self-test trust, and are trusted for. (list $ role) */}}
+{{- define "trawl.trustMounts" -}}
 {{- $ := index . 0 -}}
-- {name: config, mountPath: /etc/trawl, readOnly: true}
+{{- if include "trawl.secretFiles" . | fromJsonArray }}
+- {name: secrets, mountPath: {{ include "trawl.secretsDir" $ }}, readOnly: true}
+{{- end }}
 {{- if $.Values.caBundle.existingConfigMap }}
 - {name: ca, mountPath: {{ include "trawl.caDir" $ }}, readOnly: true}
 {{- end }}
+{{- end -}}
+
+{{- define "trawl.trustVolumes" -}}
+{{- $ := index . 0 -}}
+{{- with include "trawl.secretFiles" . | fromJsonArray }}
+- name: secrets
+  projected:
+    defaultMode: 0440
+    sources:
+      {{- toYaml . | nindent 6 }}
+{{- end }}
+{{- with $.Values.caBundle }}{{ if .existingConfigMap }}
+- name: ca
+  configMap:
+    name: {{ .existingConfigMap }}
+    items: [{key: {{ .key | quote }}, path: ca.crt}]
+{{- end }}{{ end }}
+{{- end -}}
+
+{{- define "trawl.mounts" -}}
+{{- $ := index . 0 -}}
+- {name: config, mountPath: /etc/trawl, readOnly: true}
+{{- include "trawl.trustMounts" . }}
 {{- with (get $.Values (index . 1)).extraVolumeMounts }}
 {{ toYaml . }}
 {{- end }}
@@ -202,12 +236,7 @@ livenessProbe:
 - name: config
   configMap:
     name: {{ include "trawl.name" $ }}-{{ $role }}
-{{- with $.Values.caBundle }}{{ if .existingConfigMap }}
-- name: ca
-  configMap:
-    name: {{ .existingConfigMap }}
-    items: [{key: {{ .key | quote }}, path: ca.crt}]
-{{- end }}{{ end }}
+{{- include "trawl.trustVolumes" . }}
 {{- with (get $.Values $role).extraVolumes }}
 {{ toYaml . }}
 {{- end }}
