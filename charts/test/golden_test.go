@@ -15,7 +15,7 @@ var elided = []struct {
 	what *regexp.Regexp
 	with string
 }{
-	{"Secret", regexp.MustCompile(`(?m)^(  [a-z]+-key): \S+$`), "$1: (made up)"},
+	{"Secret", regexp.MustCompile(`(?m)^(  (?:[a-z]+-key|username|password)): \S+$`), "$1: (made up)"},
 	{"ConfigMap", regexp.MustCompile(`(?ms)^binaryData:\n.*\z`), "binaryData: (files)\n"},
 	{"ConfigMap", regexp.MustCompile(`(?ms)^  [-a-z0-9]+\.json: \|\n.*\z`), "  (dashboard)\n"},
 	{"PrometheusRule", regexp.MustCompile(`(?ms)^spec:\n.*\z`), "spec: (rules)\n"},

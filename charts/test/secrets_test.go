@@ -3,6 +3,7 @@ package charttest
 import (
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -99,4 +100,40 @@ func TestGitCredentialsHaveTheirPlaces(t *testing.T) {
 			t.Errorf("%v, want %v", got, want)
 		}
 	}
+}
+
+// TestServersOfEvaluationsAsk: the servers of an evaluation that know passwords have those that the
+// roles have.
+func TestServersOfEvaluationsAsk(t *testing.T) {
+	each(t, func(t *testing.T, r rendered) {
+		if r.values["evaluation"] == nil {
+			return
+		}
+		given := map[string]string{} // the key that a variable has
+		for _, p := range r.pods() {
+			for _, e := range p.spec.Containers[0].Env {
+				if e.ValueFrom != nil && e.ValueFrom.SecretKeyRef != nil {
+					given[e.Name] = e.ValueFrom.SecretKeyRef.Name + "/" + e.ValueFrom.SecretKeyRef.Key
+				}
+			}
+		}
+		for server, roles := range map[string][]string{
+			"NATS_USERNAME":          {"TRAWL_ROUTER_NATS_USERNAME", "TRAWL_INDEXER_NATS_USERNAME"},
+			"NATS_PASSWORD":          {"TRAWL_ROUTER_NATS_PASSWORD", "TRAWL_INDEXER_NATS_PASSWORD"},
+			"ROOT_ACCESS_KEY_ID":     {"TRAWL_SEARCHER_BUCKET_ACCESS_KEY", "TRAWL_INDEXER_BUCKET_ACCESS_KEY"},
+			"ROOT_SECRET_ACCESS_KEY": {"TRAWL_SEARCHER_BUCKET_SECRET_KEY", "TRAWL_INDEXER_BUCKET_SECRET_KEY"},
+		} {
+			for _, role := range roles {
+				if given[server] == "" || given[server] != given[role] {
+					t.Errorf("%s is %q, %s is %q", server, given[server], role, given[role])
+				}
+			}
+		}
+		for _, o := range r.objects {
+			m, ok := o.typed.(*corev1.ConfigMap)
+			if ok && m.Data["nats.conf"] != "" && !strings.Contains(m.Data["nats.conf"], "authorization {user: $NATS_USERNAME, password: $NATS_PASSWORD}") {
+				t.Errorf("%s lets everybody in", o)
+			}
+		}
+	})
 }

@@ -76,17 +76,17 @@ func (e *e2e) without(l lack) {
 	e.kubectl("create", "namespace", l.namespace())
 	keys := filepath.Join(e.dir, "keys.env")
 	var text strings.Builder
-	for _, key := range []string{"access-key", "secret-key"} {
+	for _, key := range []string{"access-key", "secret-key", "username", "password"} {
 		encoded := e.kubectl("get", "secret/trawl-evaluation", "--namespace="+namespace, "--output=jsonpath={.data."+key+"}")
 		value, err := base64.StdEncoding.DecodeString(encoded)
 		e.must(err)
 		fmt.Fprintf(&text, "%s=%s\n", key, value)
 	}
 	e.must(os.WriteFile(keys, []byte(text.String()), 0o600))
-	e.kubectl("create", "secret", "generic", "bucket", "--namespace="+l.namespace(), "--from-env-file="+keys)
+	e.kubectl("create", "secret", "generic", "servers", "--namespace="+l.namespace(), "--from-env-file="+keys)
 	_, err = e.Helm(e.t.Context(), "install", "trawl", filepath.Join(root, "charts", "trawl"), "--namespace="+l.namespace(), "--values="+e.values,
-		"--set=etcd.endpoints={http://trawl-etcd.trawl:2379}", "--set=nats.url=nats://trawl-nats.trawl:4222",
-		"--set=bucket.url=s3://trawl?endpoint=http://trawl-s3.trawl:7070&region=us-east-1", "--set=bucket.existingSecret=bucket", "--set="+l.set,
+		"--set=etcd.endpoints={http://trawl-etcd.trawl:2379}", "--set=nats.url=nats://trawl-nats.trawl:4222", "--set=nats.existingSecret=servers",
+		"--set=bucket.url=s3://trawl?endpoint=http://trawl-s3.trawl:7070&region=us-east-1", "--set=bucket.existingSecret=servers", "--set="+l.set,
 		// Room for all of them at once.
 		"--set=router.replicas=1,searcher.replicas=1,indexer.replicas=1",
 		"--set=router.resources.requests.cpu=10m,searcher.resources.requests.cpu=10m,indexer.resources.requests.cpu=10m")

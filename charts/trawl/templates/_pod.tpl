@@ -163,7 +163,7 @@ livenessProbe:
 {{- $ := index . 0 -}}{{- $role := index . 1 -}}
 {{- $prefix := printf "TRAWL_%s" (upper $role) -}}
 {{- $bucket := include "trawl.bucketSecret" $ -}}
-{{- $nats := $.Values.evaluation.enabled | ternary "" $.Values.nats.existingSecret -}}
+{{- $nats := $.Values.evaluation.enabled | ternary (printf "%s-evaluation" (include "trawl.name" $)) $.Values.nats.existingSecret -}}
 {{- if and (has "bucket" .) $bucket }}
 {{- include "trawl.secretEnv" (list (printf "%s_BUCKET_ACCESS_KEY" $prefix) $bucket "access-key") }}
 {{- include "trawl.secretEnv" (list (printf "%s_BUCKET_SECRET_KEY" $prefix) $bucket "secret-key") }}
