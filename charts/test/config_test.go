@@ -126,7 +126,7 @@ func TestRolesTakeTheirSettings(t *testing.T) {
 				}
 			}
 			want := "tokens"
-			if r.set == "evaluation-all" {
+			if r.set == "evaluation-all" || r.set == "customized" {
 				want = "insecure"
 			}
 			if access, ok := s["access"].(map[string]any); p.component() != "indexer" && (!ok || access["mode"] != want) {
@@ -148,11 +148,14 @@ func TestRoutersKnowTheirNames(t *testing.T) {
 			want = append(want, service+suffix)
 		}
 	}
-	want = append(want, "trawl.localdomain", "search.corp")
+	outside := map[string][]any{
+		"evaluation-all": {"trawl.localdomain", "search.corp"},
+		"customized":     {"grpc.example.com", "trawl.example.com"},
+	}
 	eachUsual(t, func(t *testing.T, r rendered) {
-		names := want
-		if r.set != "evaluation-all" {
-			names = []any{}
+		names := []any{}
+		if outside[r.set] != nil {
+			names = slices.Concat(want, outside[r.set])
 		}
 		for _, p := range r.pods() {
 			if p.component() != "router" {

@@ -61,6 +61,11 @@ func TestBadValuesAreRefused(t *testing.T) {
 		{`{evaluation: {enabled: "yes"}}`, "/evaluation/enabled"},
 		{`{evaluation: {etcdCommand: etcd}}`, "/evaluation/etcdCommand"},
 		{`{fullnameOverride: Upper}`, "/fullnameOverride"},
+		{`{image: {digests: {router: "md5:1"}}}`, "/image/digests/router"},
+		{`{router: {route: {grpc: {enabled: true, hostnames: [a.example.com]}}}}`, "/router/route/grpc/parentRefs"},
+		{`{router: {callerShare: 2}}`, "/router/callerShare"},
+		{`{router: {reposPerMinute: 0}}`, "/router/reposPerMinute"},
+		{`{searcher: {sidecars: [{name: a}]}}`, "/searcher/sidecars/0': missing property 'image'"},
 		{`{image: {pullPolicy: Sometimes}}`, "/image/pullPolicy"},
 	} {
 		values := map[string]any{}

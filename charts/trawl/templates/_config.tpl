@@ -92,6 +92,7 @@ could be those of web pages. */}}
 {{- $hosts = append $hosts (print $short (replace "%s" $.Release.Namespace $suffix)) -}}
 {{- end }}{{ end -}}
 {{- range .Values.router.ingress }}{{ if .enabled }}{{ $hosts = append $hosts .host }}{{ end }}{{ end -}}
+{{- range .Values.router.route }}{{ if .enabled }}{{ $hosts = concat $hosts .hostnames }}{{ end }}{{ end -}}
 {{- concat $hosts .Values.access.hosts | uniq | toJson -}}
 {{- end -}}
 
@@ -112,6 +113,8 @@ replication: {{ .Values.replication }}
 default-timeout: {{ min 20 .Values.maxQuerySeconds }}s
 max-timeout: {{ .Values.maxQuerySeconds }}s
 push-pause: {{ .Values.pushPauseSeconds }}s
+repos-per-minute: {{ int .Values.router.reposPerMinute }}
+caller-share: {{ .Values.router.callerShare }}
 {{- if .Values.router.webhookSecret }}
 credentials: {{ include "trawl.credentialsDir" . }}
 {{- end }}

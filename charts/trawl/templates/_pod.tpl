@@ -1,25 +1,9 @@
-{{/* What Pod Security calls restricted. Everything runs as the user of the images. */}}
-{{- define "trawl.podSecurity" -}}
-runAsNonRoot: true
-runAsUser: 65532
-runAsGroup: 65532
-fsGroup: 65532
-fsGroupChangePolicy: OnRootMismatch
-seccompProfile:
-  type: RuntimeDefault
-{{- end -}}
-
-{{- define "trawl.containerSecurity" -}}
-allowPrivilegeEscalation: false
-readOnlyRootFilesystem: true
-capabilities:
-  drop: [ALL]
-{{- end -}}
-
 {{/* The image of a role. (list $ role) */}}
 {{- define "trawl.image" -}}
 {{- $ := index . 0 -}}{{- $role := index . 1 -}}
-{{- include "trawl.registry" (list $ (default (printf "%s%s:%s" $.Values.image.prefix $role (default $.Chart.AppVersion $.Values.image.tag)) (get $.Values $role).image)) -}}
+{{- $image := printf "%s%s:%s" $.Values.image.prefix $role (default $.Chart.AppVersion $.Values.image.tag) -}}
+{{- with get $.Values.image.digests $role }}{{ $image = printf "%s@%s" $image . }}{{ end -}}
+{{- include "trawl.registry" (list $ (default $image (get $.Values $role).image)) -}}
 {{- end -}}
 
 {{/* An image, from the registry of all charts if there is one. (list $ image) */}}
@@ -75,10 +59,16 @@ annotations:
   checksum/config: {{ include (printf "trawl.config.%s" $role) $ | sha256sum }}
 {{- end -}}
 
+{{/* The service account of a role. (list $ role) */}}
+{{- define "trawl.serviceAccount" -}}
+{{- $account := (get (index . 0).Values (index . 1)).serviceAccount -}}
+{{- default ($account.create | ternary (printf "%s-%s" (include "trawl.name" (index . 0)) (index . 1)) "default") $account.name -}}
+{{- end -}}
+
 {{/* What the pods of all roles have in common. (list $ role) */}}
 {{- define "trawl.podCommon" -}}
 {{- $ := index . 0 -}}{{- $role := index . 1 -}}{{- $values := get $.Values $role -}}
-serviceAccountName: {{ include "trawl.name" $ }}-{{ $role }}
+serviceAccountName: {{ include "trawl.serviceAccount" . }}
 automountServiceAccountToken: false
 enableServiceLinks: false
 {{- with $.Values.imagePullSecrets }}
@@ -119,7 +109,11 @@ topologySpreadConstraints:
       matchLabels:
         {{- include "trawl.selector" . | nindent 8 }}
 securityContext:
-  {{- include "trawl.podSecurity" $ | nindent 2 }}
+  {{- toYaml $.Values.podSecurityContext | nindent 2 }}
+{{- with $values.initContainers }}
+initContainers:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
 {{- end -}}
 
 {{/* What the containers of all roles have in common; mounts come last. (list $ role) */}}
@@ -130,7 +124,11 @@ image: {{ include "trawl.image" . | quote }}
 imagePullPolicy: {{ $.Values.image.pullPolicy }}
 args: [{{ $role }}, --config, /etc/trawl/config.yaml]
 securityContext:
-  {{- include "trawl.containerSecurity" $ | nindent 2 }}
+  {{- toYaml $.Values.containerSecurityContext | nindent 2 }}
+{{- with $values.envFrom }}
+envFrom:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
 resources:
   {{- include "trawl.resources" . | nindent 2 }}
 {{/* Loading what an earlier run left can take long; then a process that does not

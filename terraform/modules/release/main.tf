@@ -16,10 +16,10 @@ locals {
     etcd   = { endpoints = var.etcd_endpoints }
     nats   = { url = var.nats_url }
     indexer = {
-      serviceAccountAnnotations = lookup(var.service_account_annotations, "indexer", {})
+      serviceAccount = { annotations = lookup(var.service_account_annotations, "indexer", {}) }
     }
     searcher = {
-      serviceAccountAnnotations = lookup(var.service_account_annotations, "searcher", {})
+      serviceAccount = { annotations = lookup(var.service_account_annotations, "searcher", {}) }
     }
   }
 }

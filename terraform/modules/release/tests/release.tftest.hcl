@@ -18,7 +18,7 @@ run "values_lead_to_the_servers" {
     error_message = "etcd is not passed on."
   }
   assert {
-    condition     = yamldecode(helm_release.this.values[0]).searcher.serviceAccountAnnotations["eks.amazonaws.com/role-arn"] == "arn:aws:iam::111122223333:role/s"
+    condition     = yamldecode(helm_release.this.values[0]).searcher.serviceAccount.annotations["eks.amazonaws.com/role-arn"] == "arn:aws:iam::111122223333:role/s"
     error_message = "The searcher has no identity."
   }
   assert {

@@ -1,0 +1,151 @@
+package charttest
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// TestPodsTakeWhatIsCustomized: each role has the containers, environment, account and image of its
+// values, and no user where the values leave it open.
+func TestPodsTakeWhatIsCustomized(t *testing.T) {
+	accounts := map[string]string{"router": "theirs", "searcher": "searchers", "indexer": "default"}
+	r := renderedAs(t, "customized", usual)
+	roles := 0
+	for _, p := range r.pods() {
+		s := p.spec.SecurityContext
+		if s.RunAsUser != nil || s.RunAsGroup != nil || s.FSGroup != nil || !slices.Equal(s.SupplementalGroups, []int64{4000}) || !is(s.RunAsNonRoot, true) {
+			t.Errorf("%s: security of the pod: %+v", p, s)
+		}
+		account, ok := accounts[p.component()]
+		if !ok {
+			continue
+		}
+		roles++
+		if p.spec.ServiceAccountName != account {
+			t.Errorf("%s runs as %s, want %s", p, p.spec.ServiceAccountName, account)
+		}
+		names := func(all []corev1.Container) (names []string) {
+			for _, c := range all {
+				names = append(names, c.Name)
+			}
+			return names
+		}
+		if got, want := names(p.spec.Containers), []string{p.component(), "beside"}; !slices.Equal(got, want) {
+			t.Errorf("%s has the containers %v, want %v", p, got, want)
+		}
+		if got := names(p.spec.InitContainers); !slices.Equal(got, []string{"before"}) {
+			t.Errorf("%s has the init containers %v", p, got)
+		}
+		c := p.spec.Containers[0]
+		if len(c.EnvFrom) != 1 || c.EnvFrom[0].SecretRef.Name != "environment" {
+			t.Errorf("%s has the environment of %v", p, c.EnvFrom)
+		}
+		if !strings.Contains(c.Image, p.component()+":") || !strings.Contains(c.Image, "@sha256:0123456789abcdef") {
+			t.Errorf("%s has the image %s", p, c.Image)
+		}
+	}
+	if roles != 3 {
+		t.Errorf("%d roles", roles)
+	}
+	for name, made := range map[string]bool{"theirs": false, "searchers": true, "default": false, "trawl-router": false, "trawl-searcher": false} {
+		if r.has("ServiceAccount", name) != made {
+			t.Errorf("the account %s is made: %v", name, !made)
+		}
+	}
+	if !r.has("ConfigMap", "trawl-more") {
+		t.Error("extraObjects are not rendered as templates")
+	}
+}
+
+// TestUpdateStrategies: pods are replaced as the values say.
+func TestUpdateStrategies(t *testing.T) {
+	for _, o := range renderedAs(t, "customized", usual).objects {
+		switch is := o.typed.(type) {
+		case *appsv1.Deployment:
+			s := is.Spec.Strategy
+			if o.name == "trawl-indexer" && s.Type != appsv1.RecreateDeploymentStrategyType ||
+				o.name == "trawl-router" && (s.RollingUpdate.MaxSurge.IntVal != 2 || s.RollingUpdate.MaxUnavailable.IntVal != 0) {
+				t.Errorf("%s: %+v", o, s)
+			}
+		case *appsv1.StatefulSet:
+			if s := is.Spec.UpdateStrategy; s.RollingUpdate == nil || *s.RollingUpdate.Partition != 1 {
+				t.Errorf("%s: %+v", o, s)
+			}
+		}
+	}
+}
+
+// TestRoutesHitServices: a route of the Gateway API leads to the port of its protocol, from the
+// Gateways and for the names of the values.
+func TestRoutesHitServices(t *testing.T) {
+	r := renderedAs(t, "customized", usual)
+	want := map[string]float64{"GRPCRoute/trawl-router-grpc": 7430, "HTTPRoute/trawl-router-http": 7431}
+	for _, o := range r.objects {
+		port, ok := want[o.String()]
+		if !ok {
+			continue
+		}
+		delete(want, o.String())
+		rules, _, _ := unstructured.NestedSlice(o.tree.Object, "spec", "rules")
+		parents, _, _ := unstructured.NestedSlice(o.tree.Object, "spec", "parentRefs")
+		hosts, _, _ := unstructured.NestedStringSlice(o.tree.Object, "spec", "hostnames")
+		if len(rules) != 1 || len(parents) != 1 || len(hosts) != 1 {
+			t.Fatalf("%s: %v", o, o.tree.Object)
+		}
+		to := rules[0].(map[string]any)["backendRefs"].([]any)[0].(map[string]any)
+		if to["name"] != "trawl-router" || to["port"] != port || !r.has("Service", "trawl-router") {
+			t.Errorf("%s leads to %v, want the port %v", o, to, port)
+		}
+		if at(parents[0].(map[string]any), "name") != "edge" {
+			t.Errorf("%s belongs to %v", o, parents)
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("missing: %v", want)
+	}
+}
+
+// TestRelabelings: all ServiceMonitors have those of the values.
+func TestRelabelings(t *testing.T) {
+	found := 0
+	for _, o := range renderedAs(t, "customized", usual).objects {
+		if o.kind != "ServiceMonitor" {
+			continue
+		}
+		found++
+		endpoints, _, err := unstructured.NestedSlice(o.tree.Object, "spec", "endpoints")
+		if err != nil || len(endpoints) != 1 {
+			t.Fatalf("%s: %v, %v", o, endpoints, err)
+		}
+		for key, action := range map[string]string{"relabelings": "labeldrop", "metricRelabelings": "drop"} {
+			rules, _, _ := unstructured.NestedSlice(endpoints[0].(map[string]any), key)
+			if len(rules) != 1 || at(rules[0].(map[string]any), "action") != action {
+				t.Errorf("%s: %s are %v", o, key, rules)
+			}
+		}
+	}
+	if found != 3 {
+		t.Errorf("%d monitors", found)
+	}
+}
+
+// TestLimitsOfCallers: the routers take the limits of the values.
+func TestLimitsOfCallers(t *testing.T) {
+	for set, want := range map[string][2]float64{"customized": {60, 1}, "external": {600, 0.5}} {
+		r := renderedAs(t, set, usual)
+		for _, p := range r.pods() {
+			if p.component() != "router" {
+				continue
+			}
+			s := r.effective(t, p)
+			if s["repos-per-minute"] != want[0] || s["caller-share"] != want[1] {
+				t.Errorf("%s: repos-per-minute %v, caller-share %v, want %v", set, s["repos-per-minute"], s["caller-share"], want)
+			}
+		}
+	}
+}
