@@ -31,6 +31,9 @@ var (
 	ErrName = errors.New("repo name is empty")
 	// ErrFuture means that etcd has not reached a revision yet, or never will.
 	ErrFuture = errors.New("etcd has not reached the revision")
+	// ErrAway means that etcd has not answered for longer than an election of its leader
+	// takes.
+	ErrAway = errors.New("etcd is away")
 	// ErrToken means a revision token was not made by EncodeToken.
 	ErrToken = errors.New("revision token is not valid")
 )

@@ -53,6 +53,8 @@ type Store struct {
 	clock  clock
 	// head reads the newest revision of etcd, which other keys move too.
 	head clock
+	// contact makes both fail fast while etcd is away.
+	contact contact
 }
 
 // New makes a store of the records under prefix; an empty prefix means
@@ -62,7 +64,7 @@ func New(client *clientv3.Client, prefix string) *Store {
 		prefix = DefaultPrefix
 	}
 	s := &Store{client: client, prefix: prefix}
-	s.clock.read, s.head.read = s.readClock, s.readHead
+	s.clock.read, s.head.read = s.contact.guard(s.readClock), s.contact.guard(s.readHead)
 	return s
 }
 

@@ -98,12 +98,17 @@ func (v *View) Current(ctx context.Context) (*Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
+	v.prove(began)
+	return s, nil
+}
+
+// prove notes that the snapshot was current at that moment.
+func (v *View) prove(at time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if began.After(v.currentAt) {
-		v.currentAt = began
+	if at.After(v.currentAt) {
+		v.currentAt = at
 	}
-	return s, nil
 }
 
 // Within returns a snapshot that was current at most age ago. It asks etcd, like
