@@ -22,7 +22,8 @@ const (
 // Config says who may call a role.
 type Config struct {
 	Mode      string        `config:"mode" doc:"who may call: off (anybody on this machine, on loopback addresses only), tokens (who has a token of trawl tokens create), insecure (anybody who reaches the address)"`
-	Staleness time.Duration `config:"staleness" doc:"how long tokens are accepted while etcd does not answer, and so the longest that a revoked one works"`
+	Staleness time.Duration `config:"staleness" doc:"how long tokens are accepted while etcd does not answer, and so the longest that a revoked one works unless outage-grace is set"`
+	Grace     time.Duration `config:"outage-grace" doc:"how much longer tokens are accepted for searches while etcd does not answer, and a router without etcd is ready; a token that is revoked meanwhile works as long"`
 	Hosts     []string      `config:"hosts" doc:"names by which callers over HTTP may address this role in the modes off and insecure, beside localhost and IP addresses: others could be those of web pages"`
 }
 
@@ -34,6 +35,7 @@ func (c *Config) Validate() error {
 	var check config.Check
 	check.OneOf("mode", c.Mode, Off, Tokens, Insecure)
 	config.Between(&check, "staleness", c.Staleness, time.Second, 10*time.Minute)
+	config.Between(&check, "outage-grace", c.Grace, 0, 24*time.Hour)
 	return check.Err()
 }
 

@@ -28,11 +28,13 @@ const proofs = 4
 type Directory struct {
 	store     *Store
 	staleness time.Duration
+	grace     time.Duration
 	log       *slog.Logger
 
 	mu       sync.Mutex
 	tokens   map[string]*token // replaced, never changed
 	revision int64             // up to which tokens are current; 0 before the first listing
+	newest   int64             // revision of the newest change that etcd named
 	changed  chan struct{}     // closed when revision changes
 	// currentAt is the newest moment at which tokens are known to have been current.
 	currentAt time.Time
@@ -41,9 +43,10 @@ type Directory struct {
 // NewDirectory makes a directory that knows nothing until it runs. A lookup
 // answers from tokens that were current at most staleness ago, and is refused
 // while there are none such: that bounds how long a revoked token works, whatever
-// happens to the watch.
-func NewDirectory(store *Store, staleness time.Duration, log *slog.Logger) *Directory {
-	return &Directory{store: store, staleness: staleness, log: log, changed: make(chan struct{})}
+// happens to the watch. While etcd does not answer, lookups return a Dated for as
+// long as grace beyond that, unless etcd has named a change that the watch has not brought.
+func NewDirectory(store *Store, staleness, grace time.Duration, log *slog.Logger) *Directory {
+	return &Directory{store: store, staleness: staleness, grace: grace, log: log, changed: make(chan struct{})}
 }
 
 // Run follows etcd until ctx ends.
@@ -63,10 +66,10 @@ func (d *Directory) Authenticate(_ context.Context, text Text) (Principal, error
 	}
 	now := time.Now()
 	d.mu.Lock()
-	t, age := d.tokens[id], now.Sub(d.currentAt)
+	t, asOf, err := d.tokens[id], d.currentAt, d.fresh(now)
 	d.mu.Unlock()
-	if age > d.staleness {
-		return nil, ErrStale
+	if err != nil {
+		return nil, err
 	}
 	if t == nil {
 		return nil, ErrUnknown
@@ -74,7 +77,29 @@ func (d *Directory) Authenticate(_ context.Context, text Text) (Principal, error
 	if err := t.prove(digest, now); err != nil {
 		return nil, err
 	}
+	if now.Sub(asOf) > d.staleness {
+		return Dated{Principal: t, AsOf: asOf}, nil
+	}
 	return t, nil
+}
+
+// fresh returns ErrStale if the tokens are too old to answer from. The caller holds mu.
+func (d *Directory) fresh(now time.Time) error {
+	bound := d.staleness
+	if d.revision >= d.newest {
+		bound += d.grace
+	}
+	if now.Sub(d.currentAt) > bound {
+		return ErrStale
+	}
+	return nil
+}
+
+// Check returns ErrStale while lookups are refused.
+func (d *Directory) Check() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.fresh(time.Now())
 }
 
 // WaitCurrent waits until lookups are answered, or ctx ends.
@@ -120,6 +145,7 @@ func (d *Directory) proveOnce(ctx context.Context) error {
 	}
 	for {
 		d.mu.Lock()
+		d.newest = revision
 		if d.revision >= max(revision, 1) {
 			d.currentAt = began
 			d.signal()

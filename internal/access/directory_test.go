@@ -37,6 +37,8 @@ type world struct {
 	deaf      atomic.Bool // watches bring nothing, reads work
 	// slow is how long a read takes to reach etcd, and its answer to come back.
 	slow atomic.Int64
+	// grace is that of the directory.
+	grace time.Duration
 }
 
 var errAway = errors.New("away")
@@ -67,8 +69,14 @@ func (w deafWatcher) Watch(ctx context.Context, key string, opts ...clientv3.OpO
 
 func inWorld(t *testing.T, f func(w *world)) {
 	t.Helper()
+	inWorldWith(t, 0, f)
+}
+
+// inWorldWith is inWorld with a directory that has a grace.
+func inWorldWith(t *testing.T, grace time.Duration, f func(w *world)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t}
+		w := &world{t: t, grace: grace}
 		etcd := etcdtest.New()
 		w.store = access.NewStore(etcd.Client(nil), "")
 		client := etcd.Client(func(ctx context.Context) error {
@@ -81,7 +89,7 @@ func inWorld(t *testing.T, f func(w *world)) {
 			return ctx.Err()
 		})
 		client.Watcher = deafWatcher{client.Watcher, &w.deaf}
-		w.directory = access.NewDirectory(access.NewStore(client, ""), staleness, quiet())
+		w.directory = access.NewDirectory(access.NewStore(client, ""), staleness, w.grace, quiet())
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { defer close(done); w.directory.Run(ctx) }()
@@ -266,7 +274,7 @@ func TestBeforeAnythingIsKnown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := access.NewDirectory(store, staleness, quiet()).Authenticate(t.Context(), text); !errors.Is(err, access.ErrStale) {
+	if _, err := access.NewDirectory(store, staleness, time.Hour, quiet()).Authenticate(t.Context(), text); !errors.Is(err, access.ErrStale) {
 		t.Errorf("a directory that does not run: %v", err)
 	}
 }

@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -48,7 +49,13 @@ type Guard struct {
 	calls   *calls
 	refused *prometheus.CounterVec // by reason
 	log     *slog.Logger
+	// unavailable is called with the method or path of each call that is refused as Unavailable.
+	unavailable func(method string)
 }
+
+// AuthorizedAsOf is the trailer, and over HTTP the header, of answers to a Dated caller:
+// when it was last known that the caller may have them, in RFC 3339.
+const AuthorizedAsOf = "trawl-authorized-as-of"
 
 // The reasons of refusals, as their metric names them.
 const (
@@ -72,8 +79,14 @@ func NewGuard(who Authenticator, limits Limits, metrics prometheus.Registerer, l
 	for _, reason := range []string{reasonUnauthenticated, reasonStale, reasonScope, reasonCalls, reasonBrowser} {
 		refused.WithLabelValues(reason)
 	}
-	return &Guard{who: who, limits: limits, calls: newCalls(limits.Calls), refused: refused, log: log}, nil
+	return &Guard{
+		who: who, limits: limits, calls: newCalls(limits.Calls), refused: refused, log: log, unavailable: func(string) {},
+	}, nil
 }
+
+// OnUnavailable makes the guard call f with the gRPC method or the HTTP path of each call
+// that it refuses though the caller did nothing wrong. It must come before the first call.
+func (g *Guard) OnUnavailable(f func(method string)) { g.unavailable = f }
 
 // authorization is the metadata and the header in which a caller shows its token.
 const authorization = "authorization"
@@ -92,11 +105,16 @@ func scopeOf(method string) Scope {
 
 // Unary implements server.Gate.
 func (g *Guard) Unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
-	ctx, leave, err := g.enter(ctx, metadata.ValueFromIncomingContext(ctx, authorization), scopeOf(info.FullMethod))
+	ctx, leave, err := g.enter(ctx, info.FullMethod, metadata.ValueFromIncomingContext(ctx, authorization), scopeOf(info.FullMethod))
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
+	if asOf := datedBy(ctx); asOf != "" {
+		if err := grpc.SetTrailer(ctx, metadata.Pairs(AuthorizedAsOf, asOf)); err != nil {
+			return nil, fmt.Errorf("send when the caller was authorized: %w", err)
+		}
+	}
 	return next(ctx, req)
 }
 
@@ -107,17 +125,27 @@ const recheck = time.Second
 // Stream implements server.Gate.
 func (g *Guard) Stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
 	shown, scope := metadata.ValueFromIncomingContext(stream.Context(), authorization), scopeOf(info.FullMethod)
-	ctx, leave, err := g.enter(stream.Context(), shown, scope)
+	ctx, leave, err := g.enter(stream.Context(), info.FullMethod, shown, scope)
 	if err != nil {
 		return err
 	}
 	defer leave()
+	asOf := datedBy(ctx)
+	defer func() {
+		if asOf != "" {
+			stream.SetTrailer(metadata.Pairs(AuthorizedAsOf, asOf))
+		}
+	}()
 	ctx, end := context.WithCancelCause(ctx)
 	var checking sync.WaitGroup
 	defer checking.Wait()
 	defer end(nil)
 	if g.who != nil {
-		checking.Go(func() { g.keepChecking(ctx, shown, scope, end) })
+		checking.Go(func() {
+			if p := g.keepChecking(ctx, shown, scope, end); p != nil {
+				asOf = cmp.Or(datedBy(With(ctx, p)), asOf)
+			}
+		})
 	}
 	s := known{stream, ctx}
 	err = next(srv, s)
@@ -127,19 +155,22 @@ func (g *Guard) Stream(srv any, stream grpc.ServerStream, info *grpc.StreamServe
 	return err
 }
 
-// keepChecking ends a stream whose caller is no longer let in.
-func (g *Guard) keepChecking(ctx context.Context, shown []string, scope Scope, end context.CancelCauseFunc) {
+// keepChecking ends a stream whose caller is no longer let in. It returns the caller as
+// it was when it was let in last, or nil if it was not looked up.
+func (g *Guard) keepChecking(ctx context.Context, shown []string, scope Scope, end context.CancelCauseFunc) (last Principal) {
 	tick := time.NewTicker(recheck)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
-			if _, err := g.identify(ctx, shown, scope); err != nil {
+			p, err := g.identify(ctx, shown, scope)
+			if err != nil {
 				end(err)
-				return
+				return last
 			}
+			last = p
 		case <-ctx.Done():
-			return
+			return last
 		}
 	}
 }
@@ -190,12 +221,15 @@ func (g *Guard) HTTP(next http.Handler) http.Handler {
 		if strings.HasPrefix(r.URL.Path, searchPaths) {
 			scope = ScopeSearch
 		}
-		ctx, leave, err := g.enter(r.Context(), r.Header.Values("Authorization"), scope)
+		ctx, leave, err := g.enter(r.Context(), r.URL.Path, r.Header.Values("Authorization"), scope)
 		if err != nil {
 			g.refuse(w, r, err)
 			return
 		}
 		defer leave()
+		if asOf := datedBy(ctx); asOf != "" {
+			w.Header()[http.CanonicalHeaderKey(AuthorizedAsOf)] = []string{asOf}
+		}
 		next.ServeHTTP(w, r.WithContext(ctx))
 	})
 }
@@ -235,12 +269,15 @@ const retryCalls = time.Second
 
 // enter returns the context of a caller that is known and may do what it wants, and
 // counts its call until leave. Its error is a status that does not reveal the token.
-func (g *Guard) enter(ctx context.Context, shown []string, scope Scope) (_ context.Context, leave func(), err error) {
+func (g *Guard) enter(ctx context.Context, method string, shown []string, scope Scope) (_ context.Context, leave func(), err error) {
 	if g.who == nil {
 		return With(ctx, Anyone), func() {}, nil
 	}
 	p, err := g.identify(ctx, shown, scope)
 	if err != nil {
+		if status.Code(err) == codes.Unavailable {
+			g.unavailable(method)
+		}
 		return nil, nil, err
 	}
 	if !g.calls.begin(p.ID()) {
@@ -260,6 +297,9 @@ func (g *Guard) identify(ctx context.Context, shown []string, scope Scope) (Prin
 		return nil, status.Errorf(codes.Unauthenticated, "%v: %s", err, howTo)
 	}
 	p, err := g.who.Authenticate(ctx, text)
+	if _, dated := p.(Dated); dated && scope != ScopeSearch {
+		err = ErrStale
+	}
 	switch {
 	case errors.Is(err, ErrStale):
 		g.refused.WithLabelValues(reasonStale).Inc()
@@ -273,6 +313,16 @@ func (g *Guard) identify(ctx context.Context, shown []string, scope Scope) (Prin
 		return nil, status.Errorf(codes.PermissionDenied, "%s has not the scope %s", p.Name(), scope)
 	}
 	return p, nil
+}
+
+// datedBy is the value of AuthorizedAsOf for the caller of a context; empty unless it is
+// a Dated.
+func datedBy(ctx context.Context) string {
+	p, err := From(ctx)
+	if dated, ok := p.(Dated); err == nil && ok {
+		return dated.AsOf.UTC().Format(time.RFC3339)
+	}
+	return ""
 }
 
 // bearer finds the token in what a caller shows of itself.

@@ -61,6 +61,9 @@ func (k *Key) Wait(ctx context.Context) error {
 	}
 }
 
+// Known reports whether there is a key.
+func (k *Key) Known() bool { return k.get() != nil }
+
 func (k *Key) get() []byte {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"errors"
+	"time"
 )
 
 // Scope is a kind of thing that a caller may do, in the repos it may see.
@@ -47,6 +48,14 @@ func (anyone) VisibilityKey() string { return "" }
 
 // SeesAll reports whether the principal sees every repo, whatever its name.
 func SeesAll(p Principal) bool { return p.VisibilityKey() == "" }
+
+// Dated is a principal as it was known at AsOf, since when etcd has not answered. It may
+// have lost its rights since. Only searches are open to it.
+type Dated struct {
+	Principal
+
+	AsOf time.Time
+}
 
 // ErrNobody means that a call came past every check of who makes it: nothing is
 // shown to nobody.

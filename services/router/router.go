@@ -102,7 +102,7 @@ func (r *Router) gate() (*access.Guard, error) {
 		return access.NewGuard(nil, limits, r.tel.Metrics(), log)
 	}
 	store := access.NewStore(r.deps.Etcd, "")
-	r.tokens, r.key = access.NewDirectory(store, r.cfg.Access.Staleness, log), access.NewKey(store, log)
+	r.tokens, r.key = access.NewDirectory(store, r.cfg.Access.Staleness, r.cfg.Access.Grace, log), access.NewKey(store, log)
 	return access.NewGuard(r.tokens, limits, r.tel.Metrics(), log)
 }
 

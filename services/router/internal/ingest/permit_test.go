@@ -47,7 +47,7 @@ func newDesk(t *testing.T) *desk {
 	client := etcdtest.New().Client(nil)
 	d := &desk{t: t, store: catalog.New(client, ""), tokens: access.NewStore(client, "")}
 	log := slog.New(slog.DiscardHandler)
-	d.known = access.NewDirectory(d.tokens, time.Minute, log)
+	d.known = access.NewDirectory(d.tokens, time.Minute, 0, log)
 	policy := origin.Policy{Schemes: []string{"https", "http", "ssh"}, Folders: []string{"/srv/git"}, PrivateNetworks: []string{"127.0.0.0/8"}}
 	d.Service = ingest.New(d.store, accepting{letters{t: t}}, ingest.Config{Policy: policy, PerMinute: perMinute}, nil, log)
 	ctx, cancel := context.WithCancel(t.Context())
