@@ -76,6 +76,9 @@ func (c *contact) hear() {
 func (c *contact) silence() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.heard.IsZero() {
+		return 0
+	}
 	return time.Since(c.heard)
 }
 
@@ -125,5 +128,6 @@ func (v *View) KeepContact(ctx context.Context) {
 	})
 }
 
-// Silence is how long ago etcd last answered KeepContact, or how long ago that started.
+// Silence is how long ago etcd last answered KeepContact, or how long ago that
+// started; 0 before.
 func (v *View) Silence() time.Duration { return v.store.contact.silence() }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
@@ -57,6 +58,8 @@ type Router struct {
 
 	fanoutMetrics  *fanout.Metrics
 	webhookMetrics *webhook.Metrics
+	// silence is how long etcd has not answered, in seconds.
+	silence prometheus.Gauge
 
 	// tokens and key are nil if callers are not authenticated.
 	tokens *access.Directory
@@ -82,6 +85,9 @@ func New(cfg Config, deps Deps) (*Router, error) {
 	if r.webhookMetrics, err = webhook.NewMetrics(r.tel.Metrics()); err != nil {
 		return nil, err
 	}
+	if r.silence, err = newSilence(r.tel.Metrics()); err != nil {
+		return nil, err
+	}
 	if r.transport, err = server.Transport(cfg.Searcher.TLS, r.tel); err != nil {
 		return nil, err
 	}
@@ -89,6 +95,7 @@ func New(cfg Config, deps Deps) (*Router, error) {
 	if err != nil {
 		return nil, err
 	}
+	gate.OnUnavailable(r.countUnavailable)
 	if r.server, err = server.New(cfg.Config, r.tel, server.WithHeaderGate(gate)); err != nil {
 		return nil, err
 	}
@@ -153,13 +160,9 @@ func (r *Router) Run(ctx context.Context) error {
 	ingestv1.RegisterSourceServiceServer(r.server, ingest.NewSources(store, r.cfg.Source))
 
 	etcd, live := r.server.Readiness().Condition("etcd"), r.server.Readiness().Condition("searchers")
-	etcd.Unmet("the roots were not read yet")
 	var following sync.WaitGroup
-	following.Go(func() {
-		if _, err := view.WaitFor(life, 0); err == nil {
-			etcd.Met()
-		}
-	})
+	following.Go(func() { view.KeepContact(life) })
+	following.Go(func() { r.followEtcd(life, view, etcd) })
 	following.Go(func() { searchers.follow(life, members, live) })
 	r.followAccess(life, &following)
 	err := r.server.Run(ctx)
@@ -174,23 +177,24 @@ func (r *Router) followAccess(ctx context.Context, following *sync.WaitGroup) {
 		return
 	}
 	ready := r.server.Readiness().Condition("access")
-	ready.Unmet("tokens were not read yet")
 	following.Go(func() { r.tokens.Run(ctx) })
 	following.Go(func() { r.key.Run(ctx) })
-	following.Go(func() {
-		if r.tokens.WaitCurrent(ctx) == nil && r.key.Wait(ctx) == nil {
-			ready.Met()
-		}
-	})
+	following.Go(func() { r.checkAccess(ctx, ready) })
 }
+
+// The paths of zoekt's JSON interface.
+const (
+	zoektSearch = "/api/search"
+	zoektList   = "/api/list"
+)
 
 // serveZoekt serves zoekt's JSON interface over HTTP.
 func (r *Router) serveZoekt(searches *search.Service) {
 	open := func(keep func(repo string) bool) zoektjson.Answers { return searches.Session(keep) }
 	limits := zoektjson.Limits{WallTime: r.cfg.MaxTimeout, Files: r.cfg.MaxFiles, Bytes: uint64(r.cfg.MaxBytes)}
 	api := zoektjson.New(open, limits, r.tel.Logger())
-	r.server.Handle("/api/search", api.Search())
-	r.server.Handle("/api/list", api.List())
+	r.server.Handle(zoektSearch, api.Search())
+	r.server.Handle(zoektList, api.List())
 }
 
 // dial connects to a searcher, by function calls if it is in this process. Plans are

@@ -101,7 +101,7 @@ func (s *Service) listing(ctx context.Context, method string, req *searchv1.List
 	do func(entries []*searchv1.RepoEntry, follow bool) (again bool, err error),
 ) (l listed, err error) {
 	start := s.metrics.begin()
-	defer func() { s.metrics.observe(method, start, l.coverage, err) }()
+	defer func() { s.metrics.observe(method, start, l.coverage, given(ctx, err)) }()
 	if err := refusePlan(req.Plan); err != nil {
 		return l, err
 	}

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -111,6 +112,22 @@ func (m *Metrics) observe(method string, start time.Time, c *searchv1.Coverage, 
 		outcome = "incomplete"
 	}
 	m.latency.WithLabelValues(method, outcome).Observe(time.Since(start).Seconds())
+}
+
+// Unavailable counts a call that was refused before it reached the service, though its
+// caller did nothing wrong.
+func (m *Metrics) Unavailable(method string) {
+	m.latency.WithLabelValues(method, codes.Unavailable.String()).Observe(0)
+}
+
+// given is the error that the caller of a stream gets: that of a refusal during the call,
+// which ends its context, or err.
+func given(ctx context.Context, err error) error {
+	cause := context.Cause(ctx)
+	if _, refused := status.FromError(cause); err != nil && cause != nil && refused {
+		return cause
+	}
+	return err
 }
 
 func (m *Metrics) count(c *searchv1.Coverage) {

@@ -173,6 +173,9 @@ func (r *Roots) snapshot(ctx context.Context, want *searchv1.Consistency, atLeas
 func rootsError(err error) error {
 	const after = "; use bounded consistency to answer without waiting"
 	switch {
+	case errors.Is(err, catalog.ErrAway):
+		return withhold(codes.Unavailable, "etcd does not answer this router, and only etcd knows which roots are current: "+
+			"use bounded consistency, with a bound longer than the outage, to be answered from the roots that the router has", err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return withhold(codes.DeadlineExceeded, "roots that are recent enough did not come before the deadline"+after, err)
 	case errors.Is(err, context.Canceled):

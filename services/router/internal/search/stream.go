@@ -19,7 +19,7 @@ import (
 func (s *Service) StreamSearch(req *searchv1.StreamSearchRequest, stream grpc.ServerStreamingServer[searchv1.StreamSearchResponse]) (err error) {
 	start := s.metrics.begin()
 	var coverage *searchv1.Coverage
-	defer func() { s.metrics.observe("stream_search", start, coverage, err) }()
+	defer func() { s.metrics.observe("stream_search", start, coverage, given(stream.Context(), err)) }()
 	whole, asking, cancel := s.cfg.Budget.split(stream.Context())
 	defer cancel()
 	search := req.Search
