@@ -62,6 +62,11 @@ var troubles = map[string]trouble{
 		`trawl_router_searcher_breaker{namespace="n",searcher="s"} 1x240`,
 		`trawl_router_searcher_breaker{namespace="n",searcher="s"} 0 1 2 0x240`,
 	},
+	"TrawlEtcdUnreachable": {
+		`trawl_router_etcd_silence_seconds{namespace="n",pod="a"} 0x100 0+60x140
+		trawl_router_etcd_silence_seconds{namespace="n",pod="b"} 0x240`,
+		`trawl_router_etcd_silence_seconds{namespace="n",pod="a"} 1 0 6 12 1x236`,
+	},
 	"TrawlShardCorrupt": {`trawl_searcher_shards_corrupt_total{namespace="n",pod="p"} 0x100 1x140`, `trawl_searcher_shards_corrupt_total{namespace="n",pod="p"} 1x240`},
 	"TrawlShardLoadsFail": {
 		`trawl_searcher_shard_load_seconds_count{namespace="n",outcome="failed"} 0+1x240
@@ -176,6 +181,31 @@ func TestAlertsFire(t *testing.T) {
 	}
 	if slices.Sort(names); !slices.Equal(names, slices.Sorted(maps.Keys(troubles))) {
 		t.Errorf("alerts %v, cases %v", names, slices.Sorted(maps.Keys(troubles)))
+	}
+}
+
+// TestOutagesAreSeenSoon: alerts of what callers notice at once fire within two minutes,
+// with scrapes every 15 seconds.
+func TestOutagesAreSeenSoon(t *testing.T) {
+	alerts, err := metrics.Alerts(filepath.Join(chart, "alerts", "alerts.yaml"))
+	must(t, err)
+	at := slices.IndexFunc(alerts, func(a metrics.Alert) bool { return a.Alert == "TrawlEtcdUnreachable" })
+	if at < 0 || alerts[at].Labels["severity"] != "critical" {
+		t.Fatal("there is no critical alert TrawlEtcdUnreachable")
+	}
+	const calm = 40 // scrapes, ten minutes
+	storage := promqltest.LoadedStorage(t, "load 15s\n"+`trawl_router_etcd_silence_seconds{namespace="n",pod="a"} 1x39 0+15x40`)
+	defer storage.Close()
+	store := &metrics.Store{DB: storage.DB}
+	lost := time.Unix(calm*15, 0)
+	matrix, err := store.Range(t.Context(), alerts[at].Expr, time.Unix(0, 0), lost.Add(5*time.Minute), 15*time.Second)
+	must(t, err)
+	if len(matrix) != 1 {
+		t.Fatalf("it fires of %d series", len(matrix))
+	}
+	pending := time.UnixMilli(matrix[0].Floats[0].T)
+	if fires := pending.Add(time.Duration(alerts[at].For)).Sub(lost); pending.Before(lost) || fires > 2*time.Minute {
+		t.Errorf("it fires %v after etcd went", fires)
 	}
 }
 
