@@ -151,7 +151,7 @@ func newTokensRevoke(p Process) *cobra.Command {
 			if err := store.Revoke(cmd.Context(), id); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintf(p.Out, "%s is revoked; a router that loses sight of etcd accepts it until its --access-staleness is over\n", id)
+			_, err := fmt.Fprintf(p.Out, "%s is revoked; a router that loses sight of etcd accepts it until its --access-staleness and --access-outage-grace are over\n", id)
 			return err
 		})
 	})
