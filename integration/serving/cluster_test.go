@@ -55,6 +55,7 @@ type cluster struct {
 	diskBudget  string         // of searchers that are started; empty: the default
 	maxResponse config.Bytes   // of searchers that are started; 0: the default
 	advertise   map[int]string // addresses of searchers, where others than their own
+	zones       map[int]string // of searchers that are started
 	access      access.Config  // zero: off
 	// oneProcess: the router calls the searchers as in a process of all roles.
 	oneProcess bool
@@ -159,6 +160,7 @@ func (c *cluster) startSearcher(i int) (stop func()) {
 	cfg.SetDefaults()
 	free(&cfg.Config)
 	cfg.ID, cfg.CacheDir, cfg.Replication, cfg.Advertise = fmt.Sprint("s", i), c.cache(i), c.replication, c.advertise[i]
+	cfg.Zone = c.zones[i]
 	if c.access.Asked() {
 		cfg.Access = c.access
 	}

@@ -42,16 +42,16 @@ type MemberSnapshot struct {
 // Changed is closed when there is a newer snapshot.
 func (s *MemberSnapshot) Changed() <-chan struct{} { return s.changed }
 
-// Placeable returns the ids that new shards are placed on: those that are not
-// draining, in ascending order.
-func (s *MemberSnapshot) Placeable() []ID {
-	ids := make([]ID, 0, len(s.Searchers))
+// Placeable returns the members that new shards are placed on: those that are not
+// draining, in ascending order of id.
+func (s *MemberSnapshot) Placeable() []Member {
+	members := make([]Member, 0, len(s.Searchers))
 	for _, m := range s.Searchers {
 		if !m.Draining {
-			ids = append(ids, m.Id)
+			members = append(members, Member{ID: m.Id, Zone: m.Zone})
 		}
 	}
-	return ids
+	return members
 }
 
 // NewMembers starts following, without waiting for etcd: see WaitListed. It ends with

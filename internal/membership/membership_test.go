@@ -120,8 +120,8 @@ func TestMembersComeAndGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitMembers(t, m, "a -b")
-	if ids := m.Snapshot().Placeable(); !slices.Equal(ids, []membership.ID{"a"}) {
-		t.Errorf("placeable: %q", ids)
+	if placeable := m.Snapshot().Placeable(); !slices.Equal(placeable, []membership.Member{{ID: "a"}}) {
+		t.Errorf("placeable: %q", placeable)
 	}
 	if err := b.SetDraining(t.Context(), false); err != nil {
 		t.Fatal(err)

@@ -1,20 +1,40 @@
 package membership_test
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"math"
 	"slices"
 	"testing"
 
+	"github.com/cespare/xxhash/v2"
 	"pgregory.net/rapid"
 
 	"github.com/trawl-search/trawl/internal/membership"
 )
 
-// members draws distinct ids.
-func members(t *rapid.T, least int) []membership.ID {
-	return rapid.SliceOfNDistinct(rapid.StringN(1, 12, -1), least, 12, rapid.ID[string]).Draw(t, "members")
+// members draws members of few zones, some of no zone, with distinct ids.
+func members(t *rapid.T, least int) []membership.Member {
+	zones := rapid.SampledFrom([][]string{{""}, {"x"}, {"x", "y"}, {"x", "y", "z"}, {"", "x", "y"}}).Draw(t, "zones")
+	return rapid.SliceOfNDistinct(rapid.Custom(func(t *rapid.T) membership.Member {
+		return membership.Member{ID: rapid.StringN(1, 12, -1).Draw(t, "id"), Zone: rapid.SampledFrom(zones).Draw(t, "zone")}
+	}), least, 12, func(m membership.Member) string { return m.ID }).Draw(t, "members")
+}
+
+func idsOf(members []membership.Member) (ids []membership.ID) {
+	for _, m := range members {
+		ids = append(ids, m.ID)
+	}
+	return ids
+}
+
+// byWeight is the rank of programs that do not know zones.
+func byWeight(digest [32]byte, members []membership.Member) []membership.ID {
+	weight := func(id string) uint64 { return xxhash.Sum64(append(digest[:], id...)) }
+	return slices.SortedFunc(slices.Values(idsOf(members)), func(a, b string) int {
+		return cmp.Or(cmp.Compare(weight(b), weight(a)), cmp.Compare(a, b))
+	})
 }
 
 func digest(t *rapid.T) [32]byte {
@@ -25,7 +45,7 @@ func TestRankIsAPermutationWhateverTheOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ids, d := members(t, 0), digest(t)
 		ranked := membership.Rank(d, ids)
-		if !slices.Equal(slices.Sorted(slices.Values(ranked)), slices.Sorted(slices.Values(ids))) {
+		if !slices.Equal(slices.Sorted(slices.Values(ranked)), slices.Sorted(slices.Values(idsOf(ids)))) {
 			t.Fatalf("ranked %q of %q", ranked, ids)
 		}
 		shuffled := rapid.Permutation(ids).Draw(t, "shuffled")
@@ -35,27 +55,88 @@ func TestRankIsAPermutationWhateverTheOrder(t *testing.T) {
 	})
 }
 
-// A member that comes or goes changes nothing among the others: no shard moves
-// between two that stay.
+// When members leave, no shard moves between two that stay, and each replica of a member
+// that left moves to one other member. Joining is the reverse.
 func TestMinimalMovement(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		ids, d := members(t, 2), digest(t)
-		replication := rapid.IntRange(1, 4).Draw(t, "replication")
-		gone := rapid.SampledFrom(ids).Draw(t, "gone")
-		isGone := func(id membership.ID) bool { return id == gone }
-		fewer := slices.DeleteFunc(slices.Clone(ids), isGone)
-		want := slices.DeleteFunc(membership.Rank(d, ids), isGone)
-		if got := membership.Rank(d, fewer); !slices.Equal(got, want) {
-			t.Fatalf("without %q the rank is %q, want %q", gone, got, want)
-		}
-		before, after := membership.Place(d, ids, replication), membership.Place(d, fewer, replication)
-		for _, id := range before {
-			if id != gone && !slices.Contains(after, id) {
-				t.Fatalf("%q lost the shard because %q went", id, gone)
+		all, d := members(t, 2), digest(t)
+		replication := rapid.IntRange(1, 5).Draw(t, "replication")
+		one := rapid.SampledFrom(all).Draw(t, "gone")
+		wholeZone := one.Zone != "" && rapid.Bool().Draw(t, "its whole zone goes")
+		isGone := func(m membership.Member) bool { return m.ID == one.ID || wholeZone && m.Zone == one.Zone }
+		fewer := slices.DeleteFunc(slices.Clone(all), isGone)
+		before, after := membership.Place(d, all, replication), membership.Place(d, fewer, replication)
+		lost := 0
+		for _, m := range all {
+			switch had := slices.Contains(before, m.ID); {
+			case had && isGone(m):
+				lost++
+			case had && !slices.Contains(after, m.ID):
+				t.Fatalf("%q lost the shard because others went: %q, %q", m.ID, before, after)
 			}
 		}
-		if moved := len(after) - len(intersect(before, after)); !slices.Contains(before, gone) && moved != 0 || moved > 1 {
-			t.Fatalf("%d replicas moved", moved)
+		if moved := len(after) - len(intersect(before, after)); moved > lost {
+			t.Fatalf("%d replicas moved, %d were on members that went: %q, %q", moved, lost, before, after)
+		}
+	})
+}
+
+// Replicas are spread over the zones: as many zones as possible have one, and a zone has
+// two more than another only if that has no members left.
+func TestZonesShareReplicas(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		all, d := members(t, 1), digest(t)
+		replication := rapid.IntRange(1, 12).Draw(t, "replication")
+		zone, size := map[membership.ID]string{}, map[string]int{}
+		for _, m := range all {
+			zone[m.ID] = m.Zone
+			if m.Zone == "" {
+				zone[m.ID] = "of " + m.ID // of its own
+			}
+			size[zone[m.ID]]++
+		}
+		replicas := map[string]int{}
+		for _, id := range membership.Place(d, all, replication) {
+			replicas[zone[id]]++
+		}
+		if want := min(replication, len(size)); len(replicas) != want {
+			t.Fatalf("replicas in %d zones, want %d: %v of %v", len(replicas), want, replicas, size)
+		}
+		for y := range size {
+			for z := range size {
+				if replicas[z] > replicas[y]+1 && replicas[y] < size[y] {
+					t.Fatalf("%q has %d replicas, %q has %d of %d members", z, replicas[z], y, replicas[y], size[y])
+				}
+			}
+		}
+	})
+}
+
+// Members without a zone, and members that are each alone in a zone, rank as in programs
+// that do not know zones: an upgrade moves nothing.
+func TestRankWithoutZonesIsByWeight(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		all, d := members(t, 0), digest(t)
+		named := rapid.Bool().Draw(t, "each in a zone of its own")
+		for i := range all {
+			all[i].Zone = ""
+			if named {
+				all[i].Zone = fmt.Sprint("zone", i)
+			}
+		}
+		if got, want := membership.Rank(d, all), byWeight(d, all); !slices.Equal(got, want) {
+			t.Fatalf("rank %q, by weight %q", got, want)
+		}
+	})
+}
+
+// The first replica does not depend on zones: programs that know zones and programs that
+// do not agree on one searcher of each shard, which has it whichever of the two it runs.
+func TestFirstReplicaIgnoresZones(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		all, d := members(t, 1), digest(t)
+		if got, want := membership.Rank(d, all)[0], byWeight(d, all)[0]; got != want {
+			t.Fatalf("%q is first, %q without zones", got, want)
 		}
 	})
 }
@@ -79,13 +160,14 @@ func TestPlaceTakesTheFirstOfTheRank(t *testing.T) {
 // when it goes, all others share its load.
 func TestBalance(t *testing.T) {
 	const shards, n = 20_000, 8
-	ids := make([]membership.ID, n)
-	for i := range ids {
-		ids[i] = fmt.Sprintf("searcher-%d", i)
+	all := make([]membership.Member, n)
+	for i := range all {
+		all[i].ID = fmt.Sprintf("searcher-%d", i)
 	}
+	ids := idsOf(all)
 	first, second := map[membership.ID]int{}, map[membership.ID]int{}
 	for i := range shards {
-		placed := membership.Place(sha256.Sum256(fmt.Append(nil, i)), ids, 2)
+		placed := membership.Place(sha256.Sum256(fmt.Append(nil, i)), all, 2)
 		first[placed[0]]++
 		if placed[0] == ids[0] {
 			second[placed[1]]++

@@ -20,6 +20,7 @@ type Config struct {
 	server.Config
 
 	ID         string        `config:"id" doc:"name of this searcher, unlike any other's; the same after a restart keeps its shards in place"`
+	Zone       string        `config:"zone" doc:"what fails as a whole and this searcher is in, such as a zone of a cloud; replicas of a shard are in different zones as far as searchers are; empty: shared with no other searcher"`
 	Advertise  string        `config:"advertise" doc:"HOST:PORT at which routers reach the gRPC server; empty: the address it listens on, or the host's name where that is every interface"`
 	CacheDir   string        `config:"cache-dir" doc:"folder for shards; kept between restarts, of one searcher only"`
 	DiskBudget string        `config:"disk-budget" doc:"most that the cache folder may take: bytes, such as 200GiB, or a share, such as 80%, of what it takes at the start and what its file system has left; shards beyond it are read from the bucket as searches need them"`
@@ -49,13 +50,14 @@ func (c *Config) SetDefaults() {
 	c.Access.SetDefaults()
 }
 
-// maxID bounds the searcher's name in bytes: it is part of an etcd key.
+// maxID bounds the searcher's name in bytes, as it is part of an etcd key, and its zone.
 const maxID = 253
 
 // Validate implements config.Settings.
 func (c *Config) Validate() error {
 	var check config.Check
 	check.That(len(c.ID) > 0 && len(c.ID) <= maxID, "id", c.ID, "1 to 253 bytes")
+	check.That(len(c.Zone) <= maxID, "zone", c.Zone, "at most 253 bytes")
 	if c.Advertise != "" {
 		check.Address("advertise", c.Advertise)
 	}

@@ -140,7 +140,7 @@ func (s *Searcher) Run(ctx context.Context) error {
 	defer view.Close()
 	members := membership.NewMembers(life, s.deps.Etcd, catalog.DefaultPrefix, log)
 	defer members.Close()
-	follower := shardcache.NewFollower(view, members, s.store, s.cfg.ID, s.cfg.Replication, log)
+	follower := shardcache.NewFollower(view, members, s.store, membership.Member{ID: s.cfg.ID, Zone: s.cfg.Zone}, s.cfg.Replication, log)
 	s.serve(follower)
 
 	ready := conditions{
@@ -216,7 +216,7 @@ func (s *Searcher) serve(follower *shardcache.Follower) {
 // record is what routers and indexers read about this searcher.
 func (s *Searcher) record() *catalogv1.Searcher {
 	return &catalogv1.Searcher{
-		Id: s.cfg.ID, Address: s.Address(), StartedAt: timestamppb.Now(),
+		Id: s.cfg.ID, Address: s.Address(), Zone: s.cfg.Zone, StartedAt: timestamppb.Now(),
 		ShardFormats: membership.ShardFormats(), Version: s.tel.Version(),
 	}
 }

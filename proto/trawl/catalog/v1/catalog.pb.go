@@ -1447,6 +1447,9 @@ type Searcher struct {
 	// Draining: takes no new placement; still answers.
 	Draining  bool                   `protobuf:"varint,3,opt,name=draining,proto3" json:"draining,omitempty"`
 	StartedAt *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
+	// Zone that fails as a whole, such as one of a cloud's; empty: unknown. Programs from before
+	// this field place shards without it.
+	Zone string `protobuf:"bytes,5,opt,name=zone,proto3" json:"zone,omitempty"`
 	// Versions of the shard format that it reads. Programs of before this field read version 1.
 	ShardFormats []uint32 `protobuf:"varint,6,rep,packed,name=shard_formats,json=shardFormats,proto3" json:"shard_formats,omitempty"`
 	// Version of the program, for people.
@@ -1511,6 +1514,13 @@ func (x *Searcher) GetStartedAt() *timestamppb.Timestamp {
 		return x.StartedAt
 	}
 	return nil
+}
+
+func (x *Searcher) GetZone() string {
+	if x != nil {
+		return x.Zone
+	}
+	return ""
 }
 
 func (x *Searcher) GetShardFormats() []uint32 {
@@ -1759,13 +1769,14 @@ const file_trawl_catalog_v1_catalog_proto_rawDesc = "" +
 	"\bprogress\x18\x05 \x01(\v2\x19.trawl.ingest.v1.ProgressR\bprogress\x129\n" +
 	"\n" +
 	"updated_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tupdatedAt\x12\x1a\n" +
-	"\bfailures\x18\a \x01(\rR\bfailures\"\xca\x01\n" +
+	"\bfailures\x18\a \x01(\rR\bfailures\"\xde\x01\n" +
 	"\bSearcher\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x1a\n" +
 	"\bdraining\x18\x03 \x01(\bR\bdraining\x129\n" +
 	"\n" +
-	"started_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\x12#\n" +
+	"started_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\x12\x12\n" +
+	"\x04zone\x18\x05 \x01(\tR\x04zone\x12#\n" +
 	"\rshard_formats\x18\x06 \x03(\rR\fshardFormats\x12\x18\n" +
 	"\aversion\x18\a \x01(\tR\aversion\"\x88\x02\n" +
 	"\x05Token\x12\x0e\n" +

@@ -15,7 +15,7 @@ type Directory struct {
 	replication int
 	targets     map[membership.ID]Target
 	// active searchers take new shards; those in everybody answer.
-	active, everybody []membership.ID
+	active, everybody []membership.Member
 
 	mu sync.RWMutex
 	// ranked caches the candidates of shards.
@@ -32,9 +32,10 @@ func NewDirectory(searchers []*catalogv1.Searcher, replication int) *Directory {
 	}
 	for _, s := range searchers {
 		d.targets[s.Id] = Target{ID: s.Id, Address: s.Address}
-		d.everybody = append(d.everybody, s.Id)
+		member := membership.Member{ID: s.Id, Zone: s.Zone}
+		d.everybody = append(d.everybody, member)
 		if !s.Draining {
-			d.active = append(d.active, s.Id)
+			d.active = append(d.active, member)
 		}
 	}
 	return d

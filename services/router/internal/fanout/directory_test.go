@@ -36,7 +36,7 @@ func TestCandidates(t *testing.T) {
 	ids := []string{"a", "b", "c", "d", "e"}
 	for i := range 50 {
 		digest := searchapi.Digest{byte(i)}
-		rank := membership.Rank(digest, ids)
+		rank := membership.Rank(digest, []membership.Member{{ID: "a"}, {ID: "b"}, {ID: "c"}, {ID: "d"}, {ID: "e"}})
 		got := fanout.NewDirectory(members("", ids...), 2).Candidates(digest)
 		if len(got) != 4 || got[0].ID != rank[0] || got[1].ID != rank[1] || got[0].Address != rank[0]+":1" {
 			t.Fatalf("candidates %v, rank %v", got, rank)
@@ -48,6 +48,27 @@ func TestCandidates(t *testing.T) {
 	}
 	if got := fanout.NewDirectory(nil, 2).Candidates(searchapi.Digest{}); len(got) != 0 {
 		t.Errorf("nobody is live, and candidates are %v", got)
+	}
+}
+
+// TestCandidatesAreInOtherZones: routers place shards with the zones of the records, as
+// searchers do.
+func TestCandidatesAreInOtherZones(t *testing.T) {
+	live := members("", "a", "b", "c", "d", "e")
+	var placeable []membership.Member
+	zone := map[string]string{}
+	for i, s := range live {
+		s.Zone = []string{"x", "x", "x", "y", "y"}[i]
+		zone[s.Id] = s.Zone
+		placeable = append(placeable, membership.Member{ID: s.Id, Zone: s.Zone})
+	}
+	for i := range 50 {
+		digest := searchapi.Digest{byte(i)}
+		got := fanout.NewDirectory(live, 2).Candidates(digest)
+		placed := membership.Place(digest, placeable, 2)
+		if got[0].ID != placed[0] || got[1].ID != placed[1] || zone[got[0].ID] == zone[got[1].ID] {
+			t.Fatalf("candidates %v, placed on %v, zones %v", got, placed, zone)
+		}
 	}
 }
 

@@ -12,11 +12,12 @@ import (
 	"github.com/trawl-search/trawl/internal/searchapi"
 )
 
-// Mine are the shards of the roots that rendezvous hashing places on the
-// searcher named self, among the members and itself. Shards with an invalid digest are
+// Mine are the shards of the roots that rendezvous hashing places on self, among the
+// members and itself. Shards with an invalid digest are
 // left out and reported in the error.
-func Mine(roots []catalog.Root, members []membership.ID, self membership.ID, replication int) ([]Ref, error) {
-	if !slices.Contains(members, self) {
+func Mine(roots []catalog.Root, members []membership.Member, self membership.Member, replication int) ([]Ref, error) {
+	registered := func(m membership.Member) bool { return m.ID == self.ID }
+	if !slices.ContainsFunc(members, registered) {
 		members = append(slices.Clone(members), self)
 	}
 	var refs []Ref
@@ -33,7 +34,7 @@ func Mine(roots []catalog.Root, members []membership.ID, self membership.ID, rep
 				continue
 			}
 			seen[d] = true
-			if slices.Contains(membership.Place(d, members, replication), self) {
+			if slices.Contains(membership.Place(d, members, replication), self.ID) {
 				refs = append(refs, Ref{Digest: d, Key: ref.Key, Size: int64(ref.SizeBytes)})
 			}
 		}
@@ -48,7 +49,7 @@ type Follower struct {
 	view        *catalog.View
 	members     *membership.Members
 	store       *Store
-	self        membership.ID
+	self        membership.Member
 	replication int
 	log         *slog.Logger
 
@@ -59,7 +60,7 @@ type Follower struct {
 }
 
 // NewFollower makes a follower of a view and members that the caller closes.
-func NewFollower(view *catalog.View, members *membership.Members, s *Store, self membership.ID, replication int, log *slog.Logger) *Follower {
+func NewFollower(view *catalog.View, members *membership.Members, s *Store, self membership.Member, replication int, log *slog.Logger) *Follower {
 	return &Follower{
 		view: view, members: members, store: s, self: self, replication: replication, log: log,
 		changed: make(chan struct{}),

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/membership"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	"github.com/trawl-search/trawl/services/searcher/internal/shardcache"
 )
@@ -25,7 +26,7 @@ func roots(n int) []catalog.Root {
 // shard as often as the replication says.
 func TestEveryShardIsPlaced(t *testing.T) {
 	all := roots(300)
-	members := []string{"a", "b", "c", "d"}
+	members := []membership.Member{{ID: "a", Zone: "x"}, {ID: "b", Zone: "x"}, {ID: "c", Zone: "y"}, {ID: "d"}}
 	for replication := 1; replication <= 5; replication++ {
 		held := make(map[string]int)
 		for _, self := range members {
@@ -49,11 +50,11 @@ func TestEveryShardIsPlaced(t *testing.T) {
 // will be its own once it is.
 func TestNotRegisteredYet(t *testing.T) {
 	all := roots(100)
-	before, err := shardcache.Mine(all, []string{"a"}, "b", 1)
+	before, err := shardcache.Mine(all, []membership.Member{{ID: "a"}}, membership.Member{ID: "b"}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := shardcache.Mine(all, []string{"a", "b"}, "b", 1)
+	after, err := shardcache.Mine(all, []membership.Member{{ID: "a"}, {ID: "b"}}, membership.Member{ID: "b"}, 1)
 	if err != nil || len(before) != len(after) || len(before) == 0 || len(before) == 100 {
 		t.Errorf("%d before, %d after, %v", len(before), len(after), err)
 	}
@@ -62,7 +63,7 @@ func TestNotRegisteredYet(t *testing.T) {
 func TestBadDigestIsTold(t *testing.T) {
 	all := roots(2)
 	all[0].Record.Shards[0].Digest = []byte("short")
-	refs, err := shardcache.Mine(all, nil, "a", 1)
+	refs, err := shardcache.Mine(all, nil, membership.Member{ID: "a"}, 1)
 	if err == nil || len(refs) != 1 {
 		t.Errorf("%v, %v", refs, err)
 	}
@@ -71,7 +72,7 @@ func TestBadDigestIsTold(t *testing.T) {
 func TestSharedShardOnce(t *testing.T) {
 	all := roots(1)
 	all = append(all, all[0])
-	if refs, _ := shardcache.Mine(all, nil, "a", 1); len(refs) != 1 {
+	if refs, _ := shardcache.Mine(all, nil, membership.Member{ID: "a"}, 1); len(refs) != 1 {
 		t.Errorf("%v", refs)
 	}
 }
