@@ -4,12 +4,32 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
+	"strings"
 	"time"
 )
+
+// DefaultPrefix stands before the names in NATS unless another is configured.
+const DefaultPrefix = "trawl"
+
+// prefixes have no upper case, since streams are in upper case, and no dots: with them one
+// prefix's subjects could be among another's.
+var prefixes = regexp.MustCompile(`^[a-z0-9_-]{1,64}$`)
+
+// CheckPrefix returns an error if prefix is not one of Config.
+func CheckPrefix(prefix string) error {
+	if !prefixes.MatchString(prefix) {
+		return fmt.Errorf("prefix %q: want 1 to 64 of a-z, 0-9, - and _", prefix)
+	}
+	return nil
+}
 
 // Config says how patient the queue is. Its zero value means the defaults. All
 // processes on one NATS must have the same AckWait.
 type Config struct {
+	// Prefix begins the names of the streams, in upper case, and of the subjects, so that
+	// several Trawls can use one NATS: 1 to 64 of a-z, 0-9, - and _; default DefaultPrefix.
+	Prefix string
 	// AckWait is how long after the last sign of life a job is given to another
 	// worker; default 30 s. A sign is sent every third of it.
 	AckWait time.Duration
@@ -27,6 +47,7 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
+	set(&c.Prefix, DefaultPrefix)
 	set(&c.AckWait, 30*time.Second)
 	set(&c.MaxDeliver, 5)
 	set(&c.RetryMin, time.Second)
@@ -44,6 +65,14 @@ func set[T comparable](field *T, standard T) {
 	}
 }
 
+// The stream and the subject of the jobs.
+func (c Config) jobStream() string  { return strings.ToUpper(c.Prefix) + "_JOBS" }
+func (c Config) jobSubject() string { return c.Prefix + ".jobs" }
+
+// The stream of the dead letters, and what their subjects begin with.
+func (c Config) deadStream() string  { return strings.ToUpper(c.Prefix) + "_DEAD" }
+func (c Config) deadSubject() string { return c.Prefix + ".dead." }
+
 // check says every value that cannot work.
 func (c Config) check() error {
 	var errs []error
@@ -52,6 +81,7 @@ func (c Config) check() error {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
+	errs = append(errs, CheckPrefix(c.Prefix))
 	refuse(c.AckWait < 10*time.Millisecond, "AckWait %v: at least 10ms", c.AckWait)
 	refuse(c.MaxDeliver < 1, "MaxDeliver %d: at least 1", c.MaxDeliver)
 	refuse(c.RetryMin < 0 || c.RetryMax < c.RetryMin, "RetryMin %v, RetryMax %v: must be ascending", c.RetryMin, c.RetryMax)

@@ -32,10 +32,10 @@ var ErrNoLetter = errors.New("no dead letter")
 func (q *Queue) DeadLetter(ctx context.Context, repo string) (letter DeadLetter, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	stream, err := q.js.Stream(ctx, DeadStream)
+	stream, err := q.js.Stream(ctx, q.cfg.deadStream())
 	if err == nil {
 		var msg *jetstream.RawStreamMsg
-		if msg, err = stream.GetLastMsgForSubject(ctx, deadSubject+repoHash(repo)); err == nil {
+		if msg, err = stream.GetLastMsgForSubject(ctx, q.cfg.deadSubject()+repoHash(repo)); err == nil {
 			letter, err = decodeLetter(msg)
 		}
 	}
@@ -62,7 +62,7 @@ func (q *Queue) DeadLetters(ctx context.Context, after uint64) iter.Seq2[DeadLet
 			return
 		}
 		for {
-			letter, err := nextLetter(ctx, stream, after+1)
+			letter, err := q.nextLetter(ctx, stream, after+1)
 			if errors.Is(err, jetstream.ErrMsgNotFound) {
 				return
 			}
@@ -77,14 +77,14 @@ func (q *Queue) DeadLetters(ctx context.Context, after uint64) iter.Seq2[DeadLet
 func (q *Queue) letters(ctx context.Context) (jetstream.Stream, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	return q.js.Stream(ctx, DeadStream)
+	return q.js.Stream(ctx, q.cfg.deadStream())
 }
 
 // nextLetter reads the first letter at or after a place in the stream.
-func nextLetter(ctx context.Context, stream jetstream.Stream, place uint64) (DeadLetter, error) {
+func (q *Queue) nextLetter(ctx context.Context, stream jetstream.Stream, place uint64) (DeadLetter, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	msg, err := stream.GetMsg(ctx, place, jetstream.WithGetMsgSubject(deadSubject+"*"))
+	msg, err := stream.GetMsg(ctx, place, jetstream.WithGetMsgSubject(q.cfg.deadSubject()+"*"))
 	if err != nil {
 		return DeadLetter{}, fmt.Errorf("read dead letter: %w", err)
 	}
@@ -104,12 +104,12 @@ func decodeLetter(msg *jetstream.RawStreamMsg) (DeadLetter, error) {
 func (q *Queue) Forget(ctx context.Context, repo string) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	stream, err := q.js.Stream(ctx, DeadStream)
+	stream, err := q.js.Stream(ctx, q.cfg.deadStream())
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil
 	}
 	if err == nil {
-		err = stream.Purge(ctx, jetstream.WithPurgeSubject(deadSubject+repoHash(repo)))
+		err = stream.Purge(ctx, jetstream.WithPurgeSubject(q.cfg.deadSubject()+repoHash(repo)))
 	}
 	if err != nil {
 		return fmt.Errorf("forget dead letter of %q: %w", repo, err)
@@ -120,7 +120,7 @@ func (q *Queue) Forget(ctx context.Context, repo string) error {
 func (q *Queue) writeLetter(ctx context.Context, letter DeadLetter) error {
 	data, err := json.Marshal(letter)
 	if err == nil {
-		_, err = q.js.Publish(ctx, deadSubject+repoHash(letter.Repo), data)
+		_, err = q.js.Publish(ctx, q.cfg.deadSubject()+repoHash(letter.Repo), data)
 	}
 	if err != nil {
 		return fmt.Errorf("write dead letter of %q: %w", letter.Repo, err)

@@ -24,14 +24,14 @@ func (q *Queue) Depth(ctx context.Context) (d Depth, err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	for name, n := range map[string]*int{JobStream: &d.Jobs, DeadStream: &d.Dead} {
+	for name, n := range map[string]*int{q.cfg.jobStream(): &d.Jobs, q.cfg.deadStream(): &d.Dead} {
 		stream, err := q.js.Stream(ctx, name)
 		if err != nil {
 			return d, fmt.Errorf("look at stream %s: %w", name, err)
 		}
 		*n = int(stream.CachedInfo().State.Msgs)
 	}
-	consumer, err := q.js.Consumer(ctx, JobStream, consumerName)
+	consumer, err := q.js.Consumer(ctx, q.cfg.jobStream(), consumerName)
 	if err != nil {
 		return d, fmt.Errorf("look at consumer %s: %w", consumerName, err)
 	}

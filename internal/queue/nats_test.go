@@ -37,6 +37,9 @@ func impatient() queue.Config {
 	return cfg
 }
 
+// jobStream is the stream of jobs that installations without a prefix have.
+const jobStream = "TRAWL_JOBS"
+
 func startNATS(t *testing.T, dir, listen string) *embedded.NATS {
 	t.Helper()
 	n, err := embedded.StartNATS(t.Context(), embedded.Config{Dir: dir, NATSListen: listen, Logger: quiet()})

@@ -14,17 +14,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Names in NATS.
-const (
-	// JobStream holds the jobs.
-	JobStream = "TRAWL_JOBS"
-	// DeadStream holds the dead letters.
-	DeadStream = "TRAWL_DEAD"
-
-	consumerName = "indexers"
-	jobSubject   = "trawl.jobs"
-	deadSubject  = "trawl.dead."
-)
+// consumerName is the consumer of the stream of jobs.
+const consumerName = "indexers"
 
 // Limits of the streams.
 const (
@@ -128,11 +119,11 @@ func (q *Queue) publish(ctx context.Context, job Job, id string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	_, err = q.js.Publish(ctx, jobSubject, data, jetstream.WithMsgID(id), jetstream.WithRetryAttempts(0))
+	_, err = q.js.Publish(ctx, q.cfg.jobSubject(), data, jetstream.WithMsgID(id), jetstream.WithRetryAttempts(0))
 	if errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrNoResponders) {
 		// Nobody listens on the subject: a new server, or one whose data is gone.
 		if err = q.ensureOnce(ctx); err == nil {
-			_, err = q.js.Publish(ctx, jobSubject, data, jetstream.WithMsgID(id))
+			_, err = q.js.Publish(ctx, q.cfg.jobSubject(), data, jetstream.WithMsgID(id))
 		}
 	}
 	if err != nil {

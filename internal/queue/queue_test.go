@@ -29,7 +29,7 @@ func TestEveryJobIsDoneOnce(t *testing.T) {
 		// Names need not fit into a header or a subject.
 		publish(t, q, queue.Job{Repo: fmt.Sprintf("host/ö\r\n *>%d", i%10), Epoch: uint64(i / 10)})
 	}
-	eventually(t, "all jobs settled", func() bool { return left(t, nc, queue.JobStream) == 0 })
+	eventually(t, "all jobs settled", func() bool { return left(t, nc, jobStream) == 0 })
 	mu.Lock()
 	defer mu.Unlock()
 	if len(done) != 50 {
@@ -45,11 +45,11 @@ func TestEveryJobIsDoneOnce(t *testing.T) {
 func TestDuplicatesAreDropped(t *testing.T) {
 	q, nc := fresh(t)
 	publish(t, q, queue.Job{Repo: "a", Epoch: 1}, queue.Job{Repo: "a", Epoch: 1})
-	if n := left(t, nc, queue.JobStream); n != 1 {
+	if n := left(t, nc, jobStream); n != 1 {
 		t.Errorf("%d messages for one job", n)
 	}
 	publish(t, q, queue.Job{Repo: "a", Epoch: 2}, queue.Job{Repo: "a", Epoch: 1, Attempt: 1}, queue.Job{Repo: "b", Epoch: 1})
-	if n := left(t, nc, queue.JobStream); n != 4 {
+	if n := left(t, nc, jobStream); n != 4 {
 		t.Errorf("%d messages for four jobs", n)
 	}
 }
@@ -62,7 +62,7 @@ func TestJobComesAgainAfterCrash(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	consumer, err := js.Consumer(t.Context(), queue.JobStream, "indexers")
+	consumer, err := js.Consumer(t.Context(), jobStream, "indexers")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func startsOfSlowJob(t *testing.T, cfg queue.Config) int32 {
 		return nil
 	})
 	publish(t, q, queue.Job{Repo: "slow"})
-	eventually(t, "job settled", func() bool { return left(t, nc, queue.JobStream) == 0 })
+	eventually(t, "job settled", func() bool { return left(t, nc, jobStream) == 0 })
 	return started.Load()
 }
 
@@ -116,7 +116,7 @@ func TestTransientErrorIsTriedAgainAndThenGivenUp(t *testing.T) {
 	if letter.Job != (queue.Job{Repo: "a", Epoch: 7}) || letter.NumDelivered != 3 || !strings.Contains(letter.Reason, "try 3: no route") || letter.Time.IsZero() {
 		t.Errorf("letter %+v", letter)
 	}
-	eventually(t, "job gone", func() bool { return left(t, nc, queue.JobStream) == 0 })
+	eventually(t, "job gone", func() bool { return left(t, nc, jobStream) == 0 })
 	if tries.Load() != 3 {
 		t.Errorf("%d tries", tries.Load())
 	}
@@ -130,9 +130,9 @@ func TestPermanentErrorIsGivenUpAtOnce(t *testing.T) {
 		return fmt.Errorf("job: %w", queue.Permanent(errors.New(strings.Repeat("ö", 4000))))
 	})
 	publish(t, q, queue.Job{Repo: "a", Epoch: 1})
-	eventually(t, "job gone", func() bool { return left(t, nc, queue.JobStream) == 0 })
+	eventually(t, "job gone", func() bool { return left(t, nc, jobStream) == 0 })
 	publish(t, q, queue.Job{Repo: "a", Epoch: 2}, queue.Job{Repo: "b", Epoch: 1})
-	eventually(t, "jobs gone", func() bool { return left(t, nc, queue.JobStream) == 0 })
+	eventually(t, "jobs gone", func() bool { return left(t, nc, jobStream) == 0 })
 	got := letters(t, q)
 	if len(got) != 2 || got[0].Repo != "a" || got[0].Epoch != 2 || got[1].Repo != "b" || tries.Load() != 3 {
 		t.Errorf("%d tries; want the newest letter of each repo, got %+v", tries.Load(), got)
@@ -168,7 +168,7 @@ func TestLaterIsNeverGivenUp(t *testing.T) {
 		return nil
 	})
 	publish(t, q, queue.Job{Repo: "a"})
-	eventually(t, "job settled", func() bool { return left(t, nc, queue.JobStream) == 0 })
+	eventually(t, "job settled", func() bool { return left(t, nc, jobStream) == 0 })
 	if n := tries.Load(); n != 11 {
 		t.Errorf("%d tries, want 11", n)
 	}
@@ -195,7 +195,7 @@ func TestJobThatKillsWorkersIsGivenUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	consumer, err := js.Consumer(t.Context(), queue.JobStream, "indexers")
+	consumer, err := js.Consumer(t.Context(), jobStream, "indexers")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +263,7 @@ func TestFinishedJobIsSettledWhileStopping(t *testing.T) {
 	publish(t, q, queue.Job{Repo: "a"})
 	receive(t, begun, "job")
 	stop()
-	if n := left(t, nc, queue.JobStream); n != 0 {
+	if n := left(t, nc, jobStream); n != 0 {
 		t.Errorf("%d messages left", n)
 	}
 }

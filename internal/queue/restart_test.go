@@ -19,7 +19,7 @@ func TestMessagesSurviveRestart(t *testing.T) {
 		return queue.Permanent(errors.New("reason"))
 	})
 	publish(t, q, queue.Job{Repo: "dead"})
-	eventually(t, "dead letter", func() bool { return left(t, n.Conn(), queue.JobStream) == 0 })
+	eventually(t, "dead letter", func() bool { return left(t, n.Conn(), jobStream) == 0 })
 	stop()
 	publish(t, q, queue.Job{Repo: "waiting"})
 	if err := n.Close(); err != nil {

@@ -46,9 +46,9 @@ func (q *Queue) ensureOnce(ctx context.Context) error {
 
 func (q *Queue) jobStream() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
-		Name:        JobStream,
+		Name:        q.cfg.jobStream(),
 		Description: "Repos that have work; each message goes to one indexer.",
-		Subjects:    []string{jobSubject},
+		Subjects:    []string{q.cfg.jobSubject()},
 		Retention:   jetstream.WorkQueuePolicy,
 		Storage:     jetstream.FileStorage,
 		Discard:     jetstream.DiscardNew, // a full queue says so; dropping the oldest would be silent
@@ -61,9 +61,9 @@ func (q *Queue) jobStream() jetstream.StreamConfig {
 
 func (q *Queue) deadStream() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
-		Name:              DeadStream,
+		Name:              q.cfg.deadStream(),
 		Description:       "Jobs that were given up, with the reason; the newest of each repo.",
-		Subjects:          []string{deadSubject + "*"},
+		Subjects:          []string{q.cfg.deadSubject() + "*"},
 		Retention:         jetstream.LimitsPolicy,
 		Storage:           jetstream.FileStorage,
 		MaxMsgs:           maxDead,
@@ -78,7 +78,7 @@ func (q *Queue) deadStream() jetstream.StreamConfig {
 // delivers without limit: a message that it gave up on would stay in a work
 // queue for ever with nobody told, so Consume counts instead.
 func (q *Queue) consumer(ctx context.Context) (jetstream.Consumer, error) {
-	consumer, err := q.js.CreateOrUpdateConsumer(ctx, JobStream, jetstream.ConsumerConfig{
+	consumer, err := q.js.CreateOrUpdateConsumer(ctx, q.cfg.jobStream(), jetstream.ConsumerConfig{
 		Durable:       consumerName,
 		AckPolicy:     jetstream.AckExplicitPolicy,
 		AckWait:       q.cfg.AckWait,
