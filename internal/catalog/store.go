@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"regexp"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -56,6 +57,23 @@ type Store struct {
 	// contact makes both fail fast while etcd is away.
 	contact contact
 }
+
+// prefixes are folders, so that the records of one are not among those of another.
+var prefixes = regexp.MustCompile(`^/([A-Za-z0-9._-]+/)+$`)
+
+// maxPrefix bounds a prefix in bytes.
+const maxPrefix = 128
+
+// CheckPrefix returns an error if prefix cannot stand before the keys of a store.
+func CheckPrefix(prefix string) error {
+	if len(prefix) > maxPrefix || !prefixes.MatchString(prefix) {
+		return fmt.Errorf("prefix %q: want at most %d bytes like /trawl/v1/", prefix, maxPrefix)
+	}
+	return nil
+}
+
+// Prefix stands before every key of the store.
+func (s *Store) Prefix() string { return s.prefix }
 
 // New makes a store of the records under prefix; an empty prefix means
 // DefaultPrefix. The caller keeps and closes the client.

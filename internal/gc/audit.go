@@ -53,7 +53,11 @@ type Finding struct {
 // many objects are well. It takes about 50 bytes of memory for each object.
 func (c *Collector) Audit(ctx context.Context, contents bool, found func(Finding) error) (well Count, err error) {
 	a := &audit{Collector: c, contents: contents, found: found, sizes: map[[16]byte]int64{}}
-	if err := a.garbage(ctx); err != nil {
+	err = bucket.CheckOwner(ctx, c.Bucket, c.Store.Prefix())
+	if err == nil {
+		err = a.garbage(ctx)
+	}
+	if err != nil {
 		return a.well, fmt.Errorf("audit the bucket: %w", err)
 	}
 	for root, err := range c.Store.ListRoots(ctx) {
@@ -97,6 +101,8 @@ func (a *audit) garbage(ctx context.Context) error {
 		}
 		finding := Finding{Key: info.Key, Bytes: uint64(info.Size), Put: info.ModTime}
 		switch {
+		case info.Key == bucket.OwnerKey:
+			continue
 		case reach.Garbage(info.Key) && condemned[info.Key]:
 			finding.Problem = Condemned
 		case reach.Garbage(info.Key):

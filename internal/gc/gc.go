@@ -125,6 +125,9 @@ type pass struct {
 }
 
 func (p *pass) run(ctx context.Context) error {
+	if err := bucket.CheckOwner(ctx, p.Bucket, p.Store.Prefix()); err != nil {
+		return err
+	}
 	if err := p.openLedger(ctx); err != nil {
 		return err
 	}

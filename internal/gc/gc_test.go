@@ -60,6 +60,46 @@ func replaced(t *testing.T) (*world, *Collector) {
 	return w, w.collector(w.etcd.Client(nil), w.bucket, 100)
 }
 
+// TestBucketOfAnother: with another prefix in the same etcd, nothing is collected or
+// reported as garbage in a bucket that is claimed, whatever the other catalog has.
+func TestBucketOfAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, c := replaced(t)
+		if err := bucket.Claim(t.Context(), w.bucket, w.truth.Prefix()); err != nil {
+			t.Fatal(err)
+		}
+		other := *c
+		other.Store = catalog.New(w.etcd.Client(nil), "/other/")
+		if _, _, err := other.Store.PutDesired(t.Context(), &catalogv1.Desired{Name: "theirs", Url: "https://example.org/theirs"}); err != nil {
+			t.Fatal(err)
+		}
+		before := w.stored()
+		for range 3 {
+			if _, err := other.Pass(t.Context()); !errors.Is(err, bucket.ErrOwned) {
+				t.Errorf("pass: %v", err)
+			}
+			time.Sleep(2 * hold)
+		}
+		if _, err := other.Audit(t.Context(), false, func(f Finding) error { return fmt.Errorf("found %v", f) }); !errors.Is(err, bucket.ErrOwned) {
+			t.Errorf("audit: %v", err)
+		}
+		if now := w.stored(); !slices.Equal(before, now) {
+			t.Errorf("stored before %q, now %q", before, now)
+		}
+		if report := w.pass(c); report.Condemned.Objects == 0 {
+			t.Errorf("the owner's own pass: %+v", report)
+		}
+		if _, err := c.Audit(t.Context(), false, func(f Finding) error {
+			if f.Key == bucket.OwnerKey {
+				return fmt.Errorf("found %v", f)
+			}
+			return nil
+		}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestNewEtcd: beside an etcd that knows nothing of the bucket nothing is garbage,
 // however far its revisions have come: neither a wrong address nor the loss of all
 // data of etcd must empty it.

@@ -73,6 +73,9 @@ type found struct {
 // Run restores all repos, and tells of each in the order of their names. Objects
 // among the manifests that are none are told to damaged.
 func (r *Restorer) Run(ctx context.Context, tell func(Repo) error, damaged func(key string, err error)) error {
+	if err := bucket.CheckOwner(ctx, r.Bucket, r.Store.Prefix()); err != nil {
+		return err
+	}
 	if !r.DryRun {
 		if err := r.Store.CheckEmpty(ctx); err != nil {
 			return err

@@ -33,7 +33,9 @@ const component = "indexer"
 
 // Deps are the clients of an indexer. The caller closes them after Run.
 type Deps struct {
-	Etcd      *clientv3.Client
+	Etcd *clientv3.Client
+	// Prefix stands before every key in etcd; empty: catalog.DefaultPrefix.
+	Prefix    string
 	Queue     *queue.Queue
 	Bucket    bucket.Bucket
 	Telemetry *telemetry.Telemetry
@@ -92,7 +94,7 @@ func (x *Indexer) Ready() bool { return x.server.Readiness().Ready() }
 // bucket or the disk is unavailable: readiness reports that, and work continues when
 // they are back. An indexer runs once.
 func (x *Indexer) Run(ctx context.Context) error {
-	store := catalog.New(x.deps.Etcd, "")
+	store := catalog.New(x.deps.Etcd, x.deps.Prefix)
 	probes := x.newProbes(store)
 	group, running := errgroup.WithContext(ctx)
 	group.Go(func() error { return x.server.Run(running) })
@@ -102,7 +104,9 @@ func (x *Indexer) Run(ctx context.Context) error {
 		if !ok {
 			return nil // the end of the context
 		}
-		x.work(running, store, tools, probes.cache)
+		if x.claimBucket(running, store.Prefix()) {
+			x.work(running, store, tools, probes.cache)
+		}
 		return tools.close()
 	})
 	if err := group.Wait(); err != nil && ctx.Err() == nil {
@@ -117,9 +121,9 @@ func (x *Indexer) work(ctx context.Context, store *catalog.Store, tools tools, r
 	var running sync.WaitGroup
 	running.Go(func() { watchRoom(ctx, room, tools.cache.TempDir()) })
 	compactor, purgedThrough := x.compactor(store, tools), make(chan int64)
-	members := membership.NewMembers(ctx, x.deps.Etcd, catalog.DefaultPrefix, x.tel.Logger())
+	members := membership.NewMembers(ctx, x.deps.Etcd, store.Prefix(), x.tel.Logger())
 	defer members.Close()
-	running.Go(func() { x.reportDisk(ctx, purgedThrough) })
+	running.Go(func() { x.reportDisk(ctx, store.Prefix(), purgedThrough) })
 	running.Go(func() { x.sweepMirrors(ctx, sweeper{store, tools.cache, compactor}, purgedThrough) })
 	running.Go(func() { x.maintain(ctx, store, tools.fetcher) })
 	running.Go(func() {

@@ -50,7 +50,9 @@ func (p *probes) run(ctx context.Context) {
 			return err
 		})
 		well = check(ctx, p.queue, p.probeQueue) && well
-		well = check(ctx, p.bucket, func(ctx context.Context) error { return bucket.Reachable(ctx, p.deps.Bucket) }) && well
+		well = check(ctx, p.bucket, func(ctx context.Context) error {
+			return errors.Join(bucket.Reachable(ctx, p.deps.Bucket), bucket.CheckOwner(ctx, p.deps.Bucket, p.store.Prefix()))
+		}) && well
 		return check(ctx, p.git, func(ctx context.Context) error {
 			_, err := gitsource.GitVersion(ctx)
 			return err

@@ -67,9 +67,9 @@ func (s sweeper) sweep(ctx context.Context) (revision int64, removed int, err er
 
 // reportDisk publishes the revisions through which this disk is purged, for callers
 // that wait for a deletion.
-func (x *Indexer) reportDisk(ctx context.Context, purgedThrough <-chan int64) {
+func (x *Indexer) reportDisk(ctx context.Context, prefix string, purgedThrough <-chan int64) {
 	host, _ := os.Hostname() // for people
 	// A job that was running when the repo was deleted may outlive one sweep.
 	disk := &catalogv1.Disk{Name: host, Role: membership.IndexerDisk, Within: durationpb.New(2 * x.cfg.GCEvery)}
-	membership.KeepDisk(ctx, x.deps.Etcd, catalog.DefaultPrefix, disk, leaderTTL, purgedThrough, x.tel.Logger())
+	membership.KeepDisk(ctx, x.deps.Etcd, prefix, disk, leaderTTL, purgedThrough, x.tel.Logger())
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/gitsource"
 	"github.com/trawl-search/trawl/internal/server"
 	"github.com/trawl-search/trawl/services/indexer/internal/backoff"
@@ -17,7 +18,7 @@ type tools struct {
 	fetcher *gitsource.Fetcher
 }
 
-// Bounds of the wait between two attempts to open the cache folder.
+// Bounds of the wait between two attempts to open the cache folder, or to claim the bucket.
 const (
 	minToolsWait = time.Second
 	maxToolsWait = 30 * time.Second
@@ -53,4 +54,21 @@ func (x *Indexer) tryTools() (tools, error) {
 
 func (t tools) close() error {
 	return errors.Join(t.fetcher.Close(), t.cache.Close())
+}
+
+// claimBucket tries until the bucket belongs to the catalog with this prefix, so that no
+// other one collects what is written here as garbage; false if ctx ends first. The
+// condition of the bucket reports why it takes long.
+func (x *Indexer) claimBucket(ctx context.Context, prefix string) bool {
+	for attempt := uint32(0); ; attempt++ {
+		err := bucket.Claim(ctx, x.deps.Bucket, prefix)
+		if err == nil {
+			return true
+		}
+		wait := backoff.Double(minToolsWait, attempt, maxToolsWait)
+		x.tel.Logger().WarnContext(ctx, "cannot claim the bucket, trying again", "error", err, "wait", wait)
+		if !backoff.Sleep(ctx, wait) {
+			return false
+		}
+	}
 }
