@@ -34,6 +34,8 @@ type cluster struct {
 	ingest     ingestv1.IngestServiceClient
 
 	etcd, nats string
+	// prefix is of its own on servers that it shares; empty: the defaults.
+	prefix string
 }
 
 // newCluster starts everything, with that many searchers.
@@ -63,6 +65,12 @@ func (c *cluster) startServers(t *testing.T) {
 func (c *cluster) startAll(t *testing.T, searchers int) {
 	t.Helper()
 	c.startServers(t)
+	c.startRoles(t, searchers)
+}
+
+// startRoles starts every role on the servers that are there.
+func (c *cluster) startRoles(t *testing.T, searchers int) {
+	t.Helper()
 	c.searchers = nil
 	for i := range searchers {
 		c.searchers = append(c.searchers, c.startSearcher(t, i))
@@ -82,9 +90,17 @@ func (c *cluster) start(name string, args ...string) *process {
 // role starts one role with what all roles need.
 func (c *cluster) role(t *testing.T, name, role string, args ...string) *process {
 	t.Helper()
-	return c.start(name, append([]string{role, "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0",
-		"--etcd-endpoints", c.etcd, "--drain-delay", "0s"}, args...)...)
+	args = append([]string{role, "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--etcd-endpoints", c.etcd, "--drain-delay", "0s"}, args...)
+	if c.prefix != "" {
+		args = append(args, "--etcd-prefix", c.etcdPrefix())
+		if role != "searcher" {
+			args = append(args, "--nats-prefix", c.prefix)
+		}
+	}
+	return c.start(name, args...)
 }
+
+func (c *cluster) etcdPrefix() string { return "/" + c.prefix + "/v1/" }
 
 func (c *cluster) bucket() string { return "file://" + filepath.Join(c.dir, "bucket") }
 

@@ -40,7 +40,9 @@ const coverPause = 20 * time.Millisecond
 
 // Deps are the dependencies of a router. The caller closes them after Run.
 type Deps struct {
-	Etcd      *clientv3.Client
+	Etcd *clientv3.Client
+	// Prefix stands before every key in etcd; empty: catalog.DefaultPrefix.
+	Prefix    string
 	Queue     *queue.Queue
 	Telemetry *telemetry.Telemetry
 	// Local returns the searcher of this process at an address, or nil if it is in
@@ -108,7 +110,7 @@ func (r *Router) gate() (*access.Guard, error) {
 	if !r.cfg.Access.Asked() {
 		return access.NewGuard(nil, limits, r.tel.Metrics(), log)
 	}
-	store := access.NewStore(r.deps.Etcd, "")
+	store := access.NewStore(r.deps.Etcd, r.deps.Prefix)
 	r.tokens, r.key = access.NewDirectory(store, r.cfg.Access.Staleness, r.cfg.Access.Grace, log), access.NewKey(store, log)
 	return access.NewGuard(r.tokens, limits, r.tel.Metrics(), log)
 }
@@ -133,10 +135,10 @@ func (r *Router) Run(ctx context.Context) error {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	log := r.tel.Logger()
-	store := catalog.New(r.deps.Etcd, "")
+	store := catalog.New(r.deps.Etcd, r.deps.Prefix)
 	view := catalog.NewView(life, store, log)
 	defer view.Close()
-	members := membership.NewMembers(life, r.deps.Etcd, catalog.DefaultPrefix, log)
+	members := membership.NewMembers(life, r.deps.Etcd, store.Prefix(), log)
 	defer members.Close()
 	conns := fanout.NewConns(r.dial)
 	defer func() {

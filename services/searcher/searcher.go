@@ -44,7 +44,9 @@ const (
 
 // Deps are what a searcher works with. The caller of New closes them, after Run.
 type Deps struct {
-	Etcd      *clientv3.Client
+	Etcd *clientv3.Client
+	// Prefix stands before every key in etcd; empty: catalog.DefaultPrefix.
+	Prefix    string
 	Bucket    bucket.Bucket
 	Telemetry *telemetry.Telemetry
 }
@@ -83,7 +85,7 @@ func New(cfg Config, deps Deps) (*Searcher, error) {
 	}
 	var gates []server.Option
 	if cfg.Access.Asked() {
-		s.key = access.NewKey(access.NewStore(deps.Etcd, ""), s.tel.Logger())
+		s.key = access.NewKey(access.NewStore(deps.Etcd, deps.Prefix), s.tel.Logger())
 		gates = append(gates, server.WithGate(access.Checker{Key: s.key}))
 	}
 	if s.server, err = server.New(cfg.Config, s.tel, gates...); err != nil {
@@ -135,10 +137,10 @@ func (s *Searcher) Run(ctx context.Context) error {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	log := s.tel.Logger()
-	truth := catalog.New(s.deps.Etcd, "")
+	truth := catalog.New(s.deps.Etcd, s.deps.Prefix)
 	view := catalog.NewView(life, truth, log)
 	defer view.Close()
-	members := membership.NewMembers(life, s.deps.Etcd, catalog.DefaultPrefix, log)
+	members := membership.NewMembers(life, s.deps.Etcd, truth.Prefix(), log)
 	defer members.Close()
 	follower := shardcache.NewFollower(view, members, s.store, membership.Member{ID: s.cfg.ID, Zone: s.cfg.Zone}, s.cfg.Replication, log)
 	s.serve(follower)
@@ -149,12 +151,12 @@ func (s *Searcher) Run(ctx context.Context) error {
 		shards:     s.server.Readiness().Condition("shards"),
 		bucket:     s.server.Readiness().Condition("bucket"),
 	}
-	registration := membership.Register(life, s.deps.Etcd, catalog.DefaultPrefix, s.record(), s.cfg.LeaseTTL, log)
+	registration := membership.Register(life, s.deps.Etcd, truth.Prefix(), s.record(), s.cfg.LeaseTTL, log)
 	var working sync.WaitGroup
 	working.Go(func() { s.store.Run(life) })
 	working.Go(func() { follower.Run(life) })
 	working.Go(func() { ready.follow(life, follower, registration, s.deps.Bucket, s.store, log) })
-	s.reportDisk(life, &working)
+	s.reportDisk(life, truth.Prefix(), &working)
 	s.followKey(life, &working)
 	stop := context.AfterFunc(ctx, func() { s.leave(life, registration) })
 	defer stop()
@@ -168,12 +170,12 @@ func (s *Searcher) Run(ctx context.Context) error {
 // reportDisk publishes the revision as of which this disk holds nothing unwanted.
 // Callers that wait for a deletion read it. It is published at most once in a grace
 // time, because the roots change all the time.
-func (s *Searcher) reportDisk(ctx context.Context, working *sync.WaitGroup) {
+func (s *Searcher) reportDisk(ctx context.Context, prefix string, working *sync.WaitGroup) {
 	pause := min(max(s.cfg.Grace, time.Second), time.Minute)
 	disk := &catalogv1.Disk{Name: s.cfg.ID, Role: membership.SearcherDisk, Within: durationpb.New(s.cfg.Grace + pause)}
 	purged := make(chan int64)
 	working.Go(func() {
-		membership.KeepDisk(ctx, s.deps.Etcd, catalog.DefaultPrefix, disk, s.cfg.LeaseTTL, purged, s.tel.Logger())
+		membership.KeepDisk(ctx, s.deps.Etcd, prefix, disk, s.cfg.LeaseTTL, purged, s.tel.Logger())
 	})
 	working.Go(func() {
 		for reported := int64(0); ctx.Err() == nil; {

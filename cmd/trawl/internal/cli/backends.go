@@ -24,10 +24,13 @@ type etcdConfig struct {
 	Username     string                `config:"username" doc:"user of etcd, with a password; empty: none, or that of the certificate"`
 	PasswordFile string                `config:"password-file" doc:"file with the password of that user, read again at each login"`
 	TLS          tlsfiles.ClientConfig `config:"tls"`
+	Prefix       string                `config:"prefix" doc:"what all keys begin with, the same for all roles and commands of one Trawl; several that share an etcd have each their own, none of which begins with another's, and buckets of their own"`
 }
 
 // SetDefaults implements config.Settings.
-func (c *etcdConfig) SetDefaults() { *c = etcdConfig{Endpoints: []string{"http://127.0.0.1:2379"}} }
+func (c *etcdConfig) SetDefaults() {
+	*c = etcdConfig{Endpoints: []string{"http://127.0.0.1:2379"}, Prefix: catalog.DefaultPrefix}
+}
 
 // Validate implements config.Settings.
 func (c *etcdConfig) Validate() error {
@@ -37,6 +40,7 @@ func (c *etcdConfig) Validate() error {
 		checkNoUser(&check, "endpoints", endpoint, "etcd.username and etcd.password-file")
 		check.That(c.encrypted() == isHTTPS(endpoint), "endpoints", redacted(endpoint), "https:// for all endpoints, or for none")
 	}
+	check.That(catalog.CheckPrefix(c.Prefix) == nil, "prefix", c.Prefix, "at most 128 bytes like "+catalog.DefaultPrefix)
 	check.That((c.Username == "") == (c.PasswordFile == ""), "password-file", c.PasswordFile, "a user and the file with its password, or neither")
 	check.That(c.encrypted() || !c.TLS.Set(), "endpoints", strings.Join(c.Endpoints, ","), "https:// beside the settings of TLS")
 	check.Nested("tls", &c.TLS)
@@ -77,10 +81,13 @@ type natsConfig struct {
 	NkeyFile  string                `config:"nkey-file" doc:"file with the seed of a user's nkey"`
 	TLS       tlsfiles.ClientConfig `config:"tls"`
 	Replicas  int                   `config:"replicas" doc:"replicas of the streams, in a cluster of NATS servers"`
+	Prefix    string                `config:"prefix" doc:"what the names of streams (in upper case) and subjects begin with, the same for all roles of one Trawl; several that share a NATS have each their own"`
 }
 
 // SetDefaults implements config.Settings.
-func (c *natsConfig) SetDefaults() { *c = natsConfig{URL: nats.DefaultURL, Replicas: 1} }
+func (c *natsConfig) SetDefaults() {
+	*c = natsConfig{URL: nats.DefaultURL, Replicas: 1, Prefix: queue.DefaultPrefix}
+}
 
 // Validate implements config.Settings.
 func (c *natsConfig) Validate() error {
@@ -99,6 +106,7 @@ func (c *natsConfig) Validate() error {
 	check.That(ways < 2, "creds-file", c.CredsFile, "one way to log in: username, creds-file or nkey-file")
 	check.Nested("tls", &c.TLS)
 	config.Between(&check, "replicas", c.Replicas, 1, 5)
+	check.That(queue.CheckPrefix(c.Prefix) == nil, "prefix", c.Prefix, "1 to 64 of a-z, 0-9, - and _")
 	return check.Err()
 }
 

@@ -24,6 +24,7 @@ type shared struct {
 	role      string
 	telemetry *telemetry.Telemetry
 	etcd      *clientv3.Client
+	prefix    string // of all keys in etcd
 	queue     *queue.Queue
 	bucket    bucket.Bucket
 	closers   []func() error
@@ -62,7 +63,7 @@ func (s *shared) connectEtcd(cfg etcdConfig) error {
 	if err != nil {
 		return err
 	}
-	s.etcd = client
+	s.etcd, s.prefix = client, cfg.Prefix
 	s.closers = append(s.closers, client.Close)
 	return nil
 }
@@ -74,12 +75,13 @@ func (s *shared) connectNATS(cfg natsConfig) error {
 		return fmt.Errorf("connecting to NATS: %w", err)
 	}
 	s.closers = append(s.closers, func() error { conn.Close(); return nil })
-	return s.useNATS(conn, cfg.Replicas)
+	return s.useNATS(conn, queue.Config{Prefix: cfg.Prefix, Replicas: cfg.Replicas})
 }
 
 // useNATS makes the queue on a connection that stays the caller's.
-func (s *shared) useNATS(conn *nats.Conn, replicas int) error {
-	q, err := queue.New(conn, queue.Config{Replicas: replicas, Logger: s.telemetry.Logger()})
+func (s *shared) useNATS(conn *nats.Conn, cfg queue.Config) error {
+	cfg.Logger = s.telemetry.Logger()
+	q, err := queue.New(conn, cfg)
 	if err != nil {
 		return fmt.Errorf("using NATS: %w", err)
 	}

@@ -74,7 +74,7 @@ func runGC(ctx context.Context, p Process, s gcSettings) (err error) {
 		return err
 	}
 	c := gc.Collector{
-		Store: catalog.New(sh.etcd, ""), Bucket: sh.bucket, Config: s.Config, DryRun: s.DryRun, Log: sh.telemetry.Logger(),
+		Store: catalog.New(sh.etcd, sh.prefix), Bucket: sh.bucket, Config: s.Config, DryRun: s.DryRun, Log: sh.telemetry.Logger(),
 	}
 	if s.Audit {
 		return audit(ctx, p.Out, &c, s)

@@ -67,7 +67,7 @@ func runRestore(ctx context.Context, p Process, s restoreSettings) (err error) {
 		return err
 	}
 	r := restore.Restorer{
-		Store: catalog.New(sh.etcd, ""), Bucket: sh.bucket, Contents: s.Contents, DryRun: s.DryRun, Skip: s.Skip,
+		Store: catalog.New(sh.etcd, sh.prefix), Bucket: sh.bucket, Contents: s.Contents, DryRun: s.DryRun, Skip: s.Skip,
 	}
 	served, damaged := 0, 0
 	err = r.Run(ctx, func(repo restore.Repo) error {

@@ -68,7 +68,7 @@ func newIndexer(p Process) *cobra.Command {
 			if err := errors.Join(sh.connectEtcd(s.Etcd), sh.connectNATS(s.NATS), sh.openBucket(ctx, s.Bucket)); err != nil {
 				return nil, err
 			}
-			return indexer.New(s.Config, indexer.Deps{Etcd: sh.etcd, Queue: sh.queue, Bucket: sh.bucket, Telemetry: sh.telemetry})
+			return indexer.New(s.Config, indexer.Deps{Etcd: sh.etcd, Prefix: sh.prefix, Queue: sh.queue, Bucket: sh.bucket, Telemetry: sh.telemetry})
 		})
 	})
 }
@@ -106,7 +106,7 @@ func newSearcher(p Process) *cobra.Command {
 			if err := errors.Join(sh.connectEtcd(s.Etcd), sh.openBucket(ctx, s.Bucket)); err != nil {
 				return nil, err
 			}
-			return searcher.New(s.Config, searcher.Deps{Etcd: sh.etcd, Bucket: sh.bucket, Telemetry: sh.telemetry})
+			return searcher.New(s.Config, searcher.Deps{Etcd: sh.etcd, Prefix: sh.prefix, Bucket: sh.bucket, Telemetry: sh.telemetry})
 		})
 	})
 }
@@ -144,7 +144,7 @@ func newRouter(p Process) *cobra.Command {
 			if err := errors.Join(sh.connectEtcd(s.Etcd), sh.connectNATS(s.NATS)); err != nil {
 				return nil, err
 			}
-			return router.New(s.Config, router.Deps{Etcd: sh.etcd, Queue: sh.queue, Telemetry: sh.telemetry})
+			return router.New(s.Config, router.Deps{Etcd: sh.etcd, Prefix: sh.prefix, Queue: sh.queue, Telemetry: sh.telemetry})
 		})
 	})
 }

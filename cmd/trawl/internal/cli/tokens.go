@@ -165,7 +165,7 @@ func withTokens(cfg etcdConfig, f func(*access.Store) error) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(f(access.NewStore(client, "")), client.Close())
+	return errors.Join(f(access.NewStore(client, cfg.Prefix)), client.Close())
 }
 
 func printTokens(out io.Writer, tokens []*catalogv1.Token) error {

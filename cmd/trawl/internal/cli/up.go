@@ -13,6 +13,7 @@ import (
 
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/embedded"
+	"github.com/trawl-search/trawl/internal/queue"
 	"github.com/trawl-search/trawl/services/indexer"
 	"github.com/trawl-search/trawl/services/router"
 	"github.com/trawl-search/trawl/services/searcher"
@@ -79,7 +80,7 @@ func (s *upSettings) host(ctx context.Context, sh *shared) (*embedded.Embedded, 
 	}
 	sh.closers = append(sh.closers, servers.Close)
 	sh.etcd = servers.Client()
-	if err := sh.useNATS(servers.Conn(), 1); err != nil {
+	if err := sh.useNATS(servers.Conn(), queue.Config{}); err != nil {
 		return nil, err
 	}
 	var cfg bucket.Config
