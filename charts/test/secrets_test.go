@@ -13,7 +13,7 @@ import (
 // nowhere else, and everything that is a credential comes from a Secret.
 func TestSecretsStayInSecrets(t *testing.T) {
 	secretive := regexp.MustCompile(`(?i)(ACCESS_KEY|SECRET|PASSWORD|USERNAME|TOKEN)`)
-	harmless := regexp.MustCompile(`^TRAWL_TOKENS_ETCD_ENDPOINTS$|_FILE$`) // paths
+	harmless := regexp.MustCompile(`^TRAWL_TOKENS_ETCD_(ENDPOINTS|PREFIX)$|_FILE$`) // places
 	each(t, func(t *testing.T, r rendered) {
 		var made []string
 		for _, o := range r.objects {

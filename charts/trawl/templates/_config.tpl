@@ -56,6 +56,7 @@ trace-sampling: {{ .traceSampling }}
 nats:
   url: {{ include "trawl.natsURL" . | quote }}
   replicas: {{ .Values.nats.replicas }}
+  prefix: {{ .Values.nats.prefix | quote }}
   {{- if not .Values.evaluation.enabled }}
   {{- if .Values.nats.credsSecret }}
   creds-file: {{ include "trawl.secretsDir" . }}/nats/creds
@@ -79,6 +80,7 @@ bucket:
 access:
   mode: {{ .Values.access.mode }}
   staleness: {{ .Values.access.stalenessSeconds }}s
+  outage-grace: {{ .Values.access.outageGraceSeconds }}s
 {{- end -}}
 
 {{/* The names by which callers may address the routers: those of their Services, of what leads

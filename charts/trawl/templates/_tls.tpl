@@ -92,6 +92,7 @@ key-file: {{ $dir }}/tls.key
 {{- $ca := $.Values.evaluation.enabled | ternary "" $.Values.etcd.caSecret -}}
 etcd:
   endpoints: {{ include "trawl.etcdEndpoints" $ }}
+  prefix: {{ $.Values.etcd.prefix | quote }}
   {{- if include "trawl.etcdSecret" (append . "existingSecret") }}
   password-file: {{ include "trawl.secretsDir" $ }}/etcd/password
   {{- end }}
@@ -132,6 +133,8 @@ searcher:
 {{- $dir := printf "%s/etcd" (include "trawl.secretsDir" $) -}}
 - name: {{ $prefix }}_ENDPOINTS
   value: {{ join "," (include "trawl.etcdEndpoints" $ | fromJsonArray) | quote }}
+- name: {{ $prefix }}_PREFIX
+  value: {{ $.Values.etcd.prefix | quote }}
 {{ with include "trawl.etcdSecret" (list $ $role "existingSecret") -}}
 {{- include "trawl.secretEnv" (list (printf "%s_USERNAME" $prefix) . "username") -}}
 - name: {{ $prefix }}_PASSWORD_FILE
