@@ -70,7 +70,7 @@ clean: ## Remove what was built here
 
 .PHONY: test
 test: ## Run everything that proves the project; ends with a count of what ran
-	@$(GOTESTSUM) --format pkgname --raw-command -- tools/everything.sh
+	@$(GOTESTSUM) --format pkgname-and-test-fails --format-hide-empty-pkg --raw-command -- tools/everything.sh
 
 # All packages but the end-to-end tests. Those run a binary that they build, which
 # the test cache does not know: they must never be answered from it.
