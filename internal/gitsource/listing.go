@@ -61,33 +61,52 @@ type treeEntry struct {
 
 // tree reads all entries of a commit's tree, in path order.
 func (r *Repository) tree(ctx context.Context, commit string, l *listing) ([]treeEntry, error) {
-	out, err := r.git(ctx, nil, "ls-tree", "-r", "-z", "--full-tree", commit)
-	if err != nil {
-		return nil, err
-	}
-	tree := make([]treeEntry, 0, bytes.Count(out, []byte{0}))
-	for line := range bytes.SplitSeq(bytes.TrimSuffix(out, []byte{0}), []byte{0}) {
-		if len(line) == 0 {
-			continue // an empty tree
-		}
+	var tree []treeEntry
+	paths := 0
+	err := r.records(ctx, func(line []byte) error {
 		e, oidLen, err := parseTreeLine(line)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		l.oidLen = oidLen
 		if len(e.path) > MaxPath {
 			l.omitted++
-			continue
+			return nil
 		}
 		if e.skip == docstore.NotSkipped && r.limits.tooDeep([]byte(e.path)) {
 			e.skip = docstore.TooDeep
 		}
-		if len(tree) > r.limits.MaxDocuments {
-			return nil, r.tooMany()
+		if paths += len(e.path); paths > maxPaths {
+			return failure(TooLarge, nil, fmt.Sprintf("the paths of its documents take more than %d bytes", maxPaths))
 		}
-		tree = append(tree, e)
+		if tree = append(tree, e); len(tree)+l.omitted > r.limits.MaxDocuments {
+			return r.tooMany()
+		}
+		return nil
+	}, "ls-tree", "-r", "-z", "--full-tree", commit)
+	if err != nil {
+		return nil, err
 	}
 	return inOrder(tree), nil
+}
+
+// records runs git and passes on its output record by record; a zero byte ends each. Of a
+// record longer than maxRecord it passes on the beginning. An error of each kills git, and
+// is returned.
+func (r *Repository) records(ctx context.Context, each func([]byte) error, args ...string) error {
+	var rest []byte // of a record whose end has not come
+	return r.gitRun().stream(ctx, nil, func(p []byte) error {
+		for {
+			record, after, ended := bytes.Cut(p, []byte{0})
+			if rest = append(rest, record[:min(len(record), maxRecord-len(rest))]...); !ended {
+				return nil
+			}
+			if err := each(rest); err != nil {
+				return err
+			}
+			rest, p = rest[:0], after
+		}
+	}, r.within(args)...)
 }
 
 // inOrder sorts a listing and removes duplicate paths. Only trees that git did not make

@@ -96,11 +96,17 @@ func (r *Repository) open(ctx context.Context, dir string, want []string) error 
 }
 
 func (r *Repository) git(ctx context.Context, stdin []byte, args ...string) ([]byte, error) {
-	if r.gitDir != "" {
-		args = append([]string{"--git-dir=" + r.gitDir}, args...)
+	return r.gitRun().run(ctx, bytes.NewReader(stdin), r.within(args)...)
+}
+
+func (r *Repository) gitRun() *gitRun { return &gitRun{env: r.env, maxOutput: maxListing} }
+
+// within returns the arguments that run a command in the repository, once it is found.
+func (r *Repository) within(args []string) []string {
+	if r.gitDir == "" {
+		return args
 	}
-	g := gitRun{env: r.env, maxOutput: maxListing}
-	return g.run(ctx, bytes.NewReader(stdin), args...)
+	return append([]string{"--git-dir=" + r.gitDir}, args...)
 }
 
 // resolve finds the commits of the wanted branches.

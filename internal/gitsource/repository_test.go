@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -170,6 +171,69 @@ func TestRepositoryLinkHereFileThere(t *testing.T) {
 		if len(docs) != 1 || docs[0].Skip != docstore.NotSkipped || len(docs[0].Branches) != 2 {
 			t.Errorf("%v: documents %+v", order, docs)
 		}
+	}
+}
+
+// TestTreeBomb lists trees that hold each other: 10,000 million paths of ten small objects. It
+// is refused at the limit of documents, or of the bytes of their paths, and git ends there.
+func TestTreeBomb(t *testing.T) {
+	for name, part := range map[string]string{"many paths": "", "long paths": strings.Repeat("long", 50)} {
+		t.Run(name, func(t *testing.T) {
+			r := gitsourcetest.New(t)
+			entry := "100644 blob " + r.Blob("boom")
+			for range 10 {
+				var tree strings.Builder
+				for i := range 10 {
+					fmt.Fprintf(&tree, "%s\t%s%d\n", entry, part, i)
+				}
+				entry = "040000 tree " + strings.TrimSpace(r.GitIn(tree.String(), "mktree"))
+			}
+			commit := strings.TrimSpace(r.Git("commit-tree", "-m", "bomb", strings.TrimPrefix(entry, "040000 tree ")))
+			r.Git("update-ref", "refs/heads/main", commit)
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, err := OpenRepository(t.Context(), r.Dir, []string{"main"}, Limits{MaxDocuments: 1000, MaxDepth: 100})
+			runtime.ReadMemStats(&after)
+			var fail *Failure
+			if !errors.As(err, &fail) || fail.Kind != TooLarge {
+				t.Errorf("got %v", err)
+			}
+			if taken := after.TotalAlloc - before.TotalAlloc; taken > 64<<20 {
+				t.Errorf("%d bytes were allocated for it", taken)
+			}
+		})
+	}
+}
+
+// TestAnswersAreBounded: what git prints is bounded while it is read.
+func TestAnswersAreBounded(t *testing.T) {
+	r := gitsourcetest.New(t)
+	r.Files("main", "a", strings.Repeat("a", 1<<20))
+	g := gitRun{env: gitEnv(nil), maxOutput: 1 << 20}
+	for limit, fits := range map[int]bool{1 << 20: true, 1<<20 - 1: false, 100: false} {
+		g.maxOutput = limit
+		out, err := g.run(t.Context(), strings.NewReader(""), "-C", r.Dir, "cat-file", "blob", "main:a")
+		fail, tooLarge := errors.AsType[*Failure](err)
+		if tooLarge = tooLarge && fail.Kind == TooLarge; tooLarge == fits || fits && len(out) != 1<<20 {
+			t.Errorf("limit %d: %d bytes, %v", limit, len(out), err)
+		}
+	}
+}
+
+// TestLongPaths lists a path longer than any is indexed with, beside a short one.
+func TestLongPaths(t *testing.T) {
+	r := gitsourcetest.New(t)
+	blob := r.Blob("x")
+	entry := "100644 blob " + blob
+	for range 3 * MaxPath / 4096 {
+		entry = "040000 tree " + strings.TrimSpace(r.GitIn(entry+"\t"+strings.Repeat("d", 4095)+"\n", "mktree"))
+	}
+	root := strings.TrimSpace(r.GitIn(entry+"\tlong\n100644 blob "+blob+"\tshort\n", "mktree"))
+	commit := strings.TrimSpace(r.Git("commit-tree", "-m", "long", root))
+	r.Git("update-ref", "refs/heads/main", commit)
+	docs := collect(t, openRepository(t, r.Dir, Limits{}, "main"))
+	if len(docs) != 1 || string(docs[0].Path) != "short" {
+		t.Errorf("%d documents", len(docs))
 	}
 }
 

@@ -169,8 +169,13 @@ func (s *session) refusal() error {
 const (
 	// maxAnswer holds the names of a million branches of a remote repository.
 	maxAnswer = 128 << 20
-	// maxListing holds the tree of some eight million files.
+	// maxListing holds the changes of some eight million files.
 	maxListing = 1 << 30
+	// maxPaths bounds the paths of a tree together. A few small trees that hold each other
+	// many times name more than any machine has memory for.
+	maxPaths = 512 << 20
+	// maxRecord holds a line of a listing with a path longer than MaxPath.
+	maxRecord = 2*MaxPath + 1<<10
 )
 
 // run runs git to its end and returns its output.
@@ -187,43 +192,53 @@ type gitRun struct {
 	onLine    func(string) // gets git's lines of error output, progress included
 }
 
+// run runs git to its end and returns its output.
 func (g *gitRun) run(ctx context.Context, stdin io.Reader, args ...string) ([]byte, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	cmd := gitCommand(ctx, g.env, args...)
-	out := &limitedBuffer{limit: g.maxOutput, exceeded: func() {
-		cancel(failure(TooLarge, nil, "git's answer is too long"))
-	}}
-	said := &lineWriter{onLine: g.onLine}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, out, said
-	if err := cmd.Start(); err != nil {
-		return nil, startFailure(err)
-	}
-	if err := finish(ctx, cmd); err != nil {
-		if _, isExit := errors.AsType[*exec.ExitError](err); isExit || errors.Is(err, exec.ErrWaitDelay) {
-			return nil, explain(redact(said.text(), g.secrets), err)
+	var out bytes.Buffer
+	err := g.stream(ctx, stdin, func(p []byte) error {
+		if out.Len()+len(p) > g.maxOutput {
+			return failure(TooLarge, nil, "git's answer is too long")
 		}
+		out.Write(p)
+		return nil
+	}, args...)
+	if err != nil {
 		return nil, err
 	}
 	return out.Bytes(), nil
+}
+
+// stream runs git and passes its output to take as it comes. An error of take kills git,
+// and is returned.
+func (g *gitRun) stream(ctx context.Context, stdin io.Reader, take func([]byte) error, args ...string) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	cmd := gitCommand(ctx, g.env, args...)
+	said := &lineWriter{onLine: g.onLine}
+	cmd.Stdin, cmd.Stderr = stdin, said
+	cmd.Stdout = writerFunc(func(p []byte) (int, error) {
+		if err := take(p); err != nil {
+			cancel(err)
+			return 0, err
+		}
+		return len(p), nil
+	})
+	if err := cmd.Start(); err != nil {
+		return startFailure(err)
+	}
+	err := finish(ctx, cmd)
+	if _, isExit := errors.AsType[*exec.ExitError](err); isExit || errors.Is(err, exec.ErrWaitDelay) {
+		return explain(redact(said.text(), g.secrets), err)
+	}
+	return err
 }
 
 func startFailure(err error) error {
 	return failure(Unknown, err, "git cannot be started: "+err.Error())
 }
 
-// limitedBuffer keeps at most limit bytes and reports more.
-type limitedBuffer struct {
-	bytes.Buffer
-	limit    int
-	exceeded func()
-}
+// writerFunc is an io.Writer.
+type writerFunc func([]byte) (int, error)
 
 // Write implements io.Writer.
-func (b *limitedBuffer) Write(p []byte) (int, error) {
-	if b.Len()+len(p) > b.limit {
-		b.exceeded()
-		return 0, io.ErrShortWrite
-	}
-	return b.Buffer.Write(p)
-}
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
