@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -95,8 +96,14 @@ func (m *momentWorld) zombieEnds() {
 }
 
 func (m *momentWorld) momentCollector() *Collector {
-	moment := func(string) error { m.at(); return nil }
-	client := m.etcd.Client(func(ctx context.Context) error { m.at(); return ctx.Err() })
+	var one sync.Mutex // a collector deletes several objects at once
+	at := func() {
+		one.Lock()
+		defer one.Unlock()
+		m.at()
+	}
+	moment := func(string) error { at(); return nil }
+	client := m.etcd.Client(func(ctx context.Context) error { at(); return ctx.Err() })
 	return m.collector(client, listings{watched{m.bucket, moment, moment}}, 1000)
 }
 
