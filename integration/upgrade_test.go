@@ -68,16 +68,8 @@ func TestUpgradeAcrossFormats(t *testing.T) {
 	u.checkVersions(t, map[uint32]bool{format.Version1: true})
 	u.checkAll(t)
 
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	var work sync.WaitGroup
-	for _, f := range []func(context.Context) error{u.push, u.ask, u.ask} {
-		work.Go(func() {
-			if err := f(ctx); err != nil && ctx.Err() == nil {
-				u.failed.CompareAndSwap(nil, &err)
-			}
-		})
-	}
+	stop := u.pushAndAsk(t)
+	defer stop()
 	u.progress(t, 3, "before the upgrade")
 	u.binary = "" // what is started from here on is the version under test
 	for i, p := range u.searchers {
@@ -92,8 +84,7 @@ func TestUpgradeAcrossFormats(t *testing.T) {
 	u.indexer.stop(t)
 	u.startIndexer(t, "--compact-every", "0")
 	u.progress(t, 3, "after the indexer")
-	cancel()
-	work.Wait()
+	stop()
 	t.Logf("%d answers, %d pushes", u.answers.Load(), u.pushes.Load())
 
 	u.checkAll(t)
@@ -114,16 +105,8 @@ func TestUpgradeInTheWrongOrder(t *testing.T) {
 	for i := range 3 {
 		u.repos = append(u.repos, u.newPushed(t, i))
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	var work sync.WaitGroup
-	for _, f := range []func(context.Context) error{u.push, u.ask, u.ask} {
-		work.Go(func() {
-			if err := f(ctx); err != nil && ctx.Err() == nil {
-				u.failed.CompareAndSwap(nil, &err)
-			}
-		})
-	}
+	stop := u.pushAndAsk(t)
+	defer stop()
 	u.progress(t, 3, "before the upgrade")
 	u.binary = "" // what is started from here on is the version under test
 	u.indexer.stop(t)
@@ -144,10 +127,27 @@ func TestUpgradeInTheWrongOrder(t *testing.T) {
 	u.searchers[1] = u.startSearcher(t, 1)
 	u.ready(t, u.searchers[1])
 	u.progress(t, 3, "after searcher 1")
-	cancel()
-	work.Wait()
+	stop()
 	t.Logf("%d answers, %d pushes", u.answers.Load(), u.pushes.Load())
 	u.checkAll(t)
+}
+
+// pushAndAsk pushes and asks queries until stop is called, which waits for the end of both.
+func (u *upgrade) pushAndAsk(t *testing.T) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var work sync.WaitGroup
+	for _, f := range []func(context.Context) error{u.push, u.ask, u.ask} {
+		work.Go(func() {
+			if err := f(ctx); err != nil && ctx.Err() == nil {
+				u.failed.CompareAndSwap(nil, &err)
+			}
+		})
+	}
+	return func() {
+		cancel()
+		work.Wait()
+	}
 }
 
 // rollBackIndexer goes back to the old indexer alone, as the runbook says: it cannot read

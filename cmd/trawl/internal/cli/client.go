@@ -53,7 +53,7 @@ func addressFlag(flags *pflag.FlagSet, p Process, at *routerAt) {
 	flags.StringVar(&at.files.CAFile, "ca-file", p.env("TRAWL_CA_FILE"), "file with CA certificates, PEM, one of which signed that of the router, or $TRAWL_CA_FILE; empty: the CAs of the system")
 	flags.StringVar(&at.files.CertFile, "cert-file", p.env("TRAWL_CERT_FILE"), "file with your certificate, PEM, for routers that want one, or $TRAWL_CERT_FILE")
 	flags.StringVar(&at.files.KeyFile, "key-file", p.env("TRAWL_KEY_FILE"), "file with the key of your certificate, PEM, or $TRAWL_KEY_FILE")
-	flags.BoolVar(&at.exposed, "plaintext-token", false, "send the token to another machine without TLS: whoever sees the network can use it")
+	flags.BoolVar(&at.exposed, "plaintext-token", false, "send the token to another machine without TLS: anybody who sees the network can use it")
 }
 
 // maxTokenFile bounds a file with a token, in bytes.
