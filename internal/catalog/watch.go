@@ -69,20 +69,24 @@ func (w *repoWatch) run(ctx context.Context) error {
 		channels[i] = w.store.client.Watch(ctx, w.store.key(k, w.name), clientv3.WithRev(revision+1))
 	}
 	for {
+		var change clientv3.WatchResponse
 		var open bool
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case _, open = <-channels[0]:
-		case _, open = <-channels[1]:
-		case _, open = <-channels[2]:
-		case _, open = <-channels[3]:
+		case change, open = <-channels[0]:
+		case change, open = <-channels[1]:
+		case change, open = <-channels[2]:
+		case change, open = <-channels[3]:
 		}
 		if !open {
 			return nil // compacted or without a leader: begin again
 		}
-		if _, err := w.show(ctx); err != nil || w.stopped {
-			return err
+		// Reads may be behind the watch for a moment: see follow.Run.
+		for read := int64(0); read < change.Header.GetRevision(); {
+			if read, err = w.show(ctx); err != nil || w.stopped {
+				return err
+			}
 		}
 	}
 }

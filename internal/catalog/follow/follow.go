@@ -20,7 +20,8 @@ const (
 	// Waits between attempts while etcd does not answer.
 	minBackoff = 50 * time.Millisecond
 	maxBackoff = 5 * time.Second
-	// listTimeout bounds one listing, so that a silent etcd is asked anew.
+	// listTimeout bounds one listing, and one wait for a change to be readable, so that a silent
+	// etcd is asked anew.
 	listTimeout = 30 * time.Second
 )
 
@@ -101,11 +102,34 @@ func watch(ctx context.Context, client *clientv3.Client, keys Range, from int64,
 		if err := resp.Err(); err != nil {
 			return fmt.Errorf("watch: %w", err)
 		}
-		if len(resp.Events) > 0 {
-			apply(change(resp.Events))
+		if len(resp.Events) == 0 {
+			continue
 		}
+		update := change(resp.Events)
+		if err := waitReadable(ctx, client, keys.From, update.Revision); err != nil {
+			return err
+		}
+		apply(update)
 	}
 	return errors.New("watch ended")
+}
+
+// waitReadable waits until etcd's reads have reached a revision. etcd tells watchers of a change
+// before reads have it, and does not order the two
+// (https://etcd.io/docs/v3.6/learning/api_guarantees/, "Linearizability"). A reader that answered
+// from a change at once could be followed by one that asks etcd, and answers with what was before.
+func waitReadable(ctx context.Context, client *clientv3.Client, key string, revision int64) error {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	for {
+		resp, err := client.Get(ctx, key, clientv3.WithCountOnly())
+		if err != nil {
+			return fmt.Errorf("read revision %d: %w", revision, err)
+		}
+		if resp.Header.Revision >= revision {
+			return nil
+		}
+	}
 }
 
 // change turns events into an update with one change for each key.
