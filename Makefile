@@ -54,13 +54,25 @@ images: build ## Build the images PREFIX-indexer, -searcher and -router:TAG (BAS
 images-twice: ## Build the images in two folders with caches of their own, and fail unless all layers are the same
 	@PREFIX=trawl-twice BASE="$(BASE)" tools/images/twice.sh
 
+# What the next release is called.
+RELEASE := $(shell sed -n 's/^version: //p' charts/trawl/Chart.yaml)
+
+.PHONY: release
+release: ## Make archives for linux/amd64 and linux/arm64, the chart, bills of materials, checksums and provenance of the last commit in dist/
+	@VERSION="$(RELEASE)" tools/release/release.sh
+
+.PHONY: release-twice
+release-twice: ## Make the release in two folders with caches of their own, and fail unless all of it is the same
+	@VERSION="$(RELEASE)" tools/release/twice.sh
+
 .PHONY: debian
 debian: ## Make the image trawl-debian, a BASE for the indexer, without a registry
 	tools/images/debian.sh trawl-debian
 
 .PHONY: generate
-generate: ## Generate the Go code of the protos
+generate: ## Generate the Go code of the protos, and the reference of settings
 	$(BUF) generate
+	$(GO) test -count=1 -run '^TestSettingsReference$$' ./cmd/trawl/internal/cli -update
 
 .PHONY: clean
 clean: ## Remove what was built here
@@ -85,7 +97,7 @@ RACE := ./index/format/... ./index/shard/... ./internal/... ./services/... ./cmd
 
 .PHONY: race
 race: ## Run the concurrent packages' tests under the race detector (needs a C compiler)
-	@CGO_ENABLED=1 $(GO) test -race -short $(JSON) -timeout 10m $(RACE)
+	@CGO_ENABLED=1 $(GO) test -race -short $(JSON) -timeout 20m $(RACE)
 
 .PHONY: check
 check: check-generated lint ## Prove what changes most often: generated code, linters, and the short tests of all packages but the end-to-end ones
@@ -103,7 +115,7 @@ containers:
 	@$(GO) test $(or $(JSON),-v) -count=1 -timeout 25m ./integration/cluster/...
 
 .PHONY: e2e-k8s
-e2e-k8s: ## Prove the Helm chart on a Kubernetes of three nodes in containers (eight minutes; the first time it builds Kubernetes, too)
+e2e-k8s: ## Prove the Helm chart on a Kubernetes of three nodes in containers (a quarter of an hour; the first time it builds Kubernetes, too)
 	TRAWL_TEST_K8S=build $(GO) test -v -count=1 -timeout 100m ./integration/k8s
 
 # How long the soak lasts, as Go writes durations.
@@ -181,6 +193,10 @@ SERVED ?=
 .PHONY: bench
 bench: ## Measure indexing and search of CORPUS beside the peers installed, or with SERVED=1 as callers see it (bench/README.md)
 	@mkdir -p .cache && $(GO) build -o .cache/bench ./bench && $(if $(SERVED),$(GO) build -o .cache/trawl ./cmd/trawl &&) .cache/bench $(if $(SERVED),served) -corpus $(CORPUS) $(BENCH)
+
+.PHONY: bench-relevance
+bench-relevance: ## Measure how high the file stands that is looked for, in the clones in REPOS (bench/README.md)
+	@mkdir -p .cache && $(GO) build -o .cache/bench ./bench && $(GO) build -o .cache/trawl ./cmd/trawl && .cache/bench relevance -repos $(or $(REPOS),.cache/repos) $(BENCH)
 
 .PHONY: bench-push
 bench-push: ## Measure how long pushes to a copy of REPO (this one) take until they can be searched

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/trawl-search/trawl/bench/corpus"
+	"github.com/trawl-search/trawl/bench/definitions"
+	"github.com/trawl-search/trawl/bench/relevance"
 	"github.com/trawl-search/trawl/bench/run"
 	"github.com/trawl-search/trawl/bench/served"
 )
@@ -38,6 +40,12 @@ func start(ctx context.Context, args []string) error {
 	}
 	if len(args) > 0 && args[0] == "served" {
 		return asServed(ctx, args[1:])
+	}
+	if len(args) > 0 && args[0] == "relevance" {
+		return ranked(ctx, args[1:])
+	}
+	if len(args) > 0 && args[0] == "definitions" {
+		return compareDefinitions(ctx, args[1:])
 	}
 	cfg := run.Config{Log: os.Stderr, ZoektBin: os.Getenv("ZOEKT_BIN"), Args: args}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
@@ -80,6 +88,33 @@ func asServed(ctx context.Context, args []string) error {
 		return err
 	}
 	return served.Main(ctx, cfg)
+}
+
+// ranked measures how high files stand that are looked for.
+func ranked(ctx context.Context, args []string) error {
+	cfg := relevance.Config{Log: os.Stderr, ZoektBin: os.Getenv("ZOEKT_BIN"), Args: args}
+	flags := flag.NewFlagSet("bench relevance", flag.ContinueOnError)
+	flags.StringVar(&cfg.Repos, "repos", filepath.Join(".cache", "repos"), "folder of the Git repositories")
+	flags.StringVar(&cfg.Trawl, "trawl", filepath.Join(".cache", "trawl"), "the program")
+	flags.StringVar(&cfg.Results, "results", filepath.Join("bench", "results"), "folder of the dated results")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	return relevance.Main(ctx, cfg)
+}
+
+// compareDefinitions compares definitions with those of ctags.
+func compareDefinitions(ctx context.Context, args []string) error {
+	cfg := definitions.Config{Out: os.Stdout}
+	flags := flag.NewFlagSet("bench definitions", flag.ContinueOnError)
+	flags.IntVar(&cfg.Files, "files", 2000, "files of each language at most")
+	flags.StringVar(&cfg.Language, "language", "", "compare this language only, and write each difference")
+	flags.StringVar(&cfg.Results, "results", filepath.Join("bench", "results"), "folder of the dated table; empty: none")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	cfg.Folders = flags.Args()
+	return definitions.Main(ctx, cfg)
 }
 
 // push measures how long pushes take until they can be searched.

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/trawl-search/trawl/integration/workload"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -34,6 +35,8 @@ type cluster struct {
 	ingest     ingestv1.IngestServiceClient
 
 	etcd, nats string
+	// bucketName is the folder of the bucket; empty: bucket.
+	bucketName string
 	// prefix is of its own on servers that it shares; empty: the defaults.
 	prefix string
 }
@@ -102,7 +105,9 @@ func (c *cluster) role(t *testing.T, name, role string, args ...string) *process
 
 func (c *cluster) etcdPrefix() string { return "/" + c.prefix + "/v1/" }
 
-func (c *cluster) bucket() string { return "file://" + filepath.Join(c.dir, "bucket") }
+func (c *cluster) bucket() string {
+	return "file://" + filepath.Join(c.dir, cmp.Or(c.bucketName, "bucket"))
+}
 
 // searcherCache is where searcher i keeps its shards.
 func (c *cluster) searcherCache(i int) string {
@@ -251,28 +256,10 @@ func (c *cluster) expect(t *testing.T, text string, want ...string) *searchv1.Se
 		t.Errorf("search %q: %v", text, err)
 		return nil
 	}
-	if err := compare(answer, want); err != nil {
+	if err := workload.Compare(answer, want); err != nil {
 		t.Errorf("search %q: %v", text, err)
 	}
 	return answer
-}
-
-// compare says how an answer differs from a complete one with these files.
-func compare(answer *searchv1.SearchResponse, want []string) error {
-	cov := answer.GetCoverage()
-	if !cov.GetComplete() || cov.GetRequested() != cov.GetSearched()+cov.GetPruned() {
-		return fmt.Errorf("it is not complete: %v", cov)
-	}
-	got := files(answer)
-	if len(got) != len(want) {
-		return fmt.Errorf("found %v, want %v", got, want)
-	}
-	for _, w := range want {
-		if !got[w] {
-			return fmt.Errorf("found %v, want %v", got, want)
-		}
-	}
-	return nil
 }
 
 func files(answer *searchv1.SearchResponse) map[string]bool {

@@ -1,60 +1,23 @@
 package integration
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
+	"github.com/trawl-search/trawl/integration/hostile"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
-
-// bomb is a compression that sends the same bytes for every message: what inflates to
-// 16 MiB.
-type bomb struct{ bytes []byte }
-
-func newBomb(t *testing.T) bomb {
-	t.Helper()
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	// The field query, of 16 MiB less its head.
-	const head, size = 5, 16 << 20
-	if _, err := w.Write(append([]byte{0x0a, 0xfb, 0xff, 0xff, 0x07}, bytes.Repeat([]byte("x"), size-head)...)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return bomb{b.Bytes()}
-}
-
-func (bomb) Name() string                                   { return "gzip" }
-func (b bomb) Compress(w io.Writer) (io.WriteCloser, error) { return &bombWriter{w, b.bytes}, nil }
-func (bomb) Decompress(r io.Reader) (io.Reader, error)      { return r, nil }
-
-type bombWriter struct {
-	to   io.Writer
-	bomb []byte
-}
-
-func (*bombWriter) Write(p []byte) (int, error) { return len(p), nil }
-func (w *bombWriter) Close() error              { _, err := w.to.Write(w.bomb); return err }
 
 // peakMemory is the most memory that a process has had, in MiB.
 func (p *process) peakMemory(t *testing.T) int {
@@ -105,29 +68,23 @@ func TestBombsWithoutToken(t *testing.T) {
 	}
 	eventually(t, "the router answers", func(context.Context) error { return ask() })
 
-	encoding.RegisterCompressor(newBomb(t)) // in this process only; nothing else in it compresses
-	before := c.router.peakMemory(t)
-	var bombs sync.WaitGroup
-	thrown := make(chan struct{})
-	for range 20 {
-		conn := dial()
-		for range 10 {
-			bombs.Go(func() {
-				for range 5 {
-					for _, method := range []string{
-						searchv1.SearchService_Search_FullMethodName, searchv1.SearchService_List_FullMethodName, ingestv1.IngestService_PutRepo_FullMethodName,
-					} {
-						err := conn.Invoke(t.Context(), method, &searchv1.SearchRequest{Query: "x"}, &searchv1.SearchResponse{}, grpc.UseCompressor("gzip"))
-						if status.Code(err) != codes.Unauthenticated {
-							t.Errorf("%s without a token: %v", method, err)
-						}
-					}
-					throwBody(t.Context(), "http://"+at.HTTP+"/api/search")
-				}
-			})
-		}
+	if err := hostile.RegisterBombs(); err != nil { // in this process only; nothing else in it compresses
+		t.Fatal(err)
 	}
-	go func() { bombs.Wait(); close(thrown) }()
+	before := c.router.peakMemory(t)
+	thrown := make(chan struct{})
+	var conns []*grpc.ClientConn
+	for range 20 {
+		conns = append(conns, dial())
+	}
+	go func() {
+		defer close(thrown)
+		hostile.ThrowBombs(t.Context(), conns, "http://"+at.HTTP+"/api/search", func(method string, err error) {
+			if status.Code(err) != codes.Unauthenticated {
+				t.Errorf("%s without a token: %v", method, err)
+			}
+		})
+	}()
 	answered := 0
 	for over := false; !over; {
 		select {
@@ -146,28 +103,4 @@ func TestBombsWithoutToken(t *testing.T) {
 	if after > before+128 {
 		t.Errorf("the router took %d MiB for callers without a token", after-before)
 	}
-}
-
-// throwBody sends a large body without a token. The answer may come before the end.
-func throwBody(ctx context.Context, url string) {
-	const size = 8 << 20
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, io.LimitReader(spaces{}, size))
-	if err != nil {
-		return
-	}
-	req.ContentLength = size
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	if resp, err := client.Do(req); err == nil {
-		resp.Body.Close()
-	}
-}
-
-// spaces is an endless reader of white space.
-type spaces struct{}
-
-func (spaces) Read(p []byte) (int, error) {
-	for i := range p {
-		p[i] = ' '
-	}
-	return len(p), nil
 }

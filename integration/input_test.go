@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/trawl-search/trawl/integration/workload"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -258,7 +259,7 @@ func corruptShards(t *testing.T, c *cluster) {
 						t.Fatalf("a wrong answer from a damaged shard: %s", f)
 					}
 				}
-				return compare(answer, []string{want})
+				return workload.Compare(answer, []string{want})
 			})
 			if !tt.short && c.searchers[0].count(putAside) == before {
 				t.Error("the searcher did not say that it put the damaged file aside")

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/trawl-search/trawl/integration/workload"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -172,7 +173,7 @@ func askUntil(ctx context.Context, c *cluster, stop <-chan struct{}, warm func()
 		}
 		answer, err := c.query(ctx, "c:heron")
 		if err == nil {
-			err = compare(answer, []string{"example.org/alpha:bird.go", "example.org/gamma:Heron.txt"})
+			err = workload.Compare(answer, []string{"example.org/alpha:bird.go", "example.org/gamma:Heron.txt"})
 		}
 		if err != nil {
 			if n < 10 {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/trawl-search/trawl/integration/workload"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -115,7 +116,7 @@ func TestRestoreSources(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		return compare(answer, []string{atHost + ":polled.txt"})
+		return workload.Compare(answer, []string{atHost + ":polled.txt"})
 	})
 	if out, errs, exit := command(t, "gc", "--audit", "--contents", "--etcd-endpoints", c.etcd, "--bucket-url", c.bucket()); exit != 0 || strings.Contains(out, "  sources/") {
 		t.Errorf("exit %d: %s%s", exit, out, errs)

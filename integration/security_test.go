@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -27,6 +26,7 @@ import (
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 
+	"github.com/trawl-search/trawl/integration/grants"
 	"github.com/trawl-search/trawl/internal/tlsfiles/tlstest"
 )
 
@@ -44,35 +44,6 @@ type fortress struct {
 
 // passwordOf is the password of a user of etcd or NATS.
 func passwordOf(user string) string { return "hunter2-" + user }
-
-// grant is a line of the table of grants in docs/security.md.
-type grant struct {
-	role, key, end string
-	kind           clientv3.PermissionType
-}
-
-// documentedGrants are what docs/security.md says that users of etcd need.
-func documentedGrants(t *testing.T) (grants []grant) {
-	t.Helper()
-	text, err := os.ReadFile("../docs/security.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, row := range regexp.MustCompile("(?m)^\\| `(trawl-[a-z]+)` \\| (read|read and write) \\| (.*) \\|$").FindAllStringSubmatch(string(text), -1) {
-		kind := clientv3.PermRead
-		if row[2] != "read" {
-			kind = clientv3.PermReadWrite
-		}
-		for _, key := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(row[3], -1) {
-			g := grant{role: row[1], key: "/trawl/v1/" + strings.TrimSuffix(key[1], "*"), kind: clientv3.PermissionType(kind)}
-			if strings.HasSuffix(key[1], "*") {
-				g.end = clientv3.GetPrefixRangeEnd(g.key)
-			}
-			grants = append(grants, g)
-		}
-	}
-	return grants
-}
 
 func newFortress(t *testing.T) *fortress {
 	t.Helper()
@@ -105,28 +76,9 @@ func (f *fortress) startEtcd(t *testing.T) {
 	<-e.Server.ReadyNotify()
 	f.etcd = "https://" + e.Clients[0].Addr().String()
 	f.root = f.loggedIn(t, "") // etcd does not ask yet
-	ctx := t.Context()
-	must := func(_ any, err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+	if err := grants.Apply(t.Context(), f.root, "../docs/security.md", passwordOf); err != nil {
+		t.Fatal(err)
 	}
-	made := map[string]bool{}
-	user := func(name, role string) {
-		must(f.root.RoleAdd(ctx, role))
-		must(f.root.UserAdd(ctx, name, passwordOf(name)))
-		must(f.root.UserGrantRole(ctx, name, role))
-		made[role] = true
-	}
-	user("root", "root")
-	for _, g := range documentedGrants(t) {
-		if !made[g.role] {
-			user(g.role, g.role)
-		}
-		must(f.root.RoleGrantPermission(ctx, g.role, g.key, g.end, g.kind))
-	}
-	must(f.root.AuthEnable(ctx))
 	f.root = f.loggedIn(t, "root")
 }
 
@@ -334,6 +286,9 @@ func (f *fortress) work(t *testing.T, router *process) (token string) {
 		return err
 	})
 	trawl("", "jobs", "list")
+	trawl("active", "searchers", "list")
+	trawl("takes shards again", "searchers", "drain", "s0", "--undo")
+	trawl("are asked for", "repos", "reindex", "--all", "--rate", "0")
 	trawl("acme", "sources")
 	if out, errs, exit := command(t, append([]string{"gc", "--hold", "1s", "--bucket-url", f.bucket()}, f.asUser(t, "trawl-admin")...)...); exit != 0 {
 		t.Errorf("gc: exit %d: %s%s", exit, out, errs)

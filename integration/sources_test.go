@@ -16,6 +16,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/trawl-search/trawl/integration/workload"
 	"github.com/trawl-search/trawl/internal/gitsource/gitsourcetest"
 )
 
@@ -113,7 +114,7 @@ func TestSources(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return compare(answer, want)
+			return workload.Compare(answer, want)
 		})
 	}
 	alpha.write("new.txt", "kingfisher\n")

@@ -1,22 +1,17 @@
 package integration
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/integration/workload"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -58,17 +53,11 @@ func buildAt(t *testing.T, commit string) string {
 // right. In the end shards of both formats are served.
 func TestUpgradeAcrossFormats(t *testing.T) {
 	old := buildAt(t, formatOne)
-	u := &upgrade{cluster: &cluster{owner: t, dir: t.TempDir(), binary: old}}
-	u.startAll(t, 2)
-	u.indexer.stop(t)
-	u.startIndexer(t, "--compact-every", "0") // or it would merge shards of format 1 with later ones
-	for i := range 4 {
-		u.repos = append(u.repos, u.newPushed(t, i))
-	}
+	u := newUpgrade(t, old, 4, "--compact-every", "0") // or it would merge shards of format 1 with later ones
 	u.checkVersions(t, map[uint32]bool{format.Version1: true})
 	u.checkAll(t)
 
-	stop := u.pushAndAsk(t)
+	stop := u.Start(t.Context())
 	defer stop()
 	u.progress(t, 3, "before the upgrade")
 	u.binary = "" // what is started from here on is the version under test
@@ -85,7 +74,7 @@ func TestUpgradeAcrossFormats(t *testing.T) {
 	u.startIndexer(t, "--compact-every", "0")
 	u.progress(t, 3, "after the indexer")
 	stop()
-	t.Logf("%d answers, %d pushes", u.answers.Load(), u.pushes.Load())
+	t.Logf("%d answers, %d pushes", u.Answers.Load(), u.Pushes.Load())
 
 	u.checkAll(t)
 	shards := u.checkVersions(t, map[uint32]bool{format.Version1: true, format.Version2: true})
@@ -100,19 +89,15 @@ func TestUpgradeAcrossFormats(t *testing.T) {
 // indexer publishes nothing until both searchers read what it writes, and every answer on
 // the way is complete and right.
 func TestUpgradeInTheWrongOrder(t *testing.T) {
-	u := &upgrade{cluster: &cluster{owner: t, dir: t.TempDir(), binary: buildAt(t, withoutFormats)}}
-	u.startAll(t, 2)
-	for i := range 3 {
-		u.repos = append(u.repos, u.newPushed(t, i))
-	}
-	stop := u.pushAndAsk(t)
+	u := newUpgrade(t, buildAt(t, withoutFormats), 3)
+	stop := u.Start(t.Context())
 	defer stop()
 	u.progress(t, 3, "before the upgrade")
 	u.binary = "" // what is started from here on is the version under test
 	u.indexer.stop(t)
 	u.startIndexer(t)
 	u.lacks(t, u.indexer, "searchers: shards of format")
-	pushes := u.pushes.Load()
+	pushes := u.Pushes.Load()
 	u.replaceRouter(t)
 	u.progress(t, 0, "after the router")
 	u.searchers[0].stop(t)
@@ -120,7 +105,7 @@ func TestUpgradeInTheWrongOrder(t *testing.T) {
 	u.ready(t, u.searchers[0])
 	u.progress(t, 0, "after searcher 0")
 	u.lacks(t, u.indexer, "upgrade the searchers searcher1")
-	if more := u.pushes.Load() - pushes; more > 1 { // one may have been published already
+	if more := u.Pushes.Load() - pushes; more > 1 { // one may have been published already
 		t.Errorf("%d pushes were published while a searcher was too old to read them", more)
 	}
 	u.searchers[1].stop(t)
@@ -128,26 +113,8 @@ func TestUpgradeInTheWrongOrder(t *testing.T) {
 	u.ready(t, u.searchers[1])
 	u.progress(t, 3, "after searcher 1")
 	stop()
-	t.Logf("%d answers, %d pushes", u.answers.Load(), u.pushes.Load())
+	t.Logf("%d answers, %d pushes", u.Answers.Load(), u.Pushes.Load())
 	u.checkAll(t)
-}
-
-// pushAndAsk pushes and asks queries until stop is called, which waits for the end of both.
-func (u *upgrade) pushAndAsk(t *testing.T) (stop func()) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	var work sync.WaitGroup
-	for _, f := range []func(context.Context) error{u.push, u.ask, u.ask} {
-		work.Go(func() {
-			if err := f(ctx); err != nil && ctx.Err() == nil {
-				u.failed.CompareAndSwap(nil, &err)
-			}
-		})
-	}
-	return func() {
-		cancel()
-		work.Wait()
-	}
 }
 
 // rollBackIndexer goes back to the old indexer alone, as the runbook says: it cannot read
@@ -157,111 +124,53 @@ func (u *upgrade) rollBackIndexer(t *testing.T, old string) {
 	u.indexer.stop(t)
 	u.binary = old
 	u.startIndexer(t, "--compact-every", "0")
-	for _, r := range u.repos {
-		if err := u.pushOne(t.Context(), r); err != nil {
-			t.Fatalf("a push to %s after the old indexer came back: %v", r.name, err)
+	for _, r := range u.Repos {
+		if err := u.Push(t.Context(), r); err != nil {
+			t.Fatalf("a push to %s after the old indexer came back: %v", r.Name, err)
 		}
 	}
 	u.checkAll(t)
 	u.checkVersions(t, map[uint32]bool{format.Version1: true})
 }
 
-// upgrade is a cluster of which some repos are pushed to.
+// upgrade is a cluster under a workload.
 type upgrade struct {
 	*cluster
+	*workload.Workload
 
-	repos           []*pushedRepo
-	answers, pushes atomic.Uint64
-	failed          atomic.Pointer[error] // what ended a push or the queries first
 	// front is held by who calls the router, and alone by who replaces it.
 	front sync.RWMutex
 }
 
-// pushedRepo is a repo whose commit n has a file with "stamp<n>" in it, and other files
-// that stay. The first one is never pushed to.
-type pushedRepo struct {
-	*repository
-
-	name             string
-	committed, shown atomic.Int64 // number of the last commit, and of the last one published
-}
-
-// stamp is the content of a repo's file at a commit.
-func stamp(n int64) string { return fmt.Sprintf("the last commit is stamp%d here\n", n) }
-
-func (u *upgrade) newPushed(t *testing.T, i int) *pushedRepo {
+// newUpgrade is a cluster of that many repos, whose roles are run by an earlier binary.
+func newUpgrade(t *testing.T, binary string, repos int, indexer ...string) *upgrade {
 	t.Helper()
-	r := &pushedRepo{repository: newRepository(t, u.dir, fmt.Sprintf("repo%d", i)), name: fmt.Sprintf("example.org/repo%d", i)}
-	var source strings.Builder
-	for line := range 600 {
-		fmt.Fprintf(&source, "func heron%d_%d() { return kingFisher(%d) } // in repo%d\n", i, line*line%701, line%7, i)
+	u := &upgrade{cluster: &cluster{owner: t, dir: t.TempDir(), binary: binary}}
+	u.Workload = &workload.Workload{Call: u.call, Patience: patience}
+	u.startAll(t, 2)
+	if len(indexer) > 0 {
+		u.indexer.stop(t)
+		u.startIndexer(t, indexer...)
 	}
-	r.write("heron.go", source.String())
-	r.write("doc/same.md", "The kingfisher is the same in each.\n")
-	r.write("now.txt", stamp(0))
-	for n := range 9 { // of these files one may change, and the rest stay
-		r.write(fmt.Sprintf("other/%d.txt", n), "an egret\n")
-	}
-	r.commit("first")
-	u.index(t, r.repository, r.name)
-	return r
-}
-
-// push commits to all repos but the first one, and waits until each push is published. At
-// the end of the context it ends what it has begun.
-func (u *upgrade) push(ctx context.Context) error {
-	for n := 0; ctx.Err() == nil; n++ {
-		r := u.repos[1+n%(len(u.repos)-1)]
-		if err := u.pushOne(context.WithoutCancel(ctx), r); err != nil {
-			return fmt.Errorf("push to %s after commit %d: %w", r.name, r.shown.Load(), err)
+	for i := range repos {
+		dir := filepath.Join(u.dir, fmt.Sprintf("repo%d", i))
+		r, err := workload.NewRepo(t.Context(), i, dir, fmt.Sprintf("example.org/repo%d", i), dir, "")
+		if err == nil {
+			err = u.Index(t.Context(), r)
 		}
-		u.pushes.Add(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u.Repos = append(u.Repos, r)
 	}
-	return nil
-}
-
-// pushOne makes the next commit of a repo.
-func (u *upgrade) pushOne(ctx context.Context, r *pushedRepo) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	n := r.committed.Load() + 1
-	if err := os.WriteFile(filepath.Join(r.path, "now.txt"), []byte(stamp(n)), 0o644); err != nil {
-		return err
-	}
-	r.committed.Store(n)
-	cmd := exec.CommandContext(ctx, "git", "-C", r.path, "-c", "user.name=T", "-c", "user.email=t@example.org", "commit", "-q", "-a", "-m", "next")
-	cmd.Env = append(processEnv(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_SYSTEM=/dev/null")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%w: %s", err, out)
-	}
-	epoch := uint64(0)
-	err := u.call(func() error {
-		put, err := u.ingest.PutRepo(ctx, &ingestv1.PutRepoRequest{Url: r.path, Name: r.name})
-		epoch = put.GetEpoch()
-		return err
-	})
-	for published := false; err == nil && !published; {
-		err = u.call(func() error {
-			got, err := u.ingest.GetRepo(ctx, &ingestv1.GetRepoRequest{Name: r.name})
-			published = got.GetStatus().GetPublishedEpoch() >= epoch
-			if err == nil && got.GetStatus().GetState() == ingestv1.State_STATE_FAILED {
-				err = errors.New(got.GetStatus().GetReason())
-			}
-			return err
-		})
-		time.Sleep(20 * time.Millisecond)
-	}
-	if err == nil {
-		r.shown.Store(n)
-	}
-	return err
+	return u
 }
 
 // call makes a call to the router that is there.
-func (u *upgrade) call(f func() error) error {
+func (u *upgrade) call(ctx context.Context, f func(context.Context, searchv1.SearchServiceClient, ingestv1.IngestServiceClient) error) error {
 	u.front.RLock()
 	defer u.front.RUnlock()
-	return f()
+	return f(ctx, u.search, u.ingest)
 }
 
 // replaceRouter starts another router, and ends the one that was there when nobody calls it
@@ -281,118 +190,23 @@ func (u *upgrade) replaceRouter(t *testing.T) {
 // have failed.
 func (u *upgrade) progress(t *testing.T, pushed uint64, when string) {
 	t.Helper()
-	pushes, answers := u.pushes.Load()+pushed, u.answers.Load()+20
+	pushes, answers := u.Pushes.Load()+pushed, u.Answers.Load()+20
 	eventually(t, "pushes and answers "+when, func(context.Context) error {
-		if err := u.failed.Load(); err != nil {
-			t.Fatalf("%s, after %d answers and %d pushes: %v", when, u.answers.Load(), u.pushes.Load(), *err)
+		if err := u.Err(); err != nil {
+			t.Fatalf("%s, after %d answers and %d pushes: %v", when, u.Answers.Load(), u.Pushes.Load(), err)
 		}
-		if u.pushes.Load() < pushes || u.answers.Load() < answers {
-			return fmt.Errorf("%d of %d pushes, %d of %d answers", u.pushes.Load(), pushes, u.answers.Load(), answers)
-		}
-		return nil
-	})
-}
-
-// ask queries until the context ends; it fails at the first answer that is not the
-// whole truth.
-func (u *upgrade) ask(ctx context.Context) error {
-	for n := 0; ctx.Err() == nil; n++ {
-		err := u.askStamp(ctx, u.repos[n%len(u.repos)])
-		if err == nil {
-			err = u.askSteady(ctx, n)
-		}
-		if err != nil {
-			return err
-		}
-		u.answers.Add(2)
-		time.Sleep(10 * time.Millisecond)
-	}
-	return nil
-}
-
-// steady are queries for what no push changes, each with the paths that it finds in every repo.
-var steady = []struct {
-	query string
-	paths []string
-}{
-	{"kingfisher", []string{"heron.go", "doc/same.md"}},
-	{"case:yes kingFisher", []string{"heron.go"}},
-	{`\bheron\d_4\b`, []string{"heron.go"}},
-	{`func heron\d_4\(\)`, []string{"heron.go"}},
-	{"\"the same in each\"", []string{"doc/same.md"}},
-	{"eron1_", nil},
-	{"f:now.txt", []string{"now.txt"}},
-}
-
-func (u *upgrade) askSteady(ctx context.Context, n int) error {
-	s := steady[n%len(steady)]
-	want := []string{}
-	for i, r := range u.repos {
-		for _, path := range s.paths {
-			want = append(want, r.name+":"+path)
-		}
-		if s.query == "eron1_" && i == 1 {
-			want = append(want, r.name+":heron.go")
-		}
-	}
-	return u.call(func() error {
-		answer, err := u.query(ctx, s.query)
-		if err == nil {
-			err = compare(answer, want)
-		}
-		if err != nil {
-			err = fmt.Errorf("search %q: %w", s.query, err)
-		}
-		return err
-	})
-}
-
-var stampedWord = regexp.MustCompile(`stamp(\d+)`)
-
-// askStamp asks for the last commit of a repo. It is one that was published when it was asked,
-// or a later one.
-func (u *upgrade) askStamp(ctx context.Context, r *pushedRepo) error {
-	return u.call(func() error {
-		least := r.shown.Load()
-		answer, err := u.query(ctx, "r:"+r.name+"$ stamp[0-9]+")
-		most := r.committed.Load()
-		if err == nil {
-			err = compare(answer, []string{r.name + ":now.txt"})
-		}
-		if err != nil {
-			return fmt.Errorf("the last commit of %s: %w", r.name, err)
-		}
-		found := stampedWord.FindSubmatch(content(answer.GetFiles()[0]))
-		if len(found) == 0 {
-			return fmt.Errorf("the last commit of %s is not shown: %q", r.name, content(answer.GetFiles()[0]))
-		}
-		if n, err := strconv.ParseInt(string(found[1]), 10, 64); err != nil || n < least || n > most {
-			return fmt.Errorf("the last commit of %s is %d, published was %d and committed %d", r.name, n, least, most)
+		if u.Pushes.Load() < pushes || u.Answers.Load() < answers {
+			return fmt.Errorf("%d of %d pushes, %d of %d answers", u.Pushes.Load(), pushes, u.Answers.Load(), answers)
 		}
 		return nil
 	})
-}
-
-// content is what an answer shows of a file.
-func content(f *searchv1.FileMatch) (shown []byte) {
-	for _, chunk := range f.GetChunks() {
-		shown = append(shown, chunk.GetContent()...)
-	}
-	return bytes.TrimSpace(shown)
 }
 
 // checkAll asks every query once.
 func (u *upgrade) checkAll(t *testing.T) {
 	t.Helper()
-	for n := range steady {
-		if err := u.askSteady(t.Context(), n); err != nil {
-			t.Error(err)
-		}
-	}
-	for _, r := range u.repos {
-		if err := u.askStamp(t.Context(), r); err != nil {
-			t.Error(err)
-		}
+	if err := u.Check(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -32,7 +32,8 @@ check Lint make lint
 events make unit JSON=-json
 events make processes JSON=-json
 events make containers JSON=-json
-events env TRAWL_TEST_K8S=cached go test -json -short -count=1 -timeout 20m ./integration/k8s
+# A quarter of an hour more, so only if TRAWL_TEST_K8S asks for it.
+events go test -json -short -count=1 -timeout 40m ./integration/k8s
 events go -C tools test -json -count=1 -timeout 10m ./...
 events make chart-test JSON=-json
 check Fuzz make fuzz FUZZ=./index/regex

@@ -75,19 +75,20 @@ func ZoektVersion(ctx context.Context, webserver string) string {
 const maxZoektRepos = 1000
 
 func (z *zoekt) Index(ctx context.Context, c corpus.Corpus, dir string) (cost Cost, ok bool, err error) {
-	if cost, err = IndexZoekt(ctx, z.indexer, c, dir); err != nil {
+	if cost, err = IndexZoekt(ctx, z.indexer, c, dir, "-disable_ctags"); err != nil {
 		return cost, !errors.Is(err, ErrTooManyRepos), err
 	}
 	return cost, true, z.serve(ctx, dir, len(c.Repos))
 }
 
-// IndexZoekt builds zoekt's index of a corpus in a folder, by the program zoekt-index.
-func IndexZoekt(ctx context.Context, program string, c corpus.Corpus, dir string) (cost Cost, err error) {
+// IndexZoekt builds zoekt's index of a corpus in a folder, by the program zoekt-index, with ctags or
+// without as its flag says: -require_ctags or -disable_ctags.
+func IndexZoekt(ctx context.Context, program string, c corpus.Corpus, dir, ctags string) (cost Cost, err error) {
 	if len(c.Repos) > maxZoektRepos {
 		return Cost{}, ErrTooManyRepos
 	}
 	for _, r := range c.Repos {
-		if err := indexRepo(ctx, program, r, dir, &cost); err != nil {
+		if err := indexRepo(ctx, program, r, dir, ctags, &cost); err != nil {
 			return Cost{}, err
 		}
 	}
@@ -109,7 +110,7 @@ func IndexZoekt(ctx context.Context, program string, c corpus.Corpus, dir string
 
 // indexRepo gives the repo its name by a file beside the index: zoekt would
 // name it by the last part of its folder, which need not be unique.
-func indexRepo(ctx context.Context, program string, r corpus.Repo, dir string, cost *Cost) error {
+func indexRepo(ctx context.Context, program string, r corpus.Repo, dir, ctags string, cost *Cost) error {
 	meta, err := json.Marshal(map[string]string{"Name": r.Name})
 	if err != nil {
 		return fmt.Errorf("writing zoekt's description: %w", err)
@@ -118,7 +119,7 @@ func indexRepo(ctx context.Context, program string, r corpus.Repo, dir string, c
 	if err := os.WriteFile(file, meta, 0o666); err != nil {
 		return fmt.Errorf("writing zoekt's description: %w", err)
 	}
-	_, err = Measure(exec.CommandContext(ctx, program, "-disable_ctags", "-index", dir, "-meta", file, r.Dir), cost)
+	_, err = Measure(exec.CommandContext(ctx, program, ctags, "-index", dir, "-meta", file, r.Dir), cost)
 	return err
 }
 

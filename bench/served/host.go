@@ -126,7 +126,7 @@ func (h *host) prepare(ctx context.Context) error {
 			at = filepath.Join(h.data(), "bucket")
 			began, err = h.publish(ctx, s)
 		} else {
-			_, err = peer.IndexZoekt(ctx, h.indexer, h.corpus, h.index())
+			_, err = peer.IndexZoekt(ctx, h.indexer, h.corpus, h.index(), "-disable_ctags")
 		}
 		wall := time.Since(began)
 		// What indexing left in memory is no cost of serving.

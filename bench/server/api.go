@@ -16,6 +16,8 @@ type Options struct {
 	ChunkMatches                           bool          `json:",omitempty"`
 	ShardMaxMatchCount, TotalMaxMatchCount int           `json:",omitempty"`
 	MaxWallTime                            time.Duration `json:",omitempty"`
+	// UseBM25Scoring is zoekt's other order.
+	UseBM25Scoring bool `json:",omitempty"`
 }
 
 // unlimited is more matches than any corpus has.
@@ -90,8 +92,8 @@ func (s *Stats) set(key json.Token, value json.RawMessage) error {
 	return nil
 }
 
-// Files are those shown, as repo and path.
-func (r *Reply) Files() (map[string]bool, error) {
+// Ranked are the files shown in their order, as repo and path.
+func (r *Reply) Ranked() ([]string, error) {
 	var answer struct {
 		Result struct {
 			Files []struct{ Repository, FileName string }
@@ -100,11 +102,21 @@ func (r *Reply) Files() (map[string]bool, error) {
 	if err := json.Unmarshal(r.body, &answer); err != nil {
 		return nil, fmt.Errorf("reading an answer: %w", err)
 	}
-	files := make(map[string]bool, len(answer.Result.Files))
-	for _, f := range answer.Result.Files {
-		files[f.Repository+"/"+f.FileName] = true
+	files := make([]string, len(answer.Result.Files))
+	for i, f := range answer.Result.Files {
+		files[i] = f.Repository + "/" + f.FileName
 	}
 	return files, nil
+}
+
+// Files are those shown, as repo and path.
+func (r *Reply) Files() (map[string]bool, error) {
+	ranked, err := r.Ranked()
+	files := make(map[string]bool, len(ranked))
+	for _, f := range ranked {
+		files[f] = true
+	}
+	return files, err
 }
 
 // Search asks once.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/index/symbols"
 )
 
 // ErrOrder is the error of a document that does not come in order.
@@ -225,13 +226,13 @@ func ContentSkip(content []byte, maxFileSize int) docstore.SkipReason {
 // skipped document has an empty blob of its own.
 func (b *Builder) blob(d Document) (blob uint32, skip docstore.SkipReason, err error) {
 	if d.Skip != docstore.NotSkipped {
-		blob, err = b.store(nil)
+		blob, err = b.store(nil, nil)
 		return blob, d.Skip, err
 	}
 	if blob, ok := b.blobs[string(d.OID)]; ok {
 		return blob, docstore.NotSkipped, nil
 	}
-	if blob, err = b.store(d.Content); err != nil {
+	if blob, err = b.store(d.Content, symbols.For(d.Language)); err != nil {
 		return 0, 0, err
 	}
 	b.blobs[string(d.OID)] = blob
@@ -240,13 +241,14 @@ func (b *Builder) blob(d Document) (blob uint32, skip docstore.SkipReason, err e
 	return blob, docstore.NotSkipped, nil
 }
 
-// store writes a blob and collects its words and n-grams.
-func (b *Builder) store(content []byte) (blob uint32, err error) {
+// store writes a blob and collects its words and n-grams. What is defined in it the language of
+// its first document says.
+func (b *Builder) store(content []byte, language *symbols.Language) (blob uint32, err error) {
 	first, err := b.content.Add(content)
 	if err != nil {
 		return 0, err
 	}
-	return b.content.Blobs() - 1, b.collect.add(first, content)
+	return b.content.Blobs() - 1, b.collect.add(first, content, language)
 }
 
 // blobID is the object id that Git gives to content.

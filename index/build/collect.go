@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/trawl-search/trawl/index/ngram"
+	"github.com/trawl-search/trawl/index/symbols"
 )
 
 // batchBytes is how many bytes of content are collected at once, unless one content has more.
@@ -22,15 +23,16 @@ type batch struct {
 type batchContent struct {
 	first         uint32 // superblock
 	text, opaques int
+	language      *symbols.Language
 }
 
 func (b *batch) reset() { b.text, b.contents, b.opaque = b.text[:0], b.contents[:0], b.opaque[:0] }
 
 // each calls f for each content, until there is an error.
-func (b *batch) each(f func(first uint32, text []byte, opaque []uint32) error) error {
+func (b *batch) each(f func(c batchContent, text []byte, opaque []uint32) error) error {
 	text, opaques := 0, 0
 	for _, c := range b.contents {
-		if err := f(c.first, b.text[text:c.text], b.opaque[opaques:c.opaques]); err != nil {
+		if err := f(c, b.text[text:c.text], b.opaque[opaques:c.opaques]); err != nil {
 			return err
 		}
 		text, opaques = c.text, c.opaques
@@ -54,7 +56,7 @@ type collector struct {
 }
 
 // add collects a content whose first superblock is given. It may be changed afterwards.
-func (c *collector) add(first uint32, text []byte) error {
+func (c *collector) add(first uint32, text []byte, language *symbols.Language) error {
 	if len(c.filling.text)+len(text) > batchBytes {
 		if err := c.flush(); err != nil {
 			return err
@@ -65,13 +67,13 @@ func (c *collector) add(first uint32, text []byte) error {
 	if len(text) >= batchBytes { // too large for a copy
 		own := b.text
 		b.text = text
-		b.contents = append(b.contents, batchContent{first, len(text), len(b.opaque)})
+		b.contents = append(b.contents, batchContent{first, len(text), len(b.opaque), language})
 		err := errors.Join(c.flush(), c.wait())
 		b.text = own
 		return err
 	}
 	b.text = append(b.text, text...)
-	b.contents = append(b.contents, batchContent{first, len(b.text), len(b.opaque)})
+	b.contents = append(b.contents, batchContent{first, len(b.text), len(b.opaque), language})
 	return nil
 }
 
@@ -82,7 +84,7 @@ func (c *collector) flush() error {
 	}
 	c.memory = c.workspace.memory()
 	c.filling, c.busy = c.busy, c.filling
-	c.start(2, func() { c.wordsErr = c.busy.each(c.words.Add) })
+	c.start(2, func() { c.wordsErr = c.busy.each(c.addWords) })
 	c.start(3, func() { c.ngramsErr = c.busy.each(c.addNgrams) })
 	c.filling.reset()
 	return nil

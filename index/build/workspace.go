@@ -21,13 +21,18 @@ type workspace struct {
 
 // addNgrams collects the n-grams of a content by its superblocks, from first on. It holds
 // on to one superblock at a time: a content may be large.
-func (w *workspace) addNgrams(first uint32, text []byte, opaque []uint32) (err error) {
+func (w *workspace) addNgrams(c batchContent, text []byte, opaque []uint32) (err error) {
 	w.extract.ExtractBetween(text, opaque, func(superblock uint32, ids []ngram.ID, masks []uint8) {
 		if err == nil {
-			err = w.text.Add(first+superblock, ids, masks)
+			err = w.text.Add(c.first+superblock, ids, masks)
 		}
 	})
 	return err
+}
+
+// addWords collects the words of a content, and which of them are defined there.
+func (w *workspace) addWords(c batchContent, text []byte, opaque []uint32) error {
+	return w.words.Add(c.first, text, opaque, c.language)
 }
 
 // memory is about how many bytes all takes that was collected.

@@ -10,7 +10,7 @@ import (
 	"github.com/trawl-search/trawl/index/format"
 )
 
-// isTyped says whether an error is one that hostile bytes may give: nil, a
+// isTyped reports whether an error is one that hostile bytes may give: nil, a
 // *CorruptError that names file and section, or ErrVersion.
 func isTyped(err error) bool {
 	if c, ok := errors.AsType[*format.CorruptError](err); ok {

@@ -84,13 +84,6 @@ func TestRoundTrip(t *testing.T) {
 		if err := f.Verify(context.Background()); err != nil {
 			t.Fatal(err)
 		}
-		toc, err := ReadTOC(bytes.NewReader(data), "test", int64(len(data)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !slices.Equal(toc.Sections, f.Sections()) || toc.Versions != f.Versions() || toc.Size != f.Size() {
-			t.Fatalf("ReadTOC says %+v", toc)
-		}
 		for _, want := range sections {
 			s, ok := f.Section(want.tag)
 			if !ok || s.Len() != int64(len(want.data)) || s.Tag() != want.tag {
@@ -149,8 +142,6 @@ func TestEveryCutIsFound(t *testing.T) {
 	for cut := range data {
 		_, err := NewFile("test", data[:cut])
 		checkCorrupt(t, "open", err)
-		_, err = ReadTOC(bytes.NewReader(data[:cut]), "test", int64(cut))
-		checkCorrupt(t, "read contents", err)
 	}
 	// Cut at the front, and longer than it was.
 	for _, bad := range [][]byte{data[1:], append(bytes.Clone(data), 0), append(bytes.Clone(data), data...)} {
@@ -205,37 +196,7 @@ func TestHostileContents(t *testing.T) {
 			if _, err := NewFile("test", bad); !errors.Is(err, c.want) {
 				t.Errorf("NewFile: %v, want %v", err, c.want)
 			}
-			_, err := ReadTOC(bytes.NewReader(bad), "test", int64(len(bad)))
-			if name != "other header" && !errors.Is(err, c.want) { // which ReadTOC does not read
-				t.Errorf("ReadTOC: %v, want %v", err, c.want)
-			}
 		})
-	}
-}
-
-// countedReader counts reads.
-type countedReader struct {
-	io.ReaderAt
-	reads int
-}
-
-func (c *countedReader) ReadAt(p []byte, off int64) (int, error) {
-	c.reads++
-	return c.ReaderAt.ReadAt(p, off)
-}
-
-func TestContentsTakeOneRead(t *testing.T) {
-	for _, c := range []struct{ sections, reads int }{{30, 1}, {2500, 2}} {
-		var sections []written
-		for i := range c.sections {
-			sections = append(sections, written{Tag(i), Optional, make([]byte, 50)})
-		}
-		data := write(t, sections...)
-		r := &countedReader{ReaderAt: bytes.NewReader(data)}
-		toc, err := ReadTOC(r, "test", int64(len(data)))
-		if err != nil || len(toc.Sections) != c.sections || r.reads != c.reads {
-			t.Errorf("%d sections by %d reads, want %d by %d: %v", len(toc.Sections), r.reads, c.sections, c.reads, err)
-		}
 	}
 }
 
@@ -248,12 +209,6 @@ func (failing) ReadAt([]byte, int64) (int, error) { return 0, errBroken }
 func (failing) Write([]byte) (int, error)         { return 0, errBroken }
 
 func TestErrorsOfTheMediumAreNotCorruption(t *testing.T) {
-	if _, err := ReadTOC(failing{}, "test", 1000); !errors.Is(err, errBroken) || errors.Is(err, ErrCorrupt) {
-		t.Errorf("ReadTOC: %v", err)
-	}
-	if _, err := ReadTOC(bytes.NewReader(nil), "test", 1000); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("ReadTOC of a reader that is shorter than said: %v", err)
-	}
 	w := NewWriter(failing{})
 	if err := w.WriteSection(TagLines, Required, nil); !errors.Is(err, errBroken) {
 		t.Errorf("WriteSection: %v", err)

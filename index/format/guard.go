@@ -10,16 +10,10 @@ import (
 // somebody cuts the file, or the disk cannot read them.
 const cutReason = "the bytes cannot be read: the file was cut while it was open, or the disk failed"
 
-// Guard runs fn, which reads a shard, and turns a memory fault in it into a
-// *CorruptError of the section named. Without it a shard that is cut while it
-// is mapped ends the process. It covers the calling goroutine only. Any other
-// panic goes on.
-func Guard(section string, fn func() error) error {
-	return guard(fn, func(uintptr) error { return corruptf("", section, -1, cutReason) })
-}
-
-// Guard is like the function of the same name, and finds the section by the
-// address of the fault. A fault outside of this shard goes on as a panic.
+// Guard runs fn, which reads the shard, and turns a memory fault in it into a
+// *CorruptError of the section that the address lies in. Without it a shard that
+// is cut while it is mapped ends the process. It covers the calling goroutine
+// only. Any other panic goes on, that of a fault outside of the shard too.
 func (f *File) Guard(fn func() error) error {
 	return guard(fn, f.fault)
 }

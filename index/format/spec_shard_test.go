@@ -8,12 +8,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/index/ngram"
 	"github.com/trawl-search/trawl/index/postings"
+	"github.com/trawl-search/trawl/index/symbols"
 	"github.com/trawl-search/trawl/index/words"
 )
 
@@ -144,7 +146,7 @@ func unusual() []byte {
 	fill(2*4096 - 40)
 	text = append(text, strings.Repeat("Opaque", 22)...) // in two superblocks, since it is too long
 	fill(4*4096 - 3)
-	text = append(text, "Next word goes on from no opaque superblock"...)
+	text = append(text, "Next word goes on from no opaque superblock\nfunc "+definedWord+"()\n"...)
 	fill(5*4096 + 100)
 	text = append(text, "is\u212Aelvin "...)
 	fill(6*4096 - 5)
@@ -194,13 +196,25 @@ func indexContent(t *testing.T, w *format.Writer, blobs [][]byte) (indexed, word
 		e.ExtractBetween(blob, opaque, func(superblock uint32, ids []ngram.ID, masks []uint8) {
 			must(t, b.Add(in.superblocks+superblock, ids, masks))
 		})
-		must(t, all.Add(in.superblocks, blob, opaque))
+		must(t, all.Add(in.superblocks, blob, opaque, symbols.For("Go")))
 		in.addBetween(e, blob)
 		model.add(in.superblocks, blob)
 		in.superblocks += uint32((len(blob) + docstore.SuperblockSize - 1) / docstore.SuperblockSize)
 	}
 	must(t, b.Write(w, postings.ContentTags, in.superblocks), all.Write(w, in.superblocks, b))
 	return in, model
+}
+
+// foldRune returns the representative of r's case-folding orbit, as section 7 defines it.
+func foldRune(r rune) rune {
+	least := r
+	for s := unicode.SimpleFold(r); s != r; s = unicode.SimpleFold(s) {
+		least = min(least, s)
+	}
+	if 'A' <= least && least <= 'Z' {
+		return least + 'a' - 'A'
+	}
+	return least
 }
 
 // addBetween adds the n-grams that section 7 says the index of a blob has.
@@ -218,7 +232,7 @@ func (in *indexed) addBetween(e *ngram.Extractor, blob []byte) {
 	var folded []rune
 	var places []int
 	for i, r := range string(blob) {
-		folded, places = append(folded, ngram.FoldRune(r)), append(places, i)
+		folded, places = append(folded, foldRune(r)), append(places, i)
 	}
 	for i, at := range places {
 		for length := 1; length <= min(3, len(folded)-i); length++ {

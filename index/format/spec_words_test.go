@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/trawl-search/trawl/index/ngram"
+	"github.com/trawl-search/trawl/index/symbols"
 )
 
 // Words and extended words as section 8 has them.
@@ -22,6 +23,9 @@ var (
 
 const longestWord = 128
 
+// definedWord is the name of the only definition of the sample, in Go.
+const definedWord = "defined_here"
+
 // wordModel is what the index of words must say, by the definitions of FORMAT.md alone.
 type wordModel struct {
 	words  map[string]map[uint32]wordPosting
@@ -31,8 +35,9 @@ type wordModel struct {
 }
 
 type wordPosting struct {
-	mask  uint8
-	count uint64
+	mask    uint8
+	count   uint64
+	defined bool
 }
 
 // opaqueOf returns the opaque superblocks of a blob.
@@ -112,7 +117,7 @@ func (m *wordModel) add(first uint32, blob []byte) {
 			m.words[word] = map[uint32]wordPosting{}
 		}
 		p := m.words[word][superblock]
-		m.words[word][superblock] = wordPosting{p.mask | 1<<(at[0]%4096/512), p.count + 1}
+		m.words[word][superblock] = wordPosting{p.mask | 1<<(at[0]%4096/512), p.count + 1, word == definedWord}
 	}
 }
 
@@ -206,15 +211,21 @@ func (x *indexSpec) tail(t *testing.T, data []byte, superblocks []uint64, counts
 			t.Fatalf("a block starts at bit %d, not at %d", b.pos, starts[0])
 		}
 		starts = starts[1:]
+		defined := make([]bool, len(block))
 		if b.bits(1) != 0 {
-			t.Fatal("definitions are marked")
+			for i := range defined {
+				defined[i] = b.bits(1) == 1
+			}
+			if !slices.Contains(defined, true) {
+				t.Fatal("a block is marked and has no definition")
+			}
 		}
 		var times []uint64
 		for range block {
 			times = append(times, b.gamma())
 		}
 		for i, mask := range x.maskBlock(t, b, block, counts) {
-			postings = append(postings, wordPosting{mask, times[i]})
+			postings = append(postings, wordPosting{mask, times[i], defined[i]})
 		}
 	}
 	if len(data) != (b.pos+7)/8 {
@@ -287,6 +298,11 @@ func TestSpecOfWordPostings(t *testing.T) {
 	if postings != values["postings"] || from != n["length of WPST"] || fromTail != n["length of WTAL"] || longest <= 128 {
 		t.Errorf("%d postings of %d, at most %d of a word, or bytes that no list has", postings, values["postings"], longest)
 	}
+	if !slices.ContainsFunc(slices.Collect(maps.Values(sh.words.words[definedWord])), func(p wordPosting) bool { return p.defined }) {
+		t.Error("the sample has no definition")
+	}
+	finder, _ := s.fixed(t, "WDEF", sh.sections["WDEF"])
+	compare(t, "WDEF", finder, map[string]uint64{"layout": 1, "finder": symbols.Version})
 	last := map[uint32]uint8{}
 	for _, list := range sh.words.words {
 		for superblock, p := range list {

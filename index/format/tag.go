@@ -123,6 +123,8 @@ const (
 	TagWordStarts Tag = 'W' | 'L'<<8 | 'E'<<16 | 'N'<<24
 	// TagOpaque holds the superblocks that words do not answer for.
 	TagOpaque Tag = 'W' | 'O'<<8 | 'P'<<16 | 'Q'<<24
+	// TagDefinitions holds what found the definitions that TagWordTails marks. It is optional.
+	TagDefinitions Tag = 'W' | 'D'<<8 | 'E'<<16 | 'F'<<24
 )
 
 // tags are all that this version knows; a required section outside of them
@@ -134,7 +136,7 @@ var tags = []Tag{
 	TagLanguageNames, TagLanguages, TagBranchSets, TagBranchSetOffsets, TagDocBranches, TagOIDs,
 	TagNgrams, TagPostings, TagMasks, TagNameNgrams, TagNamePostings, TagNameMasks,
 	TagWordInfo, TagLexicon, TagLexiconOffsets, TagLexiconNgrams, TagLexiconPostings, TagLexiconMasks,
-	TagWordPostings, TagWordTails, TagWordTable, TagWordStarts, TagOpaque,
+	TagWordPostings, TagWordTails, TagWordTable, TagWordStarts, TagOpaque, TagDefinitions,
 }
 
 // Tags returns the tags of every section this version knows.

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
-	"io"
 	"slices"
 )
 
@@ -32,15 +31,6 @@ type Versions struct {
 	MinReader uint32
 }
 
-// TOC is the table of contents of a shard with what the footer says.
-type TOC struct {
-	Versions Versions
-	// Size of the file and BodyLength, the part that checksums cover, in bytes.
-	Size, BodyLength int64
-	// Sections in the order of the file.
-	Sections []SectionInfo
-}
-
 // footer is the end of a shard. Its fields are in the order of the file.
 type footer struct {
 	size         int64
@@ -50,52 +40,6 @@ type footer struct {
 	tocCRC       uint32
 	checksumsCRC uint32
 	versions     Versions
-}
-
-// ReadTOC reads the table of contents of a shard of size bytes by one read of
-// its last TailSize bytes, and a second one when the table does not fit into
-// them. It does not look at the header or at any section. Errors of r are
-// wrapped; everything else is a *CorruptError or ErrVersion.
-func ReadTOC(r io.ReaderAt, name string, size int64) (*TOC, error) {
-	if size < HeaderSize+FooterSize {
-		return nil, tooShort(name, size)
-	}
-	tail := make([]byte, min(size, TailSize))
-	if err := readAt(r, name, tail, size-int64(len(tail))); err != nil {
-		return nil, err
-	}
-	ft, err := parseFooter(name, size, tail[len(tail)-FooterSize:])
-	if err != nil {
-		return nil, err
-	}
-	need := int(size - ft.tocOffset)
-	if need > len(tail) {
-		tail = make([]byte, need)
-		if err := readAt(r, name, tail, ft.tocOffset); err != nil {
-			return nil, err
-		}
-	}
-	entries := tail[len(tail)-need:][:ft.tocLength]
-	if err := checkTOC(name, &ft, entries); err != nil {
-		return nil, err
-	}
-	toc := &TOC{Versions: ft.versions, Size: size, BodyLength: ft.bodyLength}
-	toc.Sections = slices.Grow(toc.Sections, len(entries)/EntrySize)
-	for e := range slices.Chunk(entries, EntrySize) {
-		toc.Sections = append(toc.Sections, parseEntry(e))
-	}
-	return toc, nil
-}
-
-func readAt(r io.ReaderAt, name string, buf []byte, off int64) error {
-	n, err := r.ReadAt(buf, off)
-	if n == len(buf) {
-		return nil
-	}
-	if err == nil || err == io.EOF {
-		err = io.ErrUnexpectedEOF
-	}
-	return fmt.Errorf("read %d bytes at %d of shard %s: %w", len(buf), off, name, err)
 }
 
 func tooShort(name string, size int64) error {

@@ -35,7 +35,7 @@ const (
 	ChecksumSize = 4
 	// MaxSections is the most sections a shard may have; more is corrupt.
 	MaxSections = 4096
-	// TailSize is how much of the end of a file ReadTOC reads first.
+	// TailSize is how many bytes of the end of a sparse file are read first.
 	TailSize = 64 << 10
 
 	checksumShift = 14

@@ -7,8 +7,10 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/trawl-search/trawl/index/ngram"
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/rank"
+	"github.com/trawl-search/trawl/index/symbols"
 )
 
 type document struct {
@@ -21,7 +23,7 @@ type document struct {
 func newDocument(r *Repo, d *Document) *document {
 	return &document{
 		Repo: r, Document: d, object: sync.OnceValue(d.Object),
-		content: text{bytes: d.Content}, path: text{bytes: []byte(d.Path)},
+		content: text{bytes: d.Content, language: d.Language}, path: text{bytes: []byte(d.Path)},
 	}
 }
 
@@ -73,6 +75,8 @@ func (e evaluation) holds(q query.Q) bool {
 		return e.found(q, q.Scope)
 	case *query.Regexp:
 		return e.found(q, q.Scope)
+	case *query.Symbol:
+		return e.found(q, query.Content)
 	}
 	return e.factHolds(q)
 }
@@ -118,35 +122,50 @@ func (e evaluation) found(atom query.Q, scope query.Scope) bool {
 func (e evaluation) result(q query.Q) Result {
 	r := Result{Repo: e.Name, Path: e.Path, Branches: e.Document.Branches, Object: e.object()}
 	content, name := e.ranges(q, query.Content), e.ranges(q, query.FileName)
-	features := e.features(q, content, name)
 	r.Content = withoutOverlap(content)
 	if len(r.Content) == 0 {
 		r.Name = withoutOverlap(name)
 	}
-	features.Matches = r.MatchCount()
+	features := e.features(q, name)
 	r.Score = features.Score()
 	return r
 }
 
-// features are what the score is made from, but for the number of matches. All
-// ranges count here, also those that others overlap.
-func (e evaluation) features(q query.Q, content, name []Range) rank.Document {
-	d := rank.Document{LowPriority: rank.LowPriority([]byte(e.Path))}
-	for _, r := range content {
-		d.Content = max(d.Content, rank.Of(e.Content, r.Start, r.End))
-	}
+// features are what the score is made from.
+func (e evaluation) features(q query.Q, name []Range) rank.Document {
+	d := rank.Document{LowPriority: rank.LowPriority([]byte(e.Path)) && !asksForLow(q), Length: (len(e.Content) + rank.LengthUnit - 1) / rank.LengthUnit}
+	base := strings.LastIndexByte(e.Path, '/') + 1
+	covered := make([]bool, len(e.Path))
 	for _, r := range name {
-		d.Name = max(d.Name, rank.OfName([]byte(e.Path), r.Start, r.End))
+		if r.Start >= base {
+			for i := r.Start; i < r.End; i++ {
+				covered[i] = true
+			}
+		}
 	}
-	d.Matched, d.Atoms = e.count(q, false)
+	d.Spelled = rank.Spells([]byte(e.Path), func(at int) bool { return covered[at] })
+	d.Terms = e.terms(q, false)
+	d.Compound, d.CompoundDefined = e.compound(q)
 	return d
 }
 
-// count says how many of the atoms that hold, together with all nodes above them,
-// and are not under a Not, have a range; namesOnly leaves the content out.
-func (e evaluation) count(q query.Q, namesOnly bool) (matched, atoms int) {
+// asksForLow reports whether a text, not under a Not, asks for what has low priority.
+func asksForLow(q query.Q) (asks bool) {
+	query.Walk(q, func(q query.Q) bool {
+		if s, ok := q.(*query.Substring); ok && rank.AsksForLow(s.Pattern) {
+			asks = true
+		}
+		_, not := q.(*query.Not)
+		return !not
+	})
+	return asks
+}
+
+// terms says how the atoms with a range match that hold, together with all nodes above them, and
+// are not under a Not; namesOnly leaves the content out.
+func (e evaluation) terms(q query.Q, namesOnly bool) (terms []rank.Term) {
 	if !e.holds(q) {
-		return 0, 0
+		return nil
 	}
 	var children []query.Q
 	switch q := q.(type) {
@@ -155,21 +174,90 @@ func (e evaluation) count(q query.Q, namesOnly bool) (matched, atoms int) {
 	case *query.Or:
 		children = q.Children
 	case *query.Type:
-		return e.count(q.Child, namesOnly || q.Kind == query.KindFileName)
-	case *query.Substring, *query.Regexp:
-		if len(e.ranges(q, query.FileName)) > 0 || !namesOnly && len(e.ranges(q, query.Content)) > 0 {
-			return 1, 1
+		return e.terms(q.Child, namesOnly || q.Kind == query.KindFileName)
+	case *query.Substring, *query.Regexp, *query.Symbol:
+		var t rank.Term
+		if !namesOnly {
+			content := e.ranges(q, query.Content)
+			t.Matches = len(content)
+			if s, ok := q.(*query.Substring); ok && t.Matches > 0 {
+				t.Defined = e.defines(s)
+			}
+			for _, r := range content {
+				t.Content = max(t.Content, rank.Of(e.Content, r.Start, r.End))
+			}
 		}
-		return 0, 1
+		for _, r := range e.ranges(q, query.FileName) {
+			t.Name = max(t.Name, rank.OfName([]byte(e.Path), r.Start, r.End))
+		}
+		if t == (rank.Term{}) {
+			return nil
+		}
+		return []rank.Term{t}
 	}
 	for _, c := range children {
-		m, a := e.count(c, namesOnly)
-		matched, atoms = matched+m, atoms+a
+		terms = append(terms, e.terms(c, namesOnly)...)
 	}
-	return matched, atoms
+	return terms
 }
 
-// ranges gives those of the atoms in the content, or in the path, that count:
+// defines reports whether a pattern is a word that is defined in the content, where that is not opaque.
+func (e evaluation) defines(s *query.Substring) bool {
+	same := func(word string) bool { return word == s.Pattern }
+	if !s.CaseSensitive {
+		pattern := strings.NewReplacer("\u212A", "k", "\u017F", "s").Replace(s.Pattern)
+		same = func(word string) bool { return strings.EqualFold(word, pattern) }
+	}
+	for _, symbol := range symbols.For(e.Language).Append(nil, e.Content) {
+		if e.hasWord(int(symbol.Start), int(symbol.End), same) {
+			return true
+		}
+	}
+	return false
+}
+
+// compound reports whether the words of the query make up a name that the content has, and whether it is
+// defined there.
+func (e evaluation) compound(q query.Q) (some, defined bool) {
+	and, ok := q.(*query.And)
+	if !ok {
+		return false, false
+	}
+	var words []string
+	for _, c := range and.Children {
+		if s, ok := c.(*query.Substring); ok && s.Scope == query.Either {
+			words = append(words, s.Pattern)
+		}
+	}
+	for _, name := range rank.Compounds(words) {
+		same := func(word string) bool { return strings.EqualFold(word, name) }
+		some = some || e.hasWord(0, len(e.Content), same)
+		defined = defined || e.defines(&query.Substring{Pattern: name})
+	}
+	return some, defined
+}
+
+// hasWord reports whether a word that starts in a part of the content, where that is not opaque, is the same.
+func (e evaluation) hasWord(from, to int, same func(word string) bool) bool {
+	if e.Skipped {
+		return false
+	}
+	for at := from; at < to; at++ {
+		if !ngram.IsWord(e.Content[at]) || at > 0 && ngram.IsWord(e.Content[at-1]) {
+			continue
+		}
+		end := at
+		for end < len(e.Content) && ngram.IsWord(e.Content[end]) {
+			end++
+		}
+		if same(string(e.Content[at:end])) && !slices.Contains(ngram.AppendOpaque(nil, e.Content), uint32(at/ngram.SuperblockSize)) {
+			return true
+		}
+	}
+	return false
+}
+
+// ranges returns those of the atoms in the content, or in the path, that count:
 // they are not under a Not, and all nodes above them hold.
 func (e evaluation) ranges(q query.Q, in query.Scope) []Range {
 	if !e.holds(q) {
@@ -193,6 +281,8 @@ func (e evaluation) ranges(q query.Q, in query.Scope) []Range {
 		all = e.atomRanges(q, q.Scope, in)
 	case *query.Regexp:
 		all = e.atomRanges(q, q.Scope, in)
+	case *query.Symbol:
+		all = e.atomRanges(q, query.Content, in)
 	}
 	return all
 }

@@ -7,11 +7,14 @@ import (
 	"sync"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/trawl-search/trawl/index/symbols"
 )
 
 // text is a content or a path that is searched.
 type text struct {
-	bytes []byte
+	bytes    []byte
+	language string
 
 	once sync.Once
 	// small is bytes with small letters for ASCII capitals. It has what folds to k
@@ -39,10 +42,24 @@ func smallLetters(b []byte) []byte {
 	return small
 }
 
-// finder gives the ranges of a text that are found, the leftmost first and
+// finder returns the ranges of a text that are found, the leftmost first and
 // without overlap, and whether anything is found at all: an empty match is
 // found but is no range.
 type finder func(t *text) (ranges []Range, found bool)
+
+// inNames looks with another finder in the names of the symbols of a content.
+func inNames(f finder) finder {
+	return func(t *text) (ranges []Range, found bool) {
+		for _, s := range symbols.For(t.language).Append(nil, t.bytes) {
+			within, ok := f(&text{bytes: t.bytes[s.Start:s.End]})
+			for _, r := range within {
+				ranges = append(ranges, Range{int(s.Start) + r.Start, int(s.Start) + r.End})
+			}
+			found = found || ok
+		}
+		return ranges, found
+	}
+}
 
 // substring looks for the pattern, which is UTF-8 without U+FFFD, compared by
 // bytes or by runes that fold to each other.

@@ -51,8 +51,7 @@ func NewOracle(c *Corpus) *Oracle {
 }
 
 // Eval says what the query must find in the corpus, in order of repo, path and
-// branches. It returns query.ErrNoSymbols if the query asks for symbols, and
-// query.ErrUnresolved if it holds a type:repo that Resolve has not replaced.
+// branches. It returns query.ErrUnresolved if the query holds a type:repo that Resolve has not replaced.
 func (o *Oracle) Eval(q query.Q) ([]Result, error) {
 	c, err := compile(q)
 	if err != nil {
@@ -145,7 +144,8 @@ func (c *compiled) prepare(n query.Q) (err error) {
 	case *query.Meta:
 		c.regexps[n], err = regexp.Compile(n.Tree.String())
 	case *query.Symbol:
-		return query.ErrNoSymbols
+		err = c.prepare(n.Child)
+		c.atom(n, inNames(c.find[len(c.find)-1]))
 	case *query.Type:
 		if n.Kind == query.KindRepo {
 			return query.ErrUnresolved

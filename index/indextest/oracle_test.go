@@ -103,9 +103,7 @@ func TestEval(t *testing.T) {
 
 func TestEvalErrors(t *testing.T) {
 	for text, want := range map[string]error{
-		"sym:foo":            query.ErrNoSymbols,
-		"qqzzyx -(sym:foo )": query.ErrNoSymbols,
-		"type:repo foo":      query.ErrUnresolved,
+		"type:repo foo": query.ErrUnresolved,
 	} {
 		q, err := query.Parse(text, query.ParseOptions{})
 		if err != nil {

@@ -45,7 +45,7 @@ type kind struct {
 	rare bool
 }
 
-// kinds are all kinds of queries. Those with type:repo and sym: stand alone:
+// kinds are all kinds of queries. Those with type:repo stand alone:
 // they are not part of others.
 var kinds = append(generalKinds, wordKinds...)
 
@@ -89,6 +89,10 @@ var generalKinds = []kind{
 		return pickOne(g, "case:yes ", "case:no ") + quoteExpression(regexp.QuoteMeta(g.runes(1, 5))+pickOne(g, ".{0,3}", ".*", "|", "[^a]")+regexp.QuoteMeta(g.flipped(g.runes(1, 5))))
 	}, false},
 	{"symbol", func(g *sampler) string { return "sym:" + Quote(g.word()) }, true},
+	{"symbol, part", func(g *sampler) string { return "sym:" + Quote(g.text(1, 4)) }, true},
+	{"symbol, regexp", func(g *sampler) string {
+		return "sym:" + pickOne(g, "^", "") + "[a-z_]+" + pickOne(g, "$", ".*", "[A-Z]")
+	}, false},
 }
 
 // sampler takes parts of queries from a corpus.

@@ -139,7 +139,7 @@ func (f *Finder) index(text []byte, from int) int {
 	return indexEither(text, f.letter.lower, f.letter.upper, from)
 }
 
-// around gives the match with its anchor at a place that starts at or after from.
+// around returns the match with its anchor at a place that starts at or after from.
 func (f *Finder) around(text []byte, from, anchor int) (start, end int, ok bool) {
 	if f.caseful {
 		start = anchor - f.anchor.byte

@@ -7,6 +7,7 @@ import (
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/index/ngram"
 	"github.com/trawl-search/trawl/index/postings"
+	"github.com/trawl-search/trawl/index/symbols"
 	"github.com/trawl-search/trawl/index/words"
 )
 
@@ -27,7 +28,8 @@ func (m *merger) writeContent(w *format.Writer) error {
 }
 
 // takeIndexes takes the indexes of the inputs of which something stays. Those whose n-grams
-// are of an older scheme, as all of format version 1 are, are made again.
+// are of an older scheme, as all of format version 1 are, are made again, and those whose
+// definitions another version of the rules found.
 func (m *merger) takeIndexes() error {
 	for _, in := range m.inputs {
 		if in.places == nil {
@@ -37,12 +39,16 @@ func (m *merger) takeIndexes() error {
 		if err != nil {
 			return err
 		}
-		switch {
-		case ngrams.Scheme() == ngram.Runes:
+		if ngrams.Scheme() != ngram.Runes {
+			continue
+		}
+		lexicon, err := words.Open(in.File)
+		if err != nil {
+			return err
+		}
+		if lexicon.Marked() {
 			in.index = int32(len(m.indexes))
 			m.indexes = append(m.indexes, index{in.File, in.places})
-		case m.upgrade == nil:
-			m.upgrade = newIndexer(m.opts.TempDir, m.opts.Memory, m.ngrams)
 		}
 	}
 	return nil
@@ -85,13 +91,47 @@ func (m *merger) copyBlobs(to *docstore.ContentWriter) (err error) {
 // superblock is first.
 func (m *merger) origin(blob source, content []byte, first uint32) (err error) {
 	origin := words.Blob{Source: -1}
-	switch {
-	case blob.input == nil:
-	case blob.index >= 0:
-		origin = words.Blob{Source: blob.index, Number: blob.blob}
-	default:
-		origin, err = m.upgrade.add(&m.indexes, content, first)
+	if blob.input != nil {
+		same, err := blob.marked()
+		if err != nil {
+			return err
+		}
+		if same {
+			origin = words.Blob{Source: blob.index, Number: blob.blob}
+		} else if origin, err = m.indexAgain(blob, content, first); err != nil {
+			return err
+		}
 	}
 	m.origins = append(m.origins, origin)
-	return err
+	return nil
+}
+
+// marked reports whether the input's index is taken, and its definitions of the blob are those of
+// the new shard: a blob's first document may be in another language there.
+func (s *source) marked() (bool, error) {
+	if s.index < 0 {
+		return false, nil
+	}
+	doc, err := s.docs.FirstDoc(s.blob)
+	if err != nil {
+		return false, err
+	}
+	language, err := s.docs.Language(doc)
+	return symbols.For(language) == s.language, err
+}
+
+// indexAgain indexes a blob whose first superblock is first in the new shard. Of the input's
+// index nothing of it stays.
+func (m *merger) indexAgain(blob source, content []byte, first uint32) (words.Blob, error) {
+	if m.upgrade == nil {
+		m.upgrade = newIndexer(m.opts.TempDir, m.opts.Memory, m.ngrams)
+	}
+	from, length, err := blob.content.Span(blob.blob)
+	if err != nil {
+		return words.Blob{}, err
+	}
+	for i := range superblocksOf(length) {
+		blob.places[from+i] = postings.Gone
+	}
+	return m.upgrade.add(&m.indexes, content, first, blob.language)
 }

@@ -3,12 +3,14 @@ package merge
 import (
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/postings"
+	"github.com/trawl-search/trawl/index/symbols"
 )
 
 // source is where a blob of the new shard is read: of no input if it is empty.
 type source struct {
 	*input
-	blob uint32
+	blob     uint32
+	language *symbols.Language // of its first document in the new shard
 }
 
 // plan gives the documents that stay their order, and with it the blobs and their
@@ -42,7 +44,7 @@ func (m *merger) add(p *part) (err error) {
 		return err
 	}
 	if d.Skip == docstore.NotSkipped {
-		if d.Blob, err = m.blob(p); err != nil {
+		if d.Blob, err = m.blob(p, symbols.For(d.Language)); err != nil {
 			return err
 		}
 		if d.Language != "" {
@@ -63,7 +65,7 @@ func (m *merger) add(p *part) (err error) {
 
 // blob returns the blob of the document at which a part stands: a new one unless an earlier
 // document has its object id.
-func (m *merger) blob(p *part) (uint32, error) {
+func (m *merger) blob(p *part, language *symbols.Language) (uint32, error) {
 	if blob, ok := m.oids[string(p.oid)]; ok {
 		return blob, nil
 	}
@@ -76,7 +78,7 @@ func (m *merger) blob(p *part) (uint32, error) {
 		return 0, err
 	}
 	blob := uint32(len(m.blobs))
-	m.blobs = append(m.blobs, source{p.input, from})
+	m.blobs = append(m.blobs, source{p.input, from, language})
 	m.oids[string(p.oid)] = blob
 	m.superblocks += superblocksOf(length)
 	m.result.Blobs++

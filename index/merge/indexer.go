@@ -9,11 +9,12 @@ import (
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/index/ngram"
 	"github.com/trawl-search/trawl/index/postings"
+	"github.com/trawl-search/trawl/index/symbols"
 	"github.com/trawl-search/trawl/index/words"
 )
 
 // indexer indexes contents again, of shards whose n-grams are of an older
-// scheme, as those of format version 1 are. When
+// scheme, as those of format version 1 are, or whose definitions were found by other rules. When
 // their postings have filled the memory, they become an index in a temporary file, which
 // is merged like those of the inputs.
 type indexer struct {
@@ -35,7 +36,7 @@ func newIndexer(dir string, memory int64, ngrams *postings.Builder) *indexer {
 
 // add indexes a blob whose superblocks have the places from place on, and returns where it
 // is among the indexes: the last one, which flush adds.
-func (x *indexer) add(indexes *[]index, content []byte, place uint32) (words.Blob, error) {
+func (x *indexer) add(indexes *[]index, content []byte, place uint32, language *symbols.Language) (words.Blob, error) {
 	if x.ngrams.MemoryUsed()+x.words.Memory() > x.memory {
 		if err := x.flush(indexes); err != nil {
 			return words.Blob{}, err
@@ -53,7 +54,7 @@ func (x *indexer) add(indexes *[]index, content []byte, place uint32) (words.Blo
 		}
 	})
 	if err == nil {
-		err = x.words.Add(first, content, x.opaque)
+		err = x.words.Add(first, content, x.opaque, language)
 	}
 	if err != nil {
 		return words.Blob{}, fmt.Errorf("index a content again: %w", err)

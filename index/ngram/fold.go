@@ -5,19 +5,13 @@ import (
 	"unicode"
 )
 
-// FoldRune returns the representative of r's simple-case-folding orbit: its
-// lower-case ASCII letter if it has one, else its smallest rune. The
-// representative's encoding is never longer than that of r. Runes without case
-// are their own. It is safe for concurrent use.
-func FoldRune(r rune) rune {
-	return folds().fold(r)
-}
-
 const foldPageBits = 8
 
 // foldTable holds the representatives of the runes that have case, in pages of
 // 256 runes; most pages are the shared empty one. 28 KiB in all, and a lookup
-// costs two loads where unicode.SimpleFold would search.
+// costs two loads where unicode.SimpleFold would search. The representative of a
+// rune's simple-case-folding orbit is its lower-case ASCII letter if it has one,
+// else its smallest rune. Its encoding is never longer than that of the rune.
 type foldTable struct {
 	page  [unicode.MaxRune>>foldPageBits + 1]uint8
 	delta [][1 << foldPageBits]int32

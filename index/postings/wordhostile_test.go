@@ -16,6 +16,7 @@ type wordList struct {
 	superblocks []uint32
 	masks       []uint8
 	counts      []uint16
+	defined     []bool
 }
 
 // randomWords returns lists of random words: of one posting, of some, and of many that are
@@ -28,6 +29,7 @@ func randomWords(random *rand.Rand, words int, superblocks uint32) (lists []word
 			l.superblocks = append(l.superblocks, s)
 			l.masks = append(l.masks, uint8(1+random.IntN(255)))
 			l.counts = append(l.counts, uint16(1+random.IntN(1+random.IntN(MaxCount))))
+			l.defined = append(l.defined, len(lists)%2 == 1 && random.IntN(100) == 0)
 		}
 		lists = append(lists, l)
 	}
@@ -49,7 +51,7 @@ func writeWords(t failer, lists []wordList, superblocks uint32) (sections [3][]b
 	w := format.NewWriter(&file)
 	writer := NewWordWriter(w, blocks)
 	for _, l := range lists {
-		writer.Append(l.superblocks, l.masks, l.counts)
+		writer.Append(l.superblocks, l.masks, l.counts, l.defined)
 	}
 	if err := errors.Join(writer.Close(), w.Close()); err != nil {
 		t.Fatal(err)
@@ -194,7 +196,7 @@ func TestEveryFlippedByteOfWords(t *testing.T) {
 
 // TestCheckOfWords compares tables with what they are not of.
 func TestCheckOfWords(t *testing.T) {
-	lists := []wordList{{[]uint32{0, 2}, []uint8{1, 6}, []uint16{1, 2}}}
+	lists := []wordList{{[]uint32{0, 2}, []uint8{1, 6}, []uint16{1, 2}, []bool{false, true}}}
 	sections := writeWords(t, lists, 4)
 	for name, c := range map[string]struct {
 		blocks []uint8
@@ -224,7 +226,7 @@ func TestCheckOfWords(t *testing.T) {
 // TestCountsAreBounded: no word starts in a superblock more often than MaxCount.
 func TestCountsAreBounded(t *testing.T) {
 	for count, sound := range map[uint16]bool{MaxCount - 1: true, MaxCount: true, MaxCount + 1: false, 2*MaxCount - 1: false, 2 * MaxCount: false} {
-		x, err := openWords(t, writeWords(t, []wordList{{[]uint32{0, 2, 3}, []uint8{1, 6, 1}, []uint16{1, count, 2}}}, 4))
+		x, err := openWords(t, writeWords(t, []wordList{{[]uint32{0, 2, 3}, []uint8{1, 6, 1}, []uint16{1, count, 2}, []bool{false, true, false}}}, 4))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -236,35 +238,46 @@ func TestCountsAreBounded(t *testing.T) {
 	}
 }
 
-// TestMarkedDefinitions reads a tail with definitions, which later writers may mark.
-func TestMarkedDefinitions(t *testing.T) {
-	lists := []wordList{{[]uint32{0, 2, 3}, []uint8{1, 6, 1}, []uint16{1, 300, 2}}}
-	sections := writeWords(t, lists, 4)
-	var marked bitWriter
-	marked.room(64)
-	marked.put(1, 1)
-	marked.put(0b101, 3)
-	for _, n := range lists[0].counts {
-		marked.gamma(uint32(n))
-	}
-	marked.masks(masks(), []uint8{1, 0, 3, 1}, lists[0].superblocks, lists[0].masks)
-	marked.pad()
-	if len(marked.bytes()) != len(sections[1]) { // else the table is another, too
-		t.Fatalf("%d bytes with definitions, %d without", len(marked.bytes()), len(sections[1]))
-	}
-	x, err := openWords(t, [3][]byte{sections[0], marked.bytes(), sections[2]})
-	if err != nil {
-		t.Fatal(err)
-	}
-	list, err := x.List(0)
+// TestDefinitions reads back which postings are definitions, posting by posting, in blocks, and
+// by a WordReader.
+func TestDefinitions(t *testing.T) {
+	lists := randomWords(newRandom(t), 300, 2000)
+	x, err := openWords(t, writeWords(t, lists, 2000))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var it WordIterator
-	it.Reset(list)
-	for i, s := range lists[0].superblocks {
-		if !it.Next() || it.Superblock() != s || it.Count() != lists[0].counts[i] || it.Mask() != lists[0].masks[i] {
-			t.Fatalf("posting %d of %d, %v", i, it.Superblock(), it.Err())
+	var r WordReader
+	if err := r.Reset(x); err != nil {
+		t.Fatal(err)
+	}
+	for word, want := range lists {
+		list, err := x.List(uint32(word))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []bool
+		for it.Reset(list); it.Next(); {
+			got = append(got, it.Defined())
+		}
+		if !slices.Equal(got, want.defined) {
+			t.Fatalf("word %d is defined in %v, want %v (%v)", word, got, want.defined, it.Err())
+		}
+		if _, err := r.Open(uint32(word)); err != nil {
+			t.Fatal(err)
+		}
+		got = got[:0]
+		for s, _ := r.Block(); len(s) > 0; s, _ = r.Block() {
+			first := len(got)
+			for i := range s {
+				got = append(got, r.DefinedAt(i))
+			}
+			if r.AnyDefined() != slices.Contains(got[first:], true) {
+				t.Fatalf("word %d: AnyDefined is %v of %v", word, r.AnyDefined(), got[first:])
+			}
+		}
+		if !slices.Equal(got, want.defined) {
+			t.Fatalf("word %d is defined in %v, want %v (%v)", word, got, want.defined, r.Err())
 		}
 	}
 }
@@ -300,6 +313,7 @@ func FuzzWordList(f *testing.F) {
 			l.superblocks = append(l.superblocks, next)
 			l.masks = append(l.masks, max(chunk[1], 1))
 			l.counts = append(l.counts, 1+uint16(chunk[2])*8)
+			l.defined = append(l.defined, chunk[0]%5 == 4)
 			next++
 		}
 		if len(l.superblocks) == 0 {
@@ -319,8 +333,8 @@ func FuzzWordList(f *testing.F) {
 		var it WordIterator
 		it.Reset(list)
 		for i := 0; i < len(l.superblocks); i += 1 + int(l.counts[i])/8%5 {
-			if !it.SeekGE(l.superblocks[i]) || it.Superblock() != l.superblocks[i] || it.Count() != l.counts[i] || it.Mask() != l.masks[i] {
-				t.Fatalf("posting %d is %d: %d times in %08b (%v)", i, it.Superblock(), it.Count(), it.Mask(), it.Err())
+			if !it.SeekGE(l.superblocks[i]) || it.Superblock() != l.superblocks[i] || it.Count() != l.counts[i] || it.Mask() != l.masks[i] || it.Defined() != l.defined[i] {
+				t.Fatalf("posting %d is %d: %d times in %08b, defined %v (%v)", i, it.Superblock(), it.Count(), it.Mask(), it.Defined(), it.Err())
 			}
 		}
 	})

@@ -98,6 +98,16 @@ func (it *WordIterator) Superblock() uint32 { return it.superblocks[it.i] }
 // Count is how often the word starts in the superblock.
 func (it *WordIterator) Count() uint16 { return it.counts[it.i] }
 
+// Defined reports whether the word is defined in the superblock. It reads one bit.
+func (it *WordIterator) Defined() bool { return it.tail.defs.at(it.i) }
+
+// DefinedAt is Defined for superblock i of those that Block returned last.
+func (it *WordIterator) DefinedAt(i int) bool { return it.tail.defs.at(i) }
+
+// AnyDefined reports whether the word is defined in any superblock of the block of the list in
+// which the iterator stands.
+func (it *WordIterator) AnyDefined() bool { return it.tail.defs.any() }
+
 // Mask is the blocks in which it starts.
 func (it *WordIterator) Mask() uint8 {
 	if !it.masked {

@@ -122,6 +122,7 @@ type wordJoiner struct {
 	superblocks  []uint32
 	masks        []uint8
 	counts       []uint16
+	defined      []bool
 	list         listEncoder
 	tail         tailEncoder
 	lists, tails bitWriter
@@ -129,8 +130,10 @@ type wordJoiner struct {
 
 var wordJoiners = sync.Pool{New: func() any { return new(wordJoiner) }}
 
-// A posting of a word as a number: its superblock, above the mask, above the count.
+// A posting of a word as a number: its superblock, above the mask, above whether the word is
+// defined there, above the count.
 const (
+	wordDefined         = 1 << 15 // no count is as large
 	wordMaskShift       = 16
 	wordSuperblockShift = wordMaskShift + maskBlocks
 )
@@ -184,7 +187,11 @@ func (m *WordMerger) gather(j *wordJoiner, refs []WordRef) error {
 			}
 			for i, superblock := range superblocks {
 				if place := s.places[superblock]; place != Gone {
-					j.stretches.add(uint64(place)<<wordSuperblockShift | uint64(masks[i])<<wordMaskShift | uint64(counts[i]))
+					key := uint64(place)<<wordSuperblockShift | uint64(masks[i])<<wordMaskShift | uint64(counts[i])
+					if j.it.DefinedAt(i) {
+						key |= wordDefined
+					}
+					j.stretches.add(key)
 				}
 			}
 		}
@@ -201,15 +208,16 @@ func (m *WordMerger) encode(j *wordJoiner) joinedWord {
 	if len(keys) == 0 {
 		return joinedWord{}
 	}
-	j.superblocks, j.masks, j.counts = j.superblocks[:0], j.masks[:0], j.counts[:0]
+	j.superblocks, j.masks, j.counts, j.defined = j.superblocks[:0], j.masks[:0], j.counts[:0], j.defined[:0]
 	for _, key := range keys {
 		j.superblocks = append(j.superblocks, uint32(key>>wordSuperblockShift))
 		j.masks = append(j.masks, uint8(key>>wordMaskShift))
-		j.counts = append(j.counts, uint16(key))
+		j.counts = append(j.counts, uint16(key)&^wordDefined)
+		j.defined = append(j.defined, key&wordDefined != 0)
 	}
 	list, tail := j.lists.len(), j.tails.len()
 	j.list.append(&j.lists, j.superblocks, superblockBits(uint32(len(m.blocks))))
-	j.tail.append(&j.tails, m.blocks, j.superblocks, j.masks, j.counts)
+	j.tail.append(&j.tails, m.blocks, j.superblocks, j.masks, j.counts, j.defined)
 	return joinedWord{j.lists.len() - list, j.tails.len() - tail, len(keys)}
 }
 

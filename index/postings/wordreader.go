@@ -14,6 +14,7 @@ type WordReader struct {
 	countsOf     [blockSize]uint16
 	superblocks  []uint32 // the only block of a list, until it is returned
 	counts       []uint16
+	defs         definitions
 	long         bool // the list has several blocks
 }
 
@@ -66,7 +67,7 @@ func (r *WordReader) readCounts(at span) error {
 		return err
 	}
 	bits := bitReader{data: data}
-	bits.passDefinitions(len(r.counts))
+	r.defs = bits.definitions(len(r.counts))
 	if err := bits.counts(r.counts); err != nil || bits.overrun() {
 		return r.index.tails.Corruptf(int64(at.maskFrom), "%v", errTail)
 	}
@@ -81,6 +82,23 @@ func (r *WordReader) Block() (superblocks []uint32, counts []uint16) {
 	}
 	superblocks, r.superblocks = r.superblocks, nil
 	return superblocks, r.counts
+}
+
+// DefinedAt reports whether the word is defined in superblock i of those that Block returned
+// last. It is meant for blocks of which AnyDefined says that there is one.
+func (r *WordReader) DefinedAt(i int) bool {
+	if r.long {
+		return r.it.DefinedAt(i)
+	}
+	return r.defs.at(i)
+}
+
+// AnyDefined reports whether the word is defined in any of the superblocks that Block returned last.
+func (r *WordReader) AnyDefined() bool {
+	if r.long {
+		return r.it.AnyDefined()
+	}
+	return r.defs.any()
 }
 
 // Err is the error that ended a list, nil at its end.

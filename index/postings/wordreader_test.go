@@ -51,6 +51,7 @@ func BenchmarkReadWords(b *testing.B) {
 			lists[i].superblocks = append(lists[i].superblocks, s)
 			lists[i].masks = append(lists[i].masks, 1)
 			lists[i].counts = append(lists[i].counts, uint16(1+i%3))
+			lists[i].defined = append(lists[i].defined, false)
 		}
 	}
 	x, err := openWords(b, writeWords(b, lists, superblocks))

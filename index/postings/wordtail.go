@@ -20,29 +20,45 @@ var errTail = errors.New("counts of a word end too early, or are too large")
 type tailEncoder struct{ several blocksEncoder }
 
 // append appends the tail of a list of superblocks.
-func (e *tailEncoder) append(w *bitWriter, blocks []uint8, superblocks []uint32, masks []uint8, counts []uint16) {
+func (e *tailEncoder) append(w *bitWriter, blocks []uint8, superblocks []uint32, masks []uint8, counts []uint16, defined []bool) {
 	if len(superblocks) <= blockSize {
-		w.tailBlock(blocks, superblocks, masks, counts)
+		w.tailBlock(blocks, superblocks, masks, counts, defined)
 		w.pad()
 		return
 	}
 	e.several.reset()
 	for chunk := range slices.Chunk(superblocks, blockSize) {
 		n := len(chunk)
-		e.several.body.tailBlock(blocks, chunk, masks[:n], counts[:n])
+		e.several.body.tailBlock(blocks, chunk, masks[:n], counts[:n], defined[:n])
 		e.several.end()
-		masks, counts = masks[n:], counts[n:]
+		masks, counts, defined = masks[n:], counts[n:], defined[n:]
 	}
 	e.several.appendTo(w)
 }
 
-func (w *bitWriter) tailBlock(blocks []uint8, superblocks []uint32, masks8 []uint8, counts []uint16) {
-	w.room(8 + 4*len(counts))
-	w.put(0, 1) // no definitions
+func (w *bitWriter) tailBlock(blocks []uint8, superblocks []uint32, masks8 []uint8, counts []uint16, defined []bool) {
+	w.room(8 + 5*len(counts))
+	w.definitions(defined)
 	for _, n := range counts {
 		w.gamma(uint32(n))
 	}
 	w.masks(masks(), blocks, superblocks, masks8)
+}
+
+// definitions marks the postings in whose superblock the word is defined, if there are any.
+func (w *bitWriter) definitions(defined []bool) {
+	if !slices.Contains(defined, true) {
+		w.put(0, 1)
+		return
+	}
+	w.put(1, 1)
+	for _, d := range defined {
+		bit := uint64(0)
+		if d {
+			bit = 1
+		}
+		w.put(bit, 1)
+	}
 }
 
 // tailReader reads the tail of one list, block by block.
@@ -50,6 +66,7 @@ type tailReader struct {
 	ends blockEnds
 	bits bitReader // of the block that is open
 	end  uint      // in bits
+	defs definitions
 }
 
 // open finds block number of a list, and decodes its counts. After it the masks follow.
@@ -58,18 +75,37 @@ func (r *tailReader) open(l *WordList, number int, counts []uint16) (err error) 
 	if r.bits, r.end, err = r.ends.block(tails, l.tailFrom, l.tailTo, l.raw.blocks(), number); err != nil {
 		return err
 	}
-	r.bits.passDefinitions(len(counts))
+	r.defs = r.bits.definitions(len(counts))
 	if err := r.bits.counts(counts); err != nil || r.bits.pos > r.end {
 		return tails.Corruptf(l.tailFrom, "%v", errTail)
 	}
 	return nil
 }
 
-// passDefinitions passes what says which of n postings are definitions: nobody asks for it yet.
-func (r *bitReader) passDefinitions(n int) {
-	if r.get(1) != 0 {
-		r.pos += uint(n)
+// definitions says of each posting of a block whether the word is defined in its superblock.
+// It reads the bits where they are; the zero value has none.
+type definitions struct {
+	data []byte
+	pos  uint // in bits; 0 if none is marked, since a bit comes before
+}
+
+// definitions passes the marks of n postings.
+func (r *bitReader) definitions(n int) definitions {
+	if r.get(1) == 0 {
+		return definitions{}
 	}
+	d := definitions{r.data, r.pos}
+	r.pos += uint(n)
+	return d
+}
+
+// any reports whether a posting of the block is marked.
+func (d *definitions) any() bool { return d.pos > 0 }
+
+// at reports whether posting i of the block is marked.
+func (d *definitions) at(i int) bool {
+	at := d.pos + uint(i)
+	return d.pos > 0 && at/8 < uint(len(d.data)) && d.data[at/8]>>(at%8)&1 == 1
 }
 
 // counts decodes gamma codes of counts up to MaxCount, as many at once as one load is

@@ -27,11 +27,12 @@ func NewWordWriter(w format.SectionWriter, blocks []uint8) *WordWriter {
 }
 
 // Append appends the list of the next word: superblocks, which ascend, and for each of
-// them the mask of the blocks in which the word starts and how often it does.
-func (w *WordWriter) Append(superblocks []uint32, masks []uint8, counts []uint16) {
+// them the mask of the blocks in which the word starts, how often it does, and whether it
+// is defined there.
+func (w *WordWriter) Append(superblocks []uint32, masks []uint8, counts []uint16, defined []bool) {
 	list, tail := w.lists.len(), w.tails.len()
 	w.list.append(&w.lists, superblocks, superblockBits(uint32(len(w.blocks))))
-	w.tail.append(&w.tails, w.blocks, superblocks, masks, counts)
+	w.tail.append(&w.tails, w.blocks, superblocks, masks, counts, defined)
 	w.ends.add(w.lists.len()-list, w.tails.len()-tail, len(superblocks))
 	if w.lists.len() >= pieceSize {
 		w.flush()

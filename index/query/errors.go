@@ -5,10 +5,6 @@ import (
 	"fmt"
 )
 
-// ErrNoSymbols is returned by an evaluation of a Symbol where the index holds
-// no symbols.
-var ErrNoSymbols = errors.New("sym: cannot be searched: the index holds no symbols yet; search for the text instead")
-
 // ErrUnresolved is returned by an evaluation of a Type of KindRepo that
 // ResolveRepos has not replaced: a single shard cannot know all its documents.
 var ErrUnresolved = errors.New("type:repo was not resolved to a set of repos before evaluation")

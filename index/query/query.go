@@ -5,7 +5,10 @@
 // once parsed and safe for concurrent use.
 package query
 
-import "regexp/syntax"
+import (
+	"regexp/syntax"
+	"strings"
+)
 
 // Q is a node of a query tree. Its String form is for people and for tests; it
 // is not the query language.
@@ -82,6 +85,19 @@ type RepoSet struct{ Names map[string]bool }
 type Branch struct {
 	Pattern string
 	Exact   bool
+}
+
+// Matches reports whether the query names a branch by its name, or by its place among the
+// branches of its repo, from 0. A shard's search and the pruning of shards both rely on it:
+// they must agree, or pruning would lose matches.
+func (q *Branch) Matches(name string, ordinal int) bool {
+	switch {
+	case q.Pattern == "HEAD":
+		return ordinal == 0
+	case q.Exact:
+		return name == q.Pattern
+	}
+	return strings.Contains(name, q.Pattern)
 }
 
 // Language matches documents in the language with this linguist name.

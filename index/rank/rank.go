@@ -1,18 +1,18 @@
 // Package rank scores documents by how well they match.
 //
-// The tiers are zoekt's (its index/score.go and the constants its page explains): a
-// match of the file's base name outweighs a match of a whole word in the
-// content, which outweighs a part of a word. Within a tier, documents that
-// match more of the query's atoms and match them more often come first. How often
-// counts up to Enough only: scores have a maximum that documents reach, so that a
-// search for the best can end before it has seen them all (see Ceiling).
-// Scores depend on the document and the query alone, never on the shard, so
-// that scores from different shards compare.
+// A score is a sum over the terms of the query: BM25 over the matches in the content, with a
+// weight for how well the best of them sits (BM25F's fields), and a part for the path. There are no
+// statistics of a corpus in it, since whoever demands all words gets documents that have them
+// all: the score depends on the document and the query alone, never on the shard, so
+// that scores from different shards compare. How often counts up to Enough only: scores have a
+// maximum that documents reach, so that a search for the best can end before it has seen them
+// all (see Ceiling). All parts are whole numbers, so that sums do not depend on their order.
 package rank
 
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/trawl-search/trawl/index/ngram"
@@ -67,15 +67,11 @@ const (
 
 // OfName returns the place of the match path[start:end].
 func OfName(path []byte, start, end int) Name {
-	base := bytes.LastIndexByte(path, '/') + 1
+	base, stemEnd := stem(path)
 	if start < base {
 		return Directory
 	}
-	stem := len(path)
-	if dot := bytes.LastIndexByte(path[base:], '.'); dot > 0 {
-		stem = base + dot
-	}
-	if start == base && (end == len(path) || end == stem) {
+	if start == base && (end == len(path) || end == stemEnd) {
 		return Base
 	}
 	if Of(path, start, end) == Inside {
@@ -84,105 +80,279 @@ func OfName(path []byte, start, end int) Name {
 	return BasePartial
 }
 
-// Document is what a score is made from.
-type Document struct {
+// stem returns where the base name begins, and where it ends without its extension.
+func stem(path []byte) (from, to int) {
+	from, to = bytes.LastIndexByte(path, '/')+1, len(path)
+	if dot := bytes.LastIndexByte(path[from:], '.'); dot > 0 {
+		to = from + dot
+	}
+	return from, to
+}
+
+// Term is how one text of the query matches a document.
+type Term struct {
 	// Content is the best quality of a match in the content.
 	Content Quality
+	// Matches counts those in the content.
+	Matches int
 	// Name is the best place of a match in the path.
 	Name Name
-	// Matched of Atoms atoms of the query have a range in the document.
-	Matched, Atoms int
-	// Matches counts ranges.
-	Matches int
+	// Defined says that the text is a name that is defined in the content, as a whole word.
+	Defined bool
+}
+
+// Document is what a score is made from.
+type Document struct {
+	// Terms have a match in the document.
+	Terms []Term
+	// Compound says that the content has a name that the words of the query make up (see Compounds) as a
+	// whole word, and CompoundDefined that it is defined there.
+	Compound, CompoundDefined bool
+	// Length is that of the content in blocks of LengthUnit bytes.
+	Length int
+	// Spelled says that the terms spell the base name; see Spells.
+	Spelled bool
 	// LowPriority says that the path is that of a test, of generated or of
 	// vendored code; see LowPriority.
 	LowPriority bool
 }
 
+// The weights were found on one half of bench/relevance.
 var (
-	contentScore = [...]float64{None: 0, Inside: 5, Partial: 50, Word: 500}
-	nameScore    = [...]float64{NoName: 0, Directory: 50, BaseInside: 400, BasePartial: 4000, Base: 7000}
+	contentWeight = [...]float64{None: 0, Inside: 20, Partial: 60, Word: 100}
+	nameScore     = [...]float64{NoName: 0, Directory: 40, BaseInside: 60, BasePartial: 80, Base: 100}
 )
 
 const (
-	atomScore      = 400 // for a document in which every atom has a range
-	frequencyScore = 100 // for a document with Enough matches
-	lowPriority    = 0.5
+	spelledScore = 200 // for each term
+	definedScore = 200 // for one term
+	// For each term of a compound, and once more if it is defined.
+	compoundScore        = 200
+	compoundDefinedScore = 100
+	lowPriority          = 0.5
+	// Parameters of BM25: how soon more matches count less, how much the length counts, and the usual
+	// length.
+	saturation   = 1.2
+	lengthShare  = 0.75
+	usualLength  = 4
+	countedUnits = 64
 )
 
 // Enough is how many matches are as good as any number of them. A document that
 // says a word eight times is about it; more say how long the document is.
 const Enough = 8
 
+// LengthUnit is what content is measured in. Up to countedUnits are told apart.
+const LengthUnit = 4 << 10
+
+// contentScores are those of Content, by length, matches and quality.
+var contentScores = func() (scores [countedUnits + 1][Enough + 1][Word + 1]float64) {
+	for length := range scores {
+		norm := saturation * (1 - lengthShare + lengthShare*float64(max(length, 1))/usualLength)
+		for matches := range scores[length] {
+			frequency := float64(matches) * (saturation + 1) / (float64(matches) + norm)
+			for quality, weight := range contentWeight {
+				scores[length][matches][quality] = math.Floor(weight * frequency)
+			}
+		}
+	}
+	return scores
+}()
+
+// Content is a term's score for its matches in a content of that length.
+func Content(quality Quality, matches, length int) float64 {
+	return contentScores[min(length, countedUnits)][min(matches, Enough)][quality]
+}
+
 // Score returns the document's score: at least 0, higher is better.
-func (d Document) Score() float64 {
-	s := contentScore[d.Content] + nameScore[d.Name] + d.atoms() + d.frequency()
-	if d.LowPriority {
-		s *= lowPriority
+func (d *Document) Score() float64 {
+	content, names := 0.0, 0.0
+	for _, t := range d.Terms {
+		content += Content(t.Content, t.Matches, d.Length)
+		names += nameScore[t.Name]
+		if t.Defined {
+			content += d.defined()
+		}
 	}
-	return s
+	return total(content+d.compound(), names, len(d.Terms), d.Spelled, d.LowPriority)
 }
 
-func (d Document) atoms() float64 {
-	return atomScore * float64(d.Matched) / float64(max(d.Atoms, 1))
+// defined is the score of a term that is defined. Who asks for one name wants its definition; who adds words wants
+// the place where they meet, and common names are defined in many places.
+func (d *Document) defined() float64 {
+	return math.Floor(definedScore / float64(len(d.Terms)*len(d.Terms)))
 }
 
-func (d Document) frequency() float64 {
-	return frequencyScore * float64(min(d.Matches, Enough)) / Enough
+func (d *Document) compound() (score float64) {
+	if d.Compound {
+		score += compoundScore * float64(len(d.Terms))
+	}
+	if d.CompoundDefined {
+		score += compoundDefinedScore * float64(len(d.Terms))
+	}
+	return score
 }
 
-// Ceiling is the highest score of a document with that name: no other Document
-// with it, with matches in its content only if content says so, is above it, and
-// some reach it.
-func Ceiling(content bool, name Name, lowPriority bool) float64 {
-	d := Document{Name: name, LowPriority: lowPriority}
+// MaxCompound is the most words that make up a name.
+const MaxCompound = 8
+
+// Compounds returns the names that words make up, in small letters: joined, which camel case looks like without
+// case, and with underscores. There are none of one word, of many or of what is no word.
+func Compounds(words []string) []string {
+	if len(words) < 2 || len(words) > MaxCompound {
+		return nil
+	}
+	for _, w := range words {
+		for i := range len(w) {
+			if !isWord(w[i]) {
+				return nil
+			}
+		}
+	}
+	return []string{strings.ToLower(strings.Join(words, "")), strings.ToLower(strings.Join(words, "_"))}
+}
+
+// total adds up the parts of a score. The words of a file's name ask for that file, whatever its priority.
+func total(content, names float64, terms int, spelled, low bool) float64 {
+	switch {
+	case spelled:
+		return content + names + spelledScore*float64(terms)
+	case low:
+		return (content + names) * lowPriority
+	}
+	return content + names
+}
+
+// Bound is the highest score of a document with that sum of its terms' scores for the content, up to
+// that number of terms, no match in its path that is better placed than name, nothing defined and no compound.
+func Bound(content float64, terms int, name Name, low bool) float64 {
+	return total(content, nameScore[name]*float64(terms), terms, name > Directory, low)
+}
+
+// Ceiling is the highest score of a document with up to that number of terms and no match in its path
+// that is better placed than name, nothing defined and no compound: no other such Document is above it, and some reach
+// it. Matches in its content it has only if content says so.
+func Ceiling(content bool, terms int, name Name, low bool) float64 {
+	best := 0.0
 	if content {
-		d.Content = Word
+		best = Content(Word, Enough, 1) * float64(terms)
 	}
-	if content || name > NoName {
-		d.Matched, d.Atoms, d.Matches = 1, 1, Enough
-	}
-	return d.Score()
+	return Bound(best, terms, name, low)
 }
 
-// Explain returns the parts of Score in words.
-func (d Document) Explain() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "content %g + name %g + atoms %d/%d %.2f + %d matches %.2f",
-		contentScore[d.Content], nameScore[d.Name], d.Matched, d.Atoms, d.atoms(), d.Matches, d.frequency())
-	if d.LowPriority {
-		fmt.Fprintf(&b, ", halved for a test, generated or vendored file")
+// Spells reports whether all letters and digits of the base name, but for its extension, are covered. It has
+// to be some.
+func Spells(path []byte, covered func(at int) bool) bool {
+	from, to := stem(path)
+	some := false
+	for i := from; i < to; i++ {
+		if path[i] != '_' && isWord(path[i]) {
+			if !covered(i) {
+				return false
+			}
+			some = true
+		}
 	}
-	return b.String()
+	return some
 }
 
-// lowPriorityDirs and lowPriorityMarks name what people seldom look for first.
 var (
-	lowPriorityDirs  = [][]byte{[]byte("vendor/"), []byte("node_modules/"), []byte("third_party/"), []byte("testdata/"), []byte("test/"), []byte("tests/")}
-	lowPriorityMarks = [][]byte{[]byte("_test."), []byte(".test."), []byte(".min."), []byte(".pb."), []byte("_generated."), []byte("zz_generated")}
+	qualityNames = [...]string{None: "nothing", Inside: "inside of words", Partial: "parts of words", Word: "whole words"}
+	placeNames   = [...]string{NoName: "", Directory: "in a folder's name", BaseInside: "inside the file's name", BasePartial: "a part of the file's name", Base: "the file's name"}
 )
+
+// Explain returns the parts of Score in words, for each term in the order of the query.
+func (d *Document) Explain() string {
+	var parts []string
+	for _, t := range d.Terms {
+		var says []string
+		if t.Content > None {
+			says = append(says, fmt.Sprintf("%s %d× in %d KiB %g", qualityNames[t.Content], t.Matches, max(d.Length, 1)*LengthUnit>>10, Content(t.Content, t.Matches, d.Length)))
+		}
+		if t.Defined {
+			says = append(says, fmt.Sprintf("defined here %g", d.defined()))
+		}
+		if t.Name > NoName {
+			says = append(says, fmt.Sprintf("%s %g", placeNames[t.Name], nameScore[t.Name]))
+		}
+		parts = append(parts, strings.Join(says, ", "))
+	}
+	text := strings.Join(parts, " + ")
+	if d.Compound {
+		text += fmt.Sprintf(" + one name %g", d.compound())
+	}
+	switch {
+	case d.Spelled:
+		text += fmt.Sprintf(" + spells the file's name %g", float64(spelledScore*len(d.Terms)))
+	case d.LowPriority:
+		text += ", halved for a test, documentation, generated or vendored file"
+	}
+	return text
+}
+
+// Words of paths of what people seldom look for first: as a part of a folder's name, and of a base name.
+var (
+	lowFolders = wordSet("test", "tests", "testing", "testdata", "spec", "specs", "example", "examples", "bench", "benches", "benchmark", "benchmarks",
+		"mock", "mocks", "fixture", "fixtures", "doc", "docs", "vendor", "deps", "node_modules", "third_party")
+	lowNames = wordSet("test", "tests", "spec", "example", "examples", "bench", "benchmark", "mock", "mocks", "min", "pb", "generated", "changelog")
+)
+
+func wordSet(words ...string) map[string]bool {
+	set := map[string]bool{}
+	for _, w := range words {
+		set[w] = true
+	}
+	return set
+}
+
+// AsksForLow reports whether a text of a query names what has low priority, such as tests: then no document
+// of the answer has it.
+func AsksForLow(text string) bool {
+	for part := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool { return r < 'a' || r > 'z' }) {
+		if lowFolders[part] || lowNames[part] {
+			return true
+		}
+	}
+	return false
+}
+
+// anyPart reports whether the name, or a part of it between punctuation, is in the set.
+func anyPart(name []byte, set map[string]bool) bool {
+	if set[string(name)] {
+		return true
+	}
+	for start, i := 0, 0; i <= len(name); i++ {
+		if i == len(name) || name[i] == '_' || name[i] == '-' || name[i] == '.' {
+			if set[string(name[start:i])] {
+				return true
+			}
+			start = i + 1
+		}
+	}
+	return false
+}
 
 // LowFolder returns the length of a folder in path, with its slash, in which all files are of
 // low priority: 0 if there is none.
 func LowFolder(path []byte) int {
-	for _, d := range lowPriorityDirs {
-		if i := bytes.Index(path, d); i == 0 || i > 0 && path[i-1] == '/' {
-			return i + len(d)
+	for start := 0; ; {
+		n := bytes.IndexByte(path[start:], '/')
+		if n < 0 {
+			return 0
 		}
+		if anyPart(path[start:start+n], lowFolders) {
+			return start + n + 1
+		}
+		start += n + 1
 	}
-	return 0
 }
 
-// LowPriority reports whether the path is that of a test, of generated or of vendored code.
+// LowPriority reports whether the path is that of a test, an example, documentation, a changelog, or of
+// generated or vendored code.
 func LowPriority(path []byte) bool {
 	if LowFolder(path) > 0 {
 		return true
 	}
 	base := path[bytes.LastIndexByte(path, '/')+1:]
-	for _, m := range lowPriorityMarks {
-		if bytes.Contains(base, m) {
-			return true
-		}
-	}
-	return false
+	return anyPart(base, lowNames) || bytes.HasPrefix(base, []byte("CHANGELOG")) || bytes.Contains(base, []byte("Test."))
 }

@@ -1,6 +1,8 @@
 package rank
 
 import (
+	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,69 +52,133 @@ func TestOfName(t *testing.T) {
 	}
 }
 
+// document draws one with some terms.
+func document(t *rapid.T) Document {
+	d := Document{
+		Length:      rapid.IntRange(0, 200).Draw(t, "length"),
+		Spelled:     rapid.Bool().Draw(t, "spelled"),
+		LowPriority: rapid.Bool().Draw(t, "low"),
+	}
+	for range rapid.IntRange(1, 5).Draw(t, "terms") {
+		term := Term{Name: Name(rapid.IntRange(0, int(Base)).Draw(t, "name"))}
+		if rapid.Bool().Draw(t, "content") {
+			term.Content, term.Matches = Quality(rapid.IntRange(int(Inside), int(Word)).Draw(t, "quality")), rapid.IntRange(1, 1000).Draw(t, "matches")
+		}
+		d.Terms = append(d.Terms, term)
+	}
+	best := NoName
+	for _, term := range d.Terms {
+		best = max(best, term.Name)
+	}
+	d.Spelled = d.Spelled && best > Directory
+	return d
+}
+
 // TestScoreIsMonotone changes one feature for the better: the score must not fall.
 func TestScoreIsMonotone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d := Document{
-			Content: Quality(rapid.IntRange(0, 2).Draw(t, "content")),
-			Name:    Name(rapid.IntRange(0, 3).Draw(t, "name")),
-			Atoms:   rapid.IntRange(1, 5).Draw(t, "atoms"),
-			Matches: rapid.IntRange(0, Enough-1).Draw(t, "matches"),
-		}
-		d.Matched = rapid.IntRange(0, d.Atoms-1).Draw(t, "matched")
-		d.LowPriority = true
+		d := document(t)
 		for name, better := range map[string]func(*Document){
-			"content":  func(d *Document) { d.Content++ },
-			"name":     func(d *Document) { d.Name++ },
-			"matched":  func(d *Document) { d.Matched++ },
-			"matches":  func(d *Document) { d.Matches++ },
+			"content":  func(d *Document) { d.Terms[0].Content = min(d.Terms[0].Content+1, Word) },
+			"name":     func(d *Document) { d.Terms[0].Name = min(d.Terms[0].Name+1, Base) },
+			"matches":  func(d *Document) { d.Terms[0].Matches++ },
+			"length":   func(d *Document) { d.Length = max(d.Length-1, 0) },
+			"term":     func(d *Document) { d.Terms = append(d.Terms, Term{Content: Inside, Matches: 1}) },
 			"priority": func(d *Document) { d.LowPriority = false },
+			"spelled":  func(d *Document) { d.Spelled = true },
 		} {
 			b := d
+			b.Terms = slices.Clone(d.Terms)
 			better(&b)
-			if b.Score() < d.Score() || b.Score() == d.Score() && d.Score() > 0 {
+			if b.Score() < d.Score() {
 				t.Fatalf("%s better, score %v not above %v", name, b.Score(), d.Score())
 			}
 		}
 	})
 }
 
-// TestCeilingIsTheMaximum draws documents: none is above its ceiling, and the
-// best of its kind is at it.
+// TestCeilingIsTheMaximum draws documents: none is above its bounds, and the best of its kind is at
+// the ceiling.
 func TestCeilingIsTheMaximum(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d := Document{
-			Name:        Name(rapid.IntRange(0, 4).Draw(t, "name")),
-			LowPriority: rapid.Bool().Draw(t, "low"),
-			Atoms:       rapid.IntRange(1, 7).Draw(t, "atoms"),
+		d := document(t)
+		name, some, content := NoName, false, 0.0
+		for _, term := range d.Terms {
+			name, some = max(name, term.Name), some || term.Content > None
+			content += Content(term.Content, term.Matches, d.Length)
 		}
-		content := rapid.Bool().Draw(t, "content")
-		if content {
-			d.Content = Quality(rapid.IntRange(0, 3).Draw(t, "quality"))
+		bound, ceiling := Bound(content, len(d.Terms), name, d.LowPriority), Ceiling(some, len(d.Terms), name, d.LowPriority)
+		if d.Score() > bound || bound > ceiling {
+			t.Fatalf("%+v scores %v, its bound is %v and its ceiling %v", d, d.Score(), bound, ceiling)
 		}
-		if d.Content > None || d.Name > NoName {
-			d.Matched, d.Matches = rapid.IntRange(0, d.Atoms).Draw(t, "matched"), rapid.IntRange(0, 1000).Draw(t, "matches")
+		for i := range d.Terms {
+			d.Terms[i].Name = name
+			if some {
+				d.Terms[i].Content, d.Terms[i].Matches = Word, Enough
+			}
 		}
-		ceiling := Ceiling(content, d.Name, d.LowPriority)
-		if d.Score() > ceiling {
-			t.Fatalf("%+v scores %v, the ceiling is %v", d, d.Score(), ceiling)
-		}
-		if content {
-			d.Content = Word
-		}
-		if content || d.Name > NoName {
-			d.Matched, d.Matches = d.Atoms, Enough
-		}
-		if d.Score() != ceiling {
+		if d.Length, d.Spelled = 1, name > Directory; d.Score() != ceiling {
 			t.Fatalf("%+v scores %v, the ceiling of %v cannot be reached", d, d.Score(), ceiling)
 		}
 	})
+}
+
+// TestPartsAreWholeNumbers: sums of them are exact in any order.
+func TestPartsAreWholeNumbers(t *testing.T) {
+	for length := range 100 {
+		for matches := range 20 {
+			for quality := range Word + 1 {
+				if s := Content(quality, matches, length); s != math.Trunc(s) || s < 0 {
+					t.Fatalf("quality %d, %d matches, length %d: %v", quality, matches, length, s)
+				}
+			}
+		}
+	}
+}
+
+func TestSpells(t *testing.T) {
+	for _, c := range []struct {
+		path, covered string
+		want          bool
+	}{
+		{"a/read_file.go", "  xxxx xxxx   ", true},
+		{"a/read_file.go", "  xxxx xxx    ", false},
+		{"a/read-file.go", "  xxxxxxxxx   ", true},
+		{"read/file.go", "xxxx         ", false},
+		{"Makefile", "xxxxxxxx", true},
+		{"a/__.go", "       ", false},
+	} {
+		if got := Spells([]byte(c.path), func(at int) bool { return c.covered[at] == 'x' }); got != c.want {
+			t.Errorf("Spells(%q, %q) = %v", c.path, c.covered, got)
+		}
+	}
+}
+
+func TestAsksForLow(t *testing.T) {
+	for text, want := range map[string]bool{"test": true, "_TEST.go": true, "latest": false, "": false, "a example b": true} {
+		if AsksForLow(text) != want {
+			t.Errorf("AsksForLow(%q) is not %v", text, want)
+		}
+	}
+}
+
+// TestExplain: all parts of a score, with what they were made from.
+func TestExplain(t *testing.T) {
+	d := Document{Terms: []Term{{Content: Word, Matches: 3, Name: BasePartial}, {Content: Inside, Matches: 1}}, Length: 3, LowPriority: true}
+	if got, want := d.Explain(), "whole words 3× in 12 KiB 166, a part of the file's name 80 + inside of words 1× in 12 KiB 22, halved for a test, documentation, generated or vendored file"; got != want || d.Score() != (166+80+22)/2. {
+		t.Errorf("%s: %v", got, d.Score())
+	}
+	d.Spelled = true
+	if got, want := d.Explain(), "whole words 3× in 12 KiB 166, a part of the file's name 80 + inside of words 1× in 12 KiB 22 + spells the file's name 400"; got != want || d.Score() != 668 {
+		t.Errorf("%s: %v", got, d.Score())
+	}
 }
 
 func TestLowPriority(t *testing.T) {
 	for path, want := range map[string]bool{
 		"vendor/a/b.go": true, "a/vendor/b.go": true, "a/myvendor/b.go": false,
 		"a_test.go": true, "a/testing.go": false, "x/a.pb.go": true, "test/a.c": true, "latest/a.c": false,
+		"docs/a.c": true, "a/doc.go": false, "CHANGELOG.md": true, "src/AbcTest.java": true, "a-bench/b.c": true, "third_party/a.c": true, "x.min.js": true,
 	} {
 		if got := LowPriority([]byte(path)); got != want {
 			t.Errorf("LowPriority(%q) = %v, want %v", path, got, want)

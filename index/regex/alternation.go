@@ -12,7 +12,7 @@ const (
 	maxExpansion = 4 << 10 // bytes of all literals together
 )
 
-// LiteralsOf gives the literals that the expression chooses from, if it is an
+// LiteralsOf returns the literals that the expression chooses from, if it is an
 // alternation of literals: its matches are then those of the first literal in
 // the list that stands at the leftmost place where any does. Those that begin
 // or end alike may have been written, or parsed, as one: fo(o|x)(bar)?.

@@ -27,7 +27,7 @@ type automata struct {
 
 type pair struct{ forward, backward *dfa }
 
-// newAutomata is not ok if the expression is beyond what automata are for.
+// newAutomata returns ok = false if the expression is beyond what automata are for.
 func newAutomata(tree *syntax.Regexp, caseSensitive bool, fallback *library, memory *Memory) (a *automata, ok bool) {
 	parsed, err := syntax.Parse(fallback.first.String(), syntax.Perl)
 	if err != nil {
@@ -115,7 +115,7 @@ func (a *automata) findOr(p *pair, text []byte, from int) (start, end int, ok bo
 	return a.library.findWhile(text, from, p.forward.goOn)
 }
 
-// find gives an end of -1 if there is no match; paid is false if automata do not
+// find returns an end of -1 if there is no match; paid is false if automata do not
 // pay for this text.
 func (a *automata) find(p *pair, text []byte, from int) (start, end int, paid bool) {
 	end, paid = a.ending(p.forward, text, from)

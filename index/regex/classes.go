@@ -20,7 +20,7 @@ const (
 // classes parts the runes into those that no instruction of a program tells
 // apart. What is not UTF-8 is U+FFFD, byte by byte, as everywhere in Go.
 type classes struct {
-	// ascii gives the class of a byte, or decode for the beginning of a longer rune.
+	// ascii returns the class of a byte, or decode for the beginning of a longer rune.
 	ascii [256]uint8
 	// from are the first runes of the intervals, ascending from 0, and of their classes.
 	from []rune
@@ -87,7 +87,7 @@ type classSet [maxColumns / 64]uint64
 func (s *classSet) has(class uint8) bool { return s[class/64]>>(class%64)&1 != 0 }
 func (s *classSet) add(class uint8)      { s[class/64] |= 1 << (class % 64) }
 
-// alphabetOf gives the classes of some distinct sets and each set as classes.
+// alphabetOf returns the classes of some distinct sets and each set as classes.
 func alphabetOf(sets []runeSet) (c *classes, members []classSet, ok bool) {
 	c = &classes{from: cuts(sets)}
 	if !c.split(sets) {
@@ -165,7 +165,7 @@ func (c *classes) split(sets []runeSet) bool {
 	return true
 }
 
-// within gives the intervals of a set.
+// within returns the intervals of a set.
 func (c *classes) within(set runeSet) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for i := 0; i < len(set); i += 2 {

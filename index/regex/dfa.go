@@ -74,7 +74,7 @@ func (d *dfa) start(k kind, begins bool) uint32 {
 	return d.starts[k]
 }
 
-// number gives the row of a state, which it makes if there is none yet.
+// number returns the row of a state, which it makes if there is none yet.
 func (d *dfa) number(key []byte) uint32 {
 	if n, ok := d.numbers[string(key)]; ok {
 		return n

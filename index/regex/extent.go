@@ -6,7 +6,7 @@ import "slices"
 // place. It is used by one goroutine at a time.
 type Extent struct{ before, after inside }
 
-// NewExtent is not ok for matchers whose matches may go on anywhere.
+// NewExtent returns ok = false for matchers whose matches may go on anywhere.
 func NewExtent(m Matcher) (e *Extent, ok bool) {
 	a, ok := m.(*automata)
 	if !ok {
@@ -19,7 +19,7 @@ func NewExtent(m Matcher) (e *Extent, ok bool) {
 // Reset forgets the lines: the next ones are beside another place.
 func (e *Extent) Reset() { e.before.begun, e.after.begun = false, false }
 
-// Before tells whether a match can begin before a line, with its newline, and
+// Before reports whether a match can begin before a line, with its newline, and
 // end after all of the lines since Reset: from the last one backwards.
 func (e *Extent) Before(line []byte) bool {
 	c := e.before.program.classes
@@ -33,7 +33,7 @@ func (e *Extent) Before(line []byte) bool {
 	return true
 }
 
-// After tells whether a match can begin before all of the lines since Reset and
+// After reports whether a match can begin before all of the lines since Reset and
 // end after this one, which begins with its newline: from the first one forwards.
 func (e *Extent) After(line []byte) bool {
 	c := e.after.program.classes

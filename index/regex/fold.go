@@ -43,7 +43,7 @@ func foldClass(ranges []rune) []rune {
 	return append(class, next, unicode.MaxRune)
 }
 
-// addFolds gives the ranges and what their runes fold to, sorted.
+// addFolds returns the ranges and what their runes fold to, sorted.
 func addFolds(ranges []rune) []rune {
 	all := slices.Clone(ranges)
 	for i := 0; i+1 < len(ranges); i += 2 {

@@ -45,7 +45,7 @@ func TestFoldClass(t *testing.T) {
 	})
 }
 
-// parseClass gives the ranges of an expression that is a class, or one rune or any.
+// parseClass returns the ranges of an expression that is a class, or one rune or any.
 func parseClass(t interface{ Fatal(...any) }, pattern string) []rune {
 	tree, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {

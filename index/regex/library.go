@@ -24,7 +24,7 @@ func newLibrary(tree *syntax.Regexp, caseSensitive bool) (*library, error) {
 	return &library{first: first, next: next}, err
 }
 
-// seesBefore tells whether what stands before a match can decide it.
+// seesBefore reports whether what stands before a match can decide it.
 func seesBefore(tree *syntax.Regexp) bool {
 	switch tree.Op {
 	case syntax.OpBeginLine, syntax.OpBeginText, syntax.OpWordBoundary, syntax.OpNoWordBoundary:

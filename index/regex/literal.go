@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// LiteralOf gives the literal that the whole expression is, if it is one: its
+// LiteralOf returns the literal that the whole expression is, if it is one: its
 // matches are then exactly the occurrences of it.
 func LiteralOf(tree *syntax.Regexp, caseSensitive bool) (Literal, bool) {
 	for tree.Op == syntax.OpCapture {
@@ -23,7 +23,7 @@ func LiteralOf(tree *syntax.Regexp, caseSensitive bool) (Literal, bool) {
 	return pieces[0], true
 }
 
-// FixedLiteral gives the longest literal that every match holds at the same
+// FixedLiteral returns the longest literal that every match holds at the same
 // offset, in bytes from its start, if there is one. For want of a longer one it
 // may be a single byte.
 func FixedLiteral(tree *syntax.Regexp, caseSensitive bool) (lit Literal, offset int, ok bool) {
@@ -41,7 +41,7 @@ type fixedSearch struct {
 	bestAt int
 }
 
-// visit tells whether what follows the tree still has a fixed offset.
+// visit reports whether what follows the tree still has a fixed offset.
 func (f *fixedSearch) visit(tree *syntax.Regexp) bool {
 	begin := f.at
 	switch tree.Op {
@@ -66,7 +66,7 @@ func (f *fixedSearch) visit(tree *syntax.Regexp) bool {
 	return l.min == l.max && l.max < unbounded
 }
 
-// split gives the text of a literal node, in pieces where a rune interrupts it
+// split returns the text of a literal node, in pieces where a rune interrupts it
 // that no text stands for: U+FFFD, which also matches bytes that are not UTF-8,
 // and halves of surrogate pairs. Pieces may be empty; there is at least one.
 func split(tree *syntax.Regexp, fold bool) []Literal {
@@ -92,7 +92,7 @@ func split(tree *syntax.Regexp, fold bool) []Literal {
 	return pieces
 }
 
-// representative gives one rune for all that fold together: the ASCII one in
+// representative returns one rune for all that fold together: the ASCII one in
 // lower case if there is one, else the first.
 func representative(r rune) rune {
 	least := r
@@ -105,7 +105,7 @@ func representative(r rune) rune {
 	return least
 }
 
-// uncased tells whether no rune of the text has another case.
+// uncased reports whether no rune of the text has another case.
 func uncased(text string) bool {
 	for _, r := range text {
 		if unicode.SimpleFold(r) != r {

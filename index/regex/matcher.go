@@ -10,7 +10,7 @@ import (
 
 // Matcher finds the matches of one expression. It may be used concurrently.
 type Matcher interface {
-	// Find gives the leftmost match, empty ones too, that starts at from or
+	// Find returns the leftmost match, empty ones too, that starts at from or
 	// later; of those that start there, the first by the order of the
 	// alternatives. What stands before from still counts for ^ and \b. From is
 	// 0, the end of a match, or another place where a rune begins. Matches of
@@ -43,7 +43,7 @@ func NewMatcherIn(memory *Memory, tree *syntax.Regexp, caseSensitive bool) (Matc
 	return l, nil
 }
 
-// worthFinding tells whether a search for literals is faster than an automaton:
+// worthFinding reports whether a search for literals is faster than an automaton:
 // of several, those that are too short have no table.
 func worthFinding(literals []Literal) bool {
 	return len(literals) == 1 || each(literals, func(l Literal) bool { return len(l.Text) >= minLookup })
@@ -61,12 +61,12 @@ func newFinder(literals []Literal) Matcher {
 	return finder.NewSet(patterns)
 }
 
-// Ranges gives the successive matches in text that are not empty, as start and
+// Ranges returns the successive matches in text that are not empty, as start and
 // end: what FindAllIndex of the standard library gives, less the empty ones. It
 // allocates nothing.
 func Ranges(m Matcher, text []byte) iter.Seq2[int, int] { return RangesFrom(m, text, 0) }
 
-// RangesFrom gives those that Find gives from a place on.
+// RangesFrom returns those that Find gives from a place on.
 func RangesFrom(m Matcher, text []byte, from int) iter.Seq2[int, int] {
 	return RangesWhile(m, text, from, nil)
 }

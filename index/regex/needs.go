@@ -137,7 +137,7 @@ func addStrongest(all []Needs, n Needs, stronger func(a, b Needs) bool) []Needs 
 	return append(kept, n)
 }
 
-// implies tells whether every text that holds a is known to hold b.
+// implies reports whether every text that holds a is known to hold b.
 func implies(a, b Needs) bool {
 	switch a := a.(type) {
 	case Or:
@@ -163,7 +163,7 @@ func each[N any](all []N, ok func(N) bool) bool {
 	return !slices.ContainsFunc(all, func(n N) bool { return !ok(n) })
 }
 
-// contains tells whether a text that holds n must hold o.
+// contains reports whether a text that holds n must hold o.
 func (n Literal) contains(o Literal) bool {
 	if o.CaseSensitive {
 		return (n.CaseSensitive || uncased(o.Text)) && strings.Contains(n.Text, o.Text)

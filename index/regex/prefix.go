@@ -43,7 +43,7 @@ const (
 	mostFrequent = 5_500
 )
 
-// newPrefix is not ok if the search would hardly be faster than an automaton.
+// newPrefix returns ok = false if the search would hardly be faster than an automaton.
 func newPrefix(sets []byteSet) (p *prefix, ok bool) {
 	if len(sets) < 2 {
 		return nil, false

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// beginsAt tells whether the bytes at a place are in the sets.
+// beginsAt reports whether the bytes at a place are in the sets.
 func beginsAt(sets []byteSet, text []byte, at int) bool {
 	for i := range sets {
 		if at+i >= len(text) || !sets[i][text[at+i]] {

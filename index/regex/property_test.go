@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// holds tells whether the text holds what is needed, by the plainest means.
+// holds reports whether the text holds what is needed, by the plainest means.
 func holds(n Needs, text []byte) bool {
 	switch n := n.(type) {
 	case Literal:

@@ -59,7 +59,7 @@ func (a *automata) ending(d *dfa, text []byte, from int) (end int, ok bool) {
 	}
 }
 
-// read gives the class and the length of the rune at the beginning of a text.
+// read returns the class and the length of the rune at the beginning of a text.
 func (c *classes) read(text []byte) (class uint8, size int) {
 	if text[0] < utf8.RuneSelf {
 		return c.ascii[text[0]], 1

@@ -65,7 +65,7 @@ func (s set) normal() set {
 	return slices.CompactFunc(s, func(a, b Literal) bool { return a.Text == b.Text })
 }
 
-// shortened gives the first n runes of each word, or the last n if fromEnd.
+// shortened returns the first n runes of each word, or the last n if fromEnd.
 func (s set) shortened(n int, fromEnd bool) set {
 	short := make(set, len(s))
 	for i, w := range s {
@@ -150,7 +150,7 @@ const (
 	longestTry = 64 // not tried on longer words
 )
 
-// core gives the text that all words share, if looking up the words instead
+// core returns the text that all words share, if looking up the words instead
 // would cost more than it would exclude: static\s has five words that are
 // hardly rarer than static.
 func (s set) core() (Literal, bool) {

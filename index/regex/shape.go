@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// CrossesLines tells whether a match can hold a newline. If not, the matches in
+// CrossesLines reports whether a match can hold a newline. If not, the matches in
 // a text are those in each of its lines, unless SeesTextEnds.
 func CrossesLines(tree *syntax.Regexp) bool {
 	switch tree.Op {
@@ -21,7 +21,7 @@ func CrossesLines(tree *syntax.Regexp) bool {
 	return slices.ContainsFunc(tree.Sub, CrossesLines)
 }
 
-// SeesTextEnds tells whether the expression holds \A or \z, which match at the
+// SeesTextEnds reports whether the expression holds \A or \z, which match at the
 // ends of the text only: it must not be run on lines by themselves.
 func SeesTextEnds(tree *syntax.Regexp) bool {
 	if tree.Op == syntax.OpBeginText || tree.Op == syntax.OpEndText {

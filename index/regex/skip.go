@@ -112,7 +112,7 @@ func (s *skipping) next(at int) int {
 	}
 }
 
-// begins tells whether a rune, or a byte that is in none, begins at a place.
+// begins reports whether a rune, or a byte that is in none, begins at a place.
 func begins(text []byte, at int) bool {
 	if at >= len(text) || utf8.RuneStart(text[at]) {
 		return true

@@ -43,7 +43,7 @@ func (c *closure) forget() {
 	}
 }
 
-// meet tells whether a node is met for the first time.
+// meet reports whether a node is met for the first time.
 func (c *closure) meet(at uint16) bool {
 	first := c.seen[at] != c.round
 	c.seen[at] = c.round

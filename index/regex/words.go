@@ -7,7 +7,7 @@ import (
 	"github.com/trawl-search/trawl/index/ngram"
 )
 
-// WithinWords tells whether every match is one or more word bytes, or runes that fold to
+// WithinWords reports whether every match is one or more word bytes, or runes that fold to
 // them, and depends on nothing but the extended word that it lies in (package ngram): then
 // an index of words knows all matches. \b and \B are fine; ends of lines and an expression
 // that can match nothing are not.

@@ -9,6 +9,8 @@ import (
 type atomNode struct {
 	content contentNode // nil with scope FileName
 	name    *nameAtom   // nil with scope Content
+	// word is where the text may be defined as a whole word.
+	word nameIn
 }
 
 // contentNode finds a text in the content of documents: a wordAtom or a contentAtom.
@@ -16,8 +18,9 @@ type contentNode interface {
 	plan() (plan, error)
 	cost() uint64
 	matches(d *document) (bool, error)
-	// gather adds the ranges in a document, or counts them.
-	gather(d *document, g *gathered) error
+	// gather adds the ranges in a document, or counts them. It returns how many there are, and the
+	// quality of the best.
+	gather(d *document, g *gathered) (matches int, best rank.Quality, err error)
 }
 
 func (n *atomNode) documents(budget uint64) (runs, bool, error) {
@@ -62,11 +65,13 @@ func (n *atomNode) matches(d *document) (bool, error) {
 }
 
 func (n *atomNode) collect(d *document, g *gathered) error {
-	g.atoms++
-	content, names := len(g.content), len(g.name)
-	more := g.more
+	var term rank.Term
 	if n.content != nil && !g.namesOnly {
-		if err := n.content.gather(d, g); err != nil {
+		var err error
+		if term.Matches, term.Content, err = n.content.gather(d, g); err != nil {
+			return err
+		}
+		if term.Defined, err = n.word.defines(d); err != nil {
 			return err
 		}
 	}
@@ -75,10 +80,13 @@ func (n *atomNode) collect(d *document, g *gathered) error {
 		if err != nil {
 			return err
 		}
+		for _, sp := range spans {
+			term.Name = max(term.Name, rank.OfName(d.path, int(sp.start), int(sp.end)))
+		}
 		g.name = append(g.name, spans...)
 	}
-	if len(g.content) > content || g.more > more || len(g.name) > names {
-		g.atomsMatched++
+	if term.Matches > 0 || term.Name > rank.NoName {
+		g.terms = append(g.terms, term)
 	}
 	return nil
 }
@@ -100,10 +108,8 @@ type gathered struct {
 	name    []span
 	shown   []span // the first of all that are in the content
 	merge   spanMerge
-	// more counts ranges of the content that are in no list, and best is the
-	// quality of the best of all.
+	// more counts ranges of the content that are in no list.
 	more int
-	best rank.Quality
 	// counting says that matches within words are counted, and not read.
 	counting bool
 	// inWords has, for each atom whose matches were counted, where these are.
@@ -114,8 +120,8 @@ type gathered struct {
 	atLeast bool
 	// namesOnly leaves content ranges out.
 	namesOnly bool
-	// atoms counts the atoms asked, atomsMatched those with a range.
-	atoms, atomsMatched int
+	// terms are how the atoms with a range match.
+	terms []rank.Term
 }
 
 // release lets go of the atoms' lists.
@@ -126,5 +132,5 @@ func (g *gathered) release() {
 }
 
 func (g *gathered) reset() {
-	*g = gathered{content: g.content[:0], name: g.name[:0], inWords: g.inWords[:0], shown: g.shown[:0], merge: g.merge[:0]}
+	*g = gathered{content: g.content[:0], name: g.name[:0], inWords: g.inWords[:0], terms: g.terms[:0], shown: g.shown[:0], merge: g.merge[:0]}
 }

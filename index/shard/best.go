@@ -62,12 +62,14 @@ func (b *best) add(h hit) {
 	b.size += h.leastSize()
 	if len(b.hits) < b.limit {
 		h.spans, h.inWords = slices.Clone(h.spans), slices.Clone(h.inWords)
+		h.features.Terms = slices.Clone(h.features.Terms)
 		b.hits = append(b.hits, h)
 		b.rise(len(b.hits) - 1)
 	} else {
 		b.size -= b.hits[0].leastSize()
 		h.spans = append(b.hits[0].spans[:0], h.spans...)
 		h.inWords = append(b.hits[0].inWords[:0], h.inWords...)
+		h.features.Terms = append(b.hits[0].features.Terms[:0], h.features.Terms...)
 		b.hits[0] = h
 		b.sink(0)
 	}

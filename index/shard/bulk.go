@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/eliasfano"
 	"github.com/trawl-search/trawl/index/rank"
 )
@@ -34,10 +35,6 @@ type bulk struct {
 	filtered bool
 	// onPaths says that the filter has atoms that match in paths.
 	onPaths bool
-	// scores are the highest score of a document without a match in its path, by the quality
-	// of its matches, their number up to rank.Enough, and the number of atoms that match: in
-	// the first half of usual, and in the second of low priority.
-	scores []float64
 	// shared are the blobs with several documents.
 	shared eliasfano.List
 }
@@ -77,7 +74,6 @@ func (s *search) planBulk() (*bulk, error) {
 	if all {
 		slices.SortStableFunc(b.atoms, func(a, b *wordAtom) int { return len(a.hits.blobs) - len(b.hits.blobs) })
 	}
-	b.fillScores()
 	b.shared, err = s.docs.SharedBlobs()
 	return b, err
 }
@@ -135,32 +131,6 @@ func (b *bulk) sortNamed() {
 		}
 	}
 	b.named = kept
-}
-
-const bulkScores = (rank.Enough + 1) * (int(rank.Word) + 1)
-
-func (b *bulk) fillScores() {
-	half := bulkScores * (len(b.atoms) + 1)
-	b.scores = make([]float64, 2*half)
-	for i := range half {
-		d := rank.Document{
-			Content: rank.Quality(i % (int(rank.Word) + 1)),
-			Matches: i / (int(rank.Word) + 1) % (rank.Enough + 1),
-			Matched: i / bulkScores, Atoms: max(i/bulkScores, 1), // atoms of an or that do not match are not asked
-		}
-		b.scores[i] = d.Score()
-		d.LowPriority = true
-		b.scores[half+i] = d.Score()
-	}
-}
-
-// score is the highest score of a document with these matches in its content.
-func (b *bulk) score(quality rank.Quality, matches, matched int, low bool) float64 {
-	i := matched*bulkScores + min(matches, rank.Enough)*(int(rank.Word)+1) + int(quality)
-	if low {
-		i += len(b.scores) / 2
-	}
-	return b.scores[i]
 }
 
 // bulkScan is scan for a search that has a bulk.
@@ -230,35 +200,34 @@ func (s *search) bulkScan(from, to uint32, enough func() bool, found func() erro
 // lets them through or not, it is not known which one's path matches.
 func (s *search) mustLook(t *blobTally, name *namedBlob, matches, matched, documents int) (bool, error) {
 	b := s.bulk
+	if s.opts.MaxFiles > 0 && s.mayDefine(t.blob) {
+		return true, nil
+	}
 	counted := b.all && matched == len(b.atoms) // whatever the path says
 	switch {
 	case t.opaque || name != nil && !counted && (!name.known || documents > 1):
 		return true, nil
 	case name == nil && !b.onPaths:
-		if !s.mayBeShown(t.blob, b.score(t.quality, matches, matched, false)) {
+		if !s.mayBeShown(t.blob, t.content) {
 			return false, nil
 		}
-		if documents > 1 || s.mayBeShown(t.blob, b.score(t.quality, matches, matched, true)) {
+		if documents > 1 || s.mayBeShown(t.blob, rank.Bound(t.content, 0, rank.NoName, !s.asksForLow)) {
 			return true, nil
 		}
 		low, err := s.inLowFolder(t.blob)
 		return !low, err
 	}
-	d := rank.Document{Content: t.quality, Name: rank.Base, Matched: 1, Atoms: 1, Matches: matches}
 	if !counted {
-		d.Name = name.name
-		if matches == 0 {
-			d.Matches = int(name.ranges)
-		}
-		return d.Matches == 0 || s.mayBeShown(t.blob, d.Score()), nil
+		nothing := matches == 0 && name.ranges == 0
+		return nothing || s.mayBeShown(t.blob, rank.Bound(t.content, s.terms, name.name, false)), nil
 	}
-	if !s.mayBeShown(t.blob, d.Score()) {
+	if !s.mayBeShown(t.blob, rank.Bound(t.content, s.terms, rank.Base, false)) {
 		return false, nil
 	}
 	if documents > 1 || !s.best.full() {
 		return true, nil
 	}
-	return s.mayBeShownOf(t.blob, &d)
+	return s.mayBeShownOf(t.blob, t.content)
 }
 
 // sharedBlobs walks the blobs that have several documents.
@@ -360,9 +329,18 @@ func (b *bulk) nextOfAll(from uint32) (t blobTally, matched int) {
 // add adds the tallies of another atom in the same blob.
 func (t *blobTally) add(o *blobTally) {
 	t.matches += o.matches
+	t.content += o.content
 	t.quality = max(t.quality, o.quality)
 	t.opaque = t.opaque || o.opaque
 }
+
+// rate scores the matches in a content of as many superblocks, which are the unit of its length.
+func (t *blobTally) rate(superblocks uint32) {
+	t.content = rank.Content(t.quality, int(t.matches), int(superblocks))
+}
+
+// A length in superblocks is one in units of package rank.
+var _ [rank.LengthUnit]struct{} = [docstore.SuperblockSize]struct{}{}
 
 // allShown reports whether every document of the shard may be read, if that is soon known.
 func (v *repoView) allShown() (bool, error) {
@@ -391,6 +369,7 @@ type blobOfSuperblocks struct {
 	starts     eliasfano.List
 	it         eliasfano.Iterator
 	blob       int
+	first      uint64 // its first superblock
 	next       uint64 // first superblock of the next blob
 	begun, end bool
 }
@@ -410,14 +389,26 @@ func (c *blobOfSuperblocks) of(superblock uint32) int {
 		}
 	}
 	c.blob = c.starts.Last(uint64(superblock))
+	if c.blob < 0 {
+		return c.blob
+	}
 	c.it = c.starts.From(c.blob + 1)
-	c.begun = true
+	c.begun, c.next = true, c.starts.At(c.blob)
 	c.step()
 	return c.blob
 }
 
+// superblocks is how many the blob has that was found last, of all that there are.
+func (c *blobOfSuperblocks) superblocks(all uint32) uint32 {
+	if c.end {
+		return all - uint32(c.first)
+	}
+	return uint32(c.next - c.first)
+}
+
 func (c *blobOfSuperblocks) step() {
 	var ok bool
+	c.first = c.next
 	c.next, ok = c.it.Next()
 	c.end = !ok
 }

@@ -65,8 +65,8 @@ func (s *search) letThrough(blob uint32) (n int, err error) {
 }
 
 // mayBeShownOf reports whether a blob's one document may be among the best for all that its
-// path says, of which little is read where that decides.
-func (s *search) mayBeShownOf(blob uint32, d *rank.Document) (bool, error) {
+// path says, of which little is read where that decides. Content is the score of its matches.
+func (s *search) mayBeShownOf(blob uint32, content float64) (bool, error) {
 	doc, err := s.docs.FirstDoc(blob)
 	if err != nil {
 		return false, err
@@ -77,21 +77,20 @@ func (s *search) mayBeShownOf(blob uint32, d *rank.Document) (bool, error) {
 		return false, err
 	}
 	base := bytes.LastIndexByte(path, '/') + 1
-	if d.Name = rank.Directory; !s.admits(d.Score(), doc) && !slices.ContainsFunc(s.nameAtoms, func(a *nameAtom) bool {
+	if !s.admits(rank.Bound(content, s.terms, rank.Directory, false), doc) && !slices.ContainsFunc(s.nameAtoms, func(a *nameAtom) bool {
 		_, _, inBase := a.matcher.Find(path, base)
 		return inBase
 	}) {
 		return false, nil
 	}
-	d.Name = rank.NoName
+	name := rank.NoName
 	for _, a := range s.nameAtoms {
 		for start, end := range regex.Ranges(a.matcher, path) {
-			d.Name = max(d.Name, rank.OfName(path, start, end))
+			name = max(name, rank.OfName(path, start, end))
 		}
 	}
-	if !s.admits(d.Score(), doc) {
+	if !s.admits(rank.Bound(content, s.terms, name, false), doc) {
 		return false, nil
 	}
-	d.LowPriority = rank.LowPriority(path)
-	return s.admits(d.Score(), doc), nil
+	return s.admits(rank.Bound(content, s.terms, name, s.low(path)), doc), nil
 }

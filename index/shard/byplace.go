@@ -67,9 +67,12 @@ func (s *search) scanPlace() error {
 	for _, run := range blobs {
 		for blob := run.From; blob < run.To; blob++ {
 			// The documents of a blob have its number or a higher one.
-			if !s.mayReach(s.ceiling(o.now, false), blob) {
+			if !s.mayDefine(blob) && !s.mayReach(s.ceiling(o.now, false), blob) {
 				s.leaveOutFrom(blob)
-				return nil
+				if len(s.defined) == 0 {
+					return nil
+				}
+				continue
 			}
 			if err := cmp.Or(s.tick(), s.eachOf(blob, s.hit)); err != nil {
 				return err

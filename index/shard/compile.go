@@ -37,6 +37,8 @@ func (s *search) compile(p *Query, q query.Q) (node, error) {
 		return child, err
 	case *query.Substring, *query.Regexp:
 		return s.atom(p, p.texts[q])
+	case *query.Symbol:
+		return s.symbolAtom(p.texts[q])
 	case *query.Branch:
 		return &branchNode{q: q}, nil
 	case *query.Language:
@@ -108,7 +110,7 @@ func order(p *Query, words bool, qs []query.Q) []part {
 			parts[i].kind = byColumns
 		case !inContents(q):
 			parts[i].kind = byPaths
-		case m != nil && words && m.withinWords:
+		case m != nil && words && m.withinWords && m.inNames == nil:
 			parts[i].kind = byWords
 		}
 	}
@@ -214,7 +216,7 @@ func (s *search) narrowTo(n node) error {
 func isText(q query.Q) (text bool) {
 	query.Walk(q, func(q query.Q) bool {
 		switch q.(type) {
-		case *query.Substring, *query.Regexp:
+		case *query.Substring, *query.Regexp, *query.Symbol:
 			text = true
 		}
 		return !text
@@ -226,6 +228,8 @@ func isText(q query.Q) (text bool) {
 func inContents(q query.Q) (found bool) {
 	query.Walk(q, func(q query.Q) bool {
 		switch q := q.(type) {
+		case *query.Symbol:
+			found = true
 		case *query.Substring:
 			found = found || q.Scope != query.FileName
 		case *query.Regexp:
@@ -289,6 +293,10 @@ func (s *search) atom(p *Query, m *matching) (node, error) {
 			keep = max(1, s.opts.MaxMatchesPerFile)
 		}
 		if err := s.contentAtom(n, m, keep); err != nil {
+			return nil, err
+		}
+		var err error
+		if n.word, err = s.definedIn(m); err != nil {
 			return nil, err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/rank"
 	"github.com/trawl-search/trawl/index/regex"
+	"github.com/trawl-search/trawl/index/symbols"
 )
 
 // contentAtom finds a text in the content of documents. It keeps the ranges of
@@ -27,6 +28,10 @@ type contentAtom struct {
 	windows windows
 	// verifies says that candidates are found by others.
 	verifies bool
+	// inNames says that matches are in the names of symbols, by the rules for the document
+	// that was looked at last.
+	inNames bool
+	rules   *symbols.Language
 
 	blob  uint32
 	valid bool
@@ -70,9 +75,17 @@ func (a *contentAtom) cost() uint64 {
 
 // matches decides the document and leaves the ranges in spans.
 func (a *contentAtom) matches(d *document) (bool, error) {
-	if a.valid && a.blob == d.blob {
+	var rules *symbols.Language
+	if a.inNames {
+		var err error
+		if rules, err = a.s.rulesOf(d.id); err != nil {
+			return false, err
+		}
+	}
+	if a.valid && a.blob == d.blob && a.rules == rules {
 		return a.found, nil
 	}
+	a.rules = rules
 	a.valid, a.found, a.best, a.more = false, false, rank.None, 0
 	a.spans.reset()
 	if err := a.search(d); err != nil {
@@ -93,24 +106,29 @@ func (a *contentAtom) search(d *document) error {
 	if !a.planned.narrow() && !a.verifies {
 		a.s.stats.ShardsScanned = 1
 	}
+	if a.inNames && a.rules == nil {
+		return nil
+	}
 	text, err := a.s.text.load(a.s, d.blob)
 	if err != nil {
 		return err
+	}
+	if a.inNames {
+		return a.searchNames(d, text)
 	}
 	return a.searchText(text)
 }
 
 // gather adds the ranges of a document.
-func (a *contentAtom) gather(d *document, g *gathered) error {
+func (a *contentAtom) gather(d *document, g *gathered) (matches int, best rank.Quality, err error) {
 	if _, err := a.matches(d); err != nil {
-		return err
+		return 0, rank.None, err
 	}
 	if a.spans.n > 0 {
 		g.content = append(g.content, &a.spans)
 	}
 	g.more += a.more
-	g.best = max(g.best, a.best)
-	return nil
+	return a.spans.n + a.more, a.best, nil
 }
 
 // add takes a match; they come in ascending order.

@@ -2,7 +2,6 @@ package shard
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/query"
@@ -70,20 +69,8 @@ func (n *branchNode) load(d *document) error {
 	}
 	n.wanted = n.wanted[:0]
 	for i, b := range view.now {
-		n.wanted = append(n.wanted, branchMatches(n.q, b.Name, i))
+		n.wanted = append(n.wanted, n.q.Matches(b.Name, i))
 	}
 	n.repo, n.valid = d.repo, true
 	return nil
-}
-
-// branchMatches reports whether the query names the branch with this name and
-// place in its repo.
-func branchMatches(q *query.Branch, name string, ordinal int) bool {
-	switch {
-	case q.Pattern == "HEAD":
-		return ordinal == 0
-	case q.Exact:
-		return name == q.Pattern
-	}
-	return strings.Contains(name, q.Pattern)
 }

@@ -43,16 +43,15 @@ func upTo(n int, tallies []tally) []tally {
 }
 
 // read sets the list to where the matches are in the blob: all, or the first ones if only
-// keep are wanted. It returns the best quality of one.
-func (w *inWords) read(s *search, blob uint32, keep int, list *spanList) (best rank.Quality, err error) {
+// keep are wanted.
+func (w *inWords) read(s *search, blob uint32, keep int, list *spanList) error {
 	list.reset()
 	first, length, err := s.content.Span(blob)
 	if err != nil {
-		return rank.None, err
+		return err
 	}
-	add := func(start, end uint32, quality rank.Quality) bool {
+	add := func(start, end uint32, _ rank.Quality) bool {
 		list.add(span{start, end})
-		best = max(best, quality)
 		return keep == 0 || list.n < keep
 	}
 	end := first + (length+docstore.SuperblockSize-1)/docstore.SuperblockSize
@@ -61,8 +60,7 @@ func (w *inWords) read(s *search, blob uint32, keep int, list *spanList) (best r
 		tallies = upTo(keep, tallies)
 	}
 	if w.opaque || s.text.holds(blob) || end-first <= mostWhole && len(tallies)*wholeShare >= int(end-first) {
-		err := w.readWhole(s, blob, add)
-		return best, err
+		return w.readWhole(s, blob, add)
 	}
 	for len(tallies) > 0 && (keep == 0 || list.n < keep) {
 		n, matches := 1, int(tallies[0].matches)
@@ -72,11 +70,11 @@ func (w *inWords) read(s *search, blob uint32, keep int, list *spanList) (best r
 		}
 		r := wordReader{s: s, m: w.matching, blob: blob, wanted: matches, found: add}
 		if err := r.read(tallies[0].superblock-first, tallies[n-1].superblock+1-first); err != nil {
-			return best, err
+			return err
 		}
 		tallies = tallies[n:]
 	}
-	return best, nil
+	return nil
 }
 
 // readWhole finds the matches in the whole content.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/literal"
 	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/index/rank"
 	"github.com/trawl-search/trawl/index/regex"
 )
 
@@ -21,11 +22,16 @@ type Query struct {
 	repos  map[query.Q]*regexp.Regexp // of each Repo and Meta
 	// inContent says that a document can have ranges in its content.
 	inContent bool
+	// terms is how many texts count for a document's score at most, and asksForLow says that one of
+	// them asks for what has low priority.
+	terms      int
+	asksForLow bool
+	// compound are the names that the words of the query make up.
+	compound []*matching
 }
 
 // Prepare makes a query ready. The error says why no shard can answer it:
-// query.ErrNoSymbols, query.ErrUnresolved for a type:repo, or an expression
-// that cannot be compiled.
+// query.ErrUnresolved for a type:repo, or an expression that cannot be compiled.
 func Prepare(q query.Q) (*Query, error) {
 	return PrepareIn(nil, q)
 }
@@ -68,6 +74,21 @@ func PrepareIn(process *regex.Memory, q query.Q) (*Query, error) {
 		return nil, ErrMemory
 	}
 	p := &Query{tree: q, memory: memory, texts: map[query.Q]*matching{}, inContent: inContent(q)}
+	query.Walk(q, func(q query.Q) bool {
+		switch q := q.(type) {
+		case *query.Not:
+			return false // its ranges are not shown
+		case *query.Substring:
+			p.terms++
+			p.asksForLow = p.asksForLow || rank.AsksForLow(q.Pattern)
+		case *query.Regexp, *query.Symbol:
+			p.terms++
+		}
+		return true
+	})
+	for _, name := range rank.Compounds(bareWords(q)) {
+		p.compound = append(p.compound, literalMatching(name, false, query.Content))
+	}
 	var failed error
 	query.Walk(q, func(q query.Q) bool {
 		if failed == nil {
@@ -80,6 +101,20 @@ func PrepareIn(process *regex.Memory, q query.Q) (*Query, error) {
 		return nil, fmt.Errorf("prepare query: %w", failed)
 	}
 	return p, nil
+}
+
+// bareWords are the texts that a query demands anywhere, in their order.
+func bareWords(q query.Q) (words []string) {
+	and, ok := q.(*query.And)
+	if !ok {
+		return nil
+	}
+	for _, c := range and.Children {
+		if s, ok := c.(*query.Substring); ok && s.Scope == query.Either {
+			words = append(words, s.Pattern)
+		}
+	}
+	return words
 }
 
 // Close gives the memory of a query back that PrepareIn made.
@@ -97,7 +132,7 @@ func (p *Query) prepare(q query.Q) (err error) {
 	case *query.Meta:
 		err = p.prepareRepo(q, q.Tree)
 	case *query.Symbol:
-		err = query.ErrNoSymbols
+		p.texts[q], err = symbolMatching(q, p.memory)
 	case *query.Type:
 		if q.Kind == query.KindRepo {
 			err = fmt.Errorf("%s: %w", q, query.ErrUnresolved)
@@ -120,6 +155,8 @@ func (p *Query) prepareRepo(q query.Q, tree *syntax.Regexp) error {
 func inContent(q query.Q) (found bool) {
 	query.Walk(q, func(q query.Q) bool {
 		switch q := q.(type) {
+		case *query.Symbol:
+			found = true
 		case *query.Substring:
 			found = found || q.Scope != query.FileName
 		case *query.Regexp:
@@ -147,6 +184,9 @@ type matching struct {
 	// withinWords says that an index of words knows all matches.
 	withinWords bool
 	inWords     wordMatcher // finds them in words
+	// inNames is how the text is found in the names of symbols, if it is looked for there; the
+	// rest is how it is found in the content.
+	inNames *matching
 	// followed says that whether there is a match may depend on what follows it.
 	followed bool
 }

@@ -2,6 +2,7 @@ package shard
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/trawl-search/trawl/index/rank"
@@ -12,6 +13,7 @@ func (s *search) begin(q *Query) (err error) {
 	if err := s.ctx.Err(); err != nil {
 		return err
 	}
+	s.terms, s.asksForLow, s.defined = q.terms, q.asksForLow, nil
 	s.inContent, s.onlyNamed, s.nameAtoms, s.wordAtoms, s.textAtoms, s.among = q.inContent, false, nil, nil, 0, nil
 	if err := s.prepareFloor(); err != nil {
 		return err
@@ -19,6 +21,10 @@ func (s *search) begin(q *Query) (err error) {
 	if s.root, err = s.node(q, q.tree); err != nil {
 		return err
 	}
+	if err := s.prepareCompound(q); err != nil {
+		return err
+	}
+	slices.Sort(s.defined)
 	if err := s.planCounting(q.tree); err != nil {
 		return err
 	}
@@ -109,7 +115,7 @@ func (s *search) decide(found func() error) error {
 }
 
 // hit counts the document and keeps it when it is among the best.
-func (s *search) hit() error {
+func (s *search) hit() (err error) {
 	g := &s.gathered
 	g.reset()
 	g.counting = s.counting.byWords
@@ -139,7 +145,9 @@ func (s *search) hit() error {
 		return nil
 	}
 	h := hit{doc: s.doc.id, blob: s.doc.blob, repo: s.doc.repo, matches: matches, onPath: onPath, atLeast: g.atLeast}
-	h.features = g.features(matches)
+	if h.features, err = s.features(); err != nil {
+		return err
+	}
 	// Its place on the path only makes a document without a match there worse.
 	if len(g.name) == 0 && !s.admits(h.features.Score(), h.doc) {
 		s.leaveOut()
@@ -163,10 +171,20 @@ func (s *search) hit() error {
 	return nil
 }
 
-// features rate the gathered ranges, without what the path says.
-func (g *gathered) features(matches int) rank.Document {
-	return rank.Document{Matched: g.atomsMatched, Atoms: g.atoms, Matches: matches, Content: g.best}
+// features rate the gathered ranges, but for the priority and whether they spell the file's name.
+func (s *search) features() (rank.Document, error) {
+	d := rank.Document{Terms: s.gathered.terms}
+	length, err := s.content.Len(s.doc.blob)
+	if err != nil {
+		return d, err
+	}
+	d.Length = units(length)
+	d.Compound, d.CompoundDefined, err = s.compound.in(&s.doc)
+	return d, err
 }
+
+// units is a length in bytes as scores are made from it.
+func units(length uint32) int { return int((length + rank.LengthUnit - 1) / rank.LengthUnit) }
 
 // rate completes the features by those of the path, and scores the document.
 // The name counts even where the content is shown.
@@ -175,13 +193,25 @@ func (s *search) rate(h *hit) error {
 	if err != nil {
 		return err
 	}
-	h.features.LowPriority = rank.LowPriority(path)
-	for _, sp := range s.gathered.name {
-		h.features.Name = max(h.features.Name, rank.OfName(path, int(sp.start), int(sp.end)))
-	}
+	h.features.LowPriority = s.low(path)
+	h.features.Spelled = spells(path, s.gathered.name)
 	h.score = h.features.Score()
 	return nil
 }
+
+// spells reports whether ranges of the path spell its base name. Those that begin before it do not count.
+func spells(path []byte, ranges []span) bool {
+	if len(ranges) == 0 {
+		return false
+	}
+	base := uint32(bytes.LastIndexByte(path, '/') + 1)
+	return rank.Spells(path, func(at int) bool {
+		return slices.ContainsFunc(ranges, func(sp span) bool { return sp.start >= base && int(sp.start) <= at && at < int(sp.end) })
+	})
+}
+
+// low reports whether a document has low priority, unless the query asks for such.
+func (s *search) low(path []byte) bool { return !s.asksForLow && rank.LowPriority(path) }
 
 // beforePage reports whether the document was on an earlier page.
 func (s *search) beforePage(h *hit) (bool, error) {

@@ -36,15 +36,22 @@ type search struct {
 
 	opts      Options
 	inContent bool // documents can have ranges in their content
-	root      node
-	nameAtoms []*nameAtom // whose ranges are shown
-	wordAtoms []*wordAtom // whose ranges are shown
-	textAtoms int         // contentAtoms whose ranges are shown
-	known     map[*matching]knownWords
-	places    map[regex.Literal]*wordPlaces // see contentPlaces
-	among     *among                        // of what must match together, while that is made ready
-	counting  counting
-	bulk      *bulk // nil if each document is looked at
+	terms     int  // most of a document's score
+	// defined are the blobs, ascending, in which a literal of the query may be defined, or that have a
+	// name that the literals make up: compound.
+	defined  []uint32
+	compound compound
+	// asksForLow says that no document has low priority.
+	asksForLow bool
+	root       node
+	nameAtoms  []*nameAtom // whose ranges are shown
+	wordAtoms  []*wordAtom // whose ranges are shown
+	textAtoms  int         // contentAtoms whose ranges are shown
+	known      map[*matching]knownWords
+	places     map[regex.Literal]*wordPlaces // see contentPlaces
+	among      *among                        // of what must match together, while that is made ready
+	counting   counting
+	bulk       *bulk // nil if each document is looked at
 	// wholeWords is not nil while only documents with a whole word are looked at
 	wholeWords *wholeWords
 	// candidates for root; once onlyNamed those with a match in their path
@@ -91,6 +98,7 @@ type scratch struct {
 	buf, edge []byte
 	doc       document
 	gathered  gathered
+	symbols   knownSymbols
 	wordScratch
 }
 
@@ -130,7 +138,7 @@ func (s *Shard) begin(ctx context.Context, opts Options) *search {
 	run.deadline, run.hasDeadline = ctx.Deadline()
 	run.turnBegan = time.Now()
 	mem.reader.Reset(s.content)
-	mem.text.valid = false
+	mem.text.valid, mem.symbols.valid = false, false
 	mem.doc.s = run
 	return run
 }

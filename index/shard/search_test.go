@@ -168,7 +168,8 @@ func TestOverlappedRangesCountForTheScore(t *testing.T) {
 	c := &indextest.Corpus{Repos: []indextest.Repo{{Name: "r", Branches: []string{"main"}, Documents: []indextest.Document{
 		{Path: "d/foo", Content: []byte("x"), Branches: []string{"main"}}}}}}
 	s := openShard(t, buildShard(t, c))
-	want := rank.Document{Name: rank.Base, Matched: 3, Atoms: 3, Matches: 2}.Score()
+	scored := rank.Document{Terms: []rank.Term{{Name: rank.Directory}, {Name: rank.Base}, {Name: rank.BasePartial}}, Spelled: true}
+	want := scored.Score()
 	for _, text := range []string{"f:d/f f:foo f:oo", "f:oo f:foo f:d/f"} {
 		files := mustSearch(t, s, parse(t, text), shard.Options{MaxFiles: 1, MaxMatchesPerFile: 9}).Files
 		if len(files) != 1 || files[0].MatchCount != 2 || files[0].Score != want {

@@ -8,6 +8,7 @@ package shard
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/format"
@@ -26,6 +27,8 @@ type Shard struct {
 	text    *postings.Index // of the content
 	names   *postings.Index // of the concatenated paths
 	words   *words.Index    // of the content; nil in a shard of format 1
+	// otherwise are the blobs of otherwiseMarked, once they are known.
+	otherwise atomic.Pointer[[]uint32]
 }
 
 // Open maps the shard file at path. A file that is not an intact shard gives

@@ -53,7 +53,8 @@ func (s *search) file(found *Hit) (f FileMatch, err error) {
 		if h.matches, err = s.countInWords(&h); err != nil {
 			return f, err
 		}
-		h.features.Matches = h.matches
+		h.features.Terms = slices.Clone(h.features.Terms)
+		h.features.Terms[0].Matches = h.matches // of its only term
 	}
 	f = FileMatch{Repo: found.Key.Repo, Path: found.Key.Path, Blob: found.Key.Blob, Score: h.score, MatchCount: h.matches}
 	if f.Branches, f.Commit, err = s.branches(); err != nil {
@@ -132,7 +133,7 @@ func (s *search) readSpans(h *hit) ([]span, error) {
 	g.reset()
 	s.showing = slices.Grow(s.showing[:0], len(h.inWords))[:len(h.inWords)]
 	for i := range h.inWords {
-		if _, err := h.inWords[i].read(s, h.blob, keep, &s.showing[i]); err != nil {
+		if err := h.inWords[i].read(s, h.blob, keep, &s.showing[i]); err != nil {
 			return nil, err
 		}
 		g.content = append(g.content, &s.showing[i])

@@ -12,9 +12,10 @@ import (
 // A TopK search keeps MaxFiles documents and leaves out what cannot push one of
 // them out. What decides is the highest score that a document may still have.
 // Without a match in its path that is rank.Ceiling for its content, which common
-// words reach soon; among equals the document with the lower number wins, and
+// words reach in short documents, and less for long ones; among equals the document with the lower number wins, and
 // numbers ascend with blobs. Once such documents are of no use, only those with
-// a match in their path are looked at, which the n-grams of the names enumerate.
+// a match in their path are looked at, which the n-grams of the names enumerate, and those in
+// which a literal is defined.
 
 //
 // Files of low priority have half the ceiling. Where there are many matches they
@@ -40,7 +41,7 @@ func (s *search) deferLow(blob uint32) {
 
 // needsSecondPass reports whether a document of low priority may be among the best.
 func (s *search) needsSecondPass() bool {
-	if !s.deferred || s.wholeWords == nil && len(s.nameAtoms) > 0 || s.mayReach(s.ceiling(rank.NoName, true), 0) {
+	if !s.deferred || len(s.defined) > 0 || s.wholeWords == nil && len(s.nameAtoms) > 0 || s.mayReach(s.ceiling(rank.NoName, true), 0) {
 		return s.deferred
 	}
 	s.stats.CountsInexact = true
@@ -60,7 +61,7 @@ func (s *search) prepareFloor() error {
 }
 
 func (s *search) ceiling(name rank.Name, low bool) float64 {
-	return rank.Ceiling(s.inContent, name, low)
+	return rank.Ceiling(s.inContent, s.terms, name, low)
 }
 
 // admits reports whether a document may be among the best.
@@ -103,13 +104,12 @@ func (s *search) nextCandidate(blob uint32) (uint32, bool, error) {
 		return blob, true, err
 	}
 	if s.wholeWords != nil { // those with a match in their path have been looked at
-		s.leaveOutFrom(first)
-		return 0, false, nil
+		return s.onlyOf(blob, first, &blobList{rest: s.defined})
 	}
 	if slices.ContainsFunc(s.nameAtoms, func(a *nameAtom) bool { return !a.candidates.narrow && a.hits == nil }) {
 		return blob, true, nil // any path may match: canSkip looks at each
 	}
-	var named anyOf
+	named := anyOf{&blobList{rest: s.defined}}
 	for _, a := range s.nameAtoms {
 		it, err := s.reachable(a)
 		if err != nil {
@@ -117,9 +117,14 @@ func (s *search) nextCandidate(blob uint32) (uint32, bool, error) {
 		}
 		named = append(named, it)
 	}
+	return s.onlyOf(blob, first, named)
+}
+
+// onlyOf leaves out the candidates, from one on, that are not among some.
+func (s *search) onlyOf(blob, first uint32, some blobs) (uint32, bool, error) {
 	s.onlyNamed = true
 	s.leaveOutFrom(first)
-	s.candidates = allOf{named, s.candidates}
+	s.candidates = allOf{some, s.candidates}
 	return s.candidates.seek(blob)
 }
 
@@ -172,12 +177,21 @@ func (s *search) inLowFolder(blob uint32) (bool, error) {
 		return false, err
 	}
 	n := rank.LowFolder(path)
-	if n == 0 {
+	if n == 0 || s.asksForLow {
 		return false, nil
 	}
 	end, _, err := s.prefixEnd(doc, path[:n])
 	s.lowFolder = docstore.Run{From: doc, To: end}
 	return true, err
+}
+
+// mostInContent is the highest score for the content that a document can have by its length.
+func (s *search) mostInContent() (float64, error) {
+	if !s.inContent {
+		return 0, nil
+	}
+	length, err := s.content.Len(s.doc.blob)
+	return rank.Content(rank.Word, rank.Enough, units(length)) * float64(s.terms), err
 }
 
 // canSkip reports whether the document is not to be looked at: it is for
@@ -187,19 +201,20 @@ func (s *search) canSkip() (bool, error) {
 	if s.wholeWords != nil && s.wholeWords.order.later(s.doc.id) {
 		return true, nil
 	}
-	if s.pass == everyPriority && s.mayReach(s.ceiling(rank.NoName, true), s.doc.id) {
-		return false, nil
+	best, err := s.mostInContent()
+	if err != nil || s.pass == everyPriority && s.mayReach(rank.Bound(best, s.terms, rank.NoName, true), s.doc.id) {
+		return false, err
 	}
 	path, err := s.doc.loadPath()
 	if err != nil {
 		return false, err
 	}
-	low := rank.LowPriority(path)
+	low := s.low(path)
 	if s.pass != everyPriority && low != (s.pass == lowPriority) {
 		s.deferred = s.deferred || low
 		return true, nil
 	}
-	if s.mayReach(s.ceiling(rank.NoName, low), s.doc.id) {
+	if s.mayDefine(s.doc.blob) || s.mayReach(rank.Bound(best, s.terms, rank.NoName, low), s.doc.id) {
 		return false, nil
 	}
 	name := rank.NoName
@@ -208,7 +223,7 @@ func (s *search) canSkip() (bool, error) {
 			name = max(name, rank.OfName(path, start, end))
 		}
 	}
-	if name > rank.NoName && s.mayReach(s.ceiling(name, low), s.doc.id) {
+	if name > rank.NoName && s.mayReach(rank.Bound(best, s.terms, name, low), s.doc.id) {
 		return false, nil
 	}
 	s.stats.CountsInexact = true

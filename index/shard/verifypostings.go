@@ -3,6 +3,7 @@ package shard
 import (
 	"github.com/trawl-search/trawl/index/ngram"
 	"github.com/trawl-search/trawl/index/postings"
+	"github.com/trawl-search/trawl/index/symbols"
 	"github.com/trawl-search/trawl/index/words"
 )
 
@@ -62,7 +63,11 @@ func (s *search) contentSum(extract *ngram.Extractor) (sum uint64, err error) {
 		extract.ExtractBetween(text, opaque, func(superblock uint32, ids []ngram.ID, masks []uint8) {
 			sum += superblockSum(first+superblock, ids, masks)
 		})
-		if err := verifier.Add(first, text, opaque); err != nil {
+		language, err := s.languageOfBlob(blob)
+		if err != nil {
+			return 0, err
+		}
+		if err := verifier.Add(first, text, opaque, language); err != nil {
 			return 0, err
 		}
 	}
@@ -70,6 +75,17 @@ func (s *search) contentSum(extract *ngram.Extractor) (sum uint64, err error) {
 		err = verifier.Close(s.tick)
 	}
 	return sum, err
+}
+
+// languageOfBlob is the rules by which definitions of a blob were marked: those of the language
+// of its first document.
+func (s *search) languageOfBlob(blob uint32) (*symbols.Language, error) {
+	doc, err := s.docs.FirstDoc(blob)
+	if err != nil {
+		return nil, err
+	}
+	language, err := s.docs.Language(doc)
+	return symbols.For(language), err
 }
 
 func textSum(e *ngram.Extractor, text []byte, first uint32) (sum uint64) {

@@ -29,7 +29,7 @@ type wholeWords struct {
 
 // partOfWord is the highest score of a document without a match in its path that has one
 // literal in parts of words only.
-var partOfWord = rank.Document{Content: rank.Partial, Matched: 1, Atoms: 1, Matches: rank.Enough}.Score()
+var partOfWord = rank.Content(rank.Partial, rank.Enough, 1)
 
 // errOverBudget ends the search among documents that have the literal as a whole word.
 var errOverBudget = errors.New("finding all words takes less than reading documents")
@@ -101,18 +101,27 @@ func (s *search) openSpellings(w *wholeWords) (df uint64, err error) {
 	if !ok {
 		return 0, nil
 	}
+	w.lists, err = s.spellings(literal, mostSpellings)
+	for i := range w.lists {
+		df += uint64(w.lists[i].DF())
+	}
+	return df, err
+}
+
+// spellings opens the lists of the spellings of a word; none if they are more than most.
+func (s *search) spellings(literal regex.Literal, most int) (lists []postings.WordList, err error) {
 	text, ok := wordText(literal)
 	if !ok {
-		return 0, nil
+		return nil, nil
 	}
 	from, to, err := s.words.Spellings(text)
-	if err != nil || to-from > mostSpellings {
-		return 0, err
+	if err != nil || int(to-from) > most {
+		return nil, err
 	}
 	for word := from; word < to; word++ {
 		if literal.CaseSensitive {
 			if err := s.words.Block(word/blockWords, &s.lexicon); err != nil {
-				return 0, err
+				return nil, err
 			}
 			if string(s.lexicon.Word(int(word%blockWords))) != text {
 				continue
@@ -120,13 +129,12 @@ func (s *search) openSpellings(w *wholeWords) (df uint64, err error) {
 		}
 		list, err := s.words.List(word)
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
-		w.lists = append(w.lists, list)
-		df += uint64(list.DF())
+		lists = append(lists, list)
 	}
-	s.stats.ListsRead += uint64(len(w.lists))
-	return df, nil
+	s.stats.ListsRead += uint64(len(lists))
+	return lists, nil
 }
 
 // amongWholeWords finds the best documents among those that have the literal as a whole word
@@ -229,15 +237,14 @@ func (a *wholeWordAtom) matches(d *document) (bool, error) {
 }
 
 // gather counts the matches of a document.
-func (a *wholeWordAtom) gather(d *document, g *gathered) error {
+func (a *wholeWordAtom) gather(d *document, g *gathered) (matches int, best rank.Quality, err error) {
 	if err := a.look(d.blob); err != nil || a.found == 0 {
-		return err
+		return 0, rank.None, err
 	}
 	g.more += a.found
-	g.best = max(g.best, a.quality)
 	g.inWords = append(g.inWords, inWords{matching: a.words.literal, opaque: true})
 	g.atLeast = g.atLeast || a.atLeast
-	return nil
+	return a.found, a.quality, nil
 }
 
 // look counts the matches in a blob: those that are whole words if they are enough, and

@@ -120,7 +120,7 @@ func TestWholeWordsFirst(t *testing.T) {
 			}
 		}
 	}
-	if least := int(corpora(15)) * 6; first < least {
+	if least := int(corpora(15)) * 4; first < least {
 		t.Errorf("only %d searches ended among whole words, want %d", first, least)
 	}
 }

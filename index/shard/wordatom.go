@@ -1,6 +1,10 @@
 package shard
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/trawl-search/trawl/index/rank"
+)
 
 // wordAtom finds a text within the words of documents. Which blobs have how many
 // matches is known before any is looked at; only what is shown is read.
@@ -67,28 +71,25 @@ func (a *wordAtom) tally(d *document) *blobTally {
 func (a *wordAtom) matches(d *document) (bool, error) { return a.tally(d) != nil, nil }
 
 // gather counts the matches of a document, or adds their ranges.
-func (a *wordAtom) gather(d *document, g *gathered) error {
+func (a *wordAtom) gather(d *document, g *gathered) (matches int, best rank.Quality, err error) {
 	b := a.tally(d)
 	if b == nil {
-		return nil
+		return 0, rank.None, nil
 	}
 	in := inWords{a.matching, a.hits.tallies[b.first:], b.opaque}
 	if g.counting {
 		g.more += int(b.matches)
-		g.best = max(g.best, b.quality)
 		g.inWords = append(g.inWords, in)
 		if b.opaque {
 			g.opaque++
 		}
-		return nil
+		return int(b.matches), b.quality, nil
 	}
-	quality, err := in.read(a.s, d.blob, a.keep, &a.spans)
-	if err != nil {
-		return err
+	if err := in.read(a.s, d.blob, a.keep, &a.spans); err != nil {
+		return 0, rank.None, err
 	}
 	if a.spans.n > 0 {
 		g.content = append(g.content, &a.spans)
 	}
-	g.best = max(g.best, quality)
-	return nil
+	return int(b.matches), b.quality, nil
 }

@@ -21,6 +21,8 @@ type knownWords struct {
 	candidates *candidateWords
 	hits       *wordHits
 	names      *nameHits
+	defining   []uint32 // blobs with a symbol that may match
+	name       *nameIn
 }
 
 // candidateWords are the blocks of the lexicon in which an expression may match.

@@ -445,6 +445,8 @@ type blobTally struct {
 	quality rank.Quality
 	// opaque says that matches are in opaque superblocks.
 	opaque bool
+	// content is the score of the matches; see rank.Content.
+	content float64
 	// first is the index of the first of the tallies.
 	first int
 }
@@ -456,6 +458,7 @@ func (s *search) byBlob(tallies []tally) ([]blobTally, error) {
 		return nil, err
 	}
 	cursor := blobOfSuperblocks{starts: starts}
+	length := uint32(0) // of the last of blobs
 	blobs := make([]blobTally, 0, min(len(tallies), int(s.content.Blobs())))
 	for i := range tallies {
 		t := &tallies[i]
@@ -464,12 +467,19 @@ func (s *search) byBlob(tallies []tally) ([]blobTally, error) {
 			return nil, s.corrupt("a superblock belongs to no blob")
 		}
 		if n := len(blobs); n == 0 || blobs[n-1].blob != uint32(blob) {
+			if n > 0 {
+				blobs[n-1].rate(length)
+			}
+			length = cursor.superblocks(s.content.Superblocks())
 			blobs = append(blobs, blobTally{blob: uint32(blob), first: i})
 		}
 		b := &blobs[len(blobs)-1]
 		b.matches += t.matches
 		b.quality = max(b.quality, t.quality)
 		b.opaque = b.opaque || t.opaque
+	}
+	if n := len(blobs); n > 0 {
+		blobs[n-1].rate(length)
 	}
 	return blobs, nil
 }

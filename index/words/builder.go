@@ -7,6 +7,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/ngram"
 	"github.com/trawl-search/trawl/index/postings"
+	"github.com/trawl-search/trawl/index/symbols"
 )
 
 // Builder collects the words of blobs and writes their index. Reset keeps its memory
@@ -23,7 +24,8 @@ type Builder struct {
 
 	fetched uint32 // nobody asks for it: it keeps reads ahead from being left out
 
-	scratch scratch
+	definitions definitions
+	scratch     scratch
 }
 
 // NewBuilder makes an empty Builder.
@@ -43,17 +45,21 @@ func (b *Builder) Reset() {
 }
 
 // Add adds the next blob, whose first superblock is first, and whose opaque superblocks,
-// counted from 0 in the blob, are those that ngram.AppendOpaque gives. An empty blob has no superblock.
-func (b *Builder) Add(first uint32, blob []byte, opaque []uint32) error {
+// counted from 0 in the blob, are those that ngram.AppendOpaque gives. What is defined there the
+// rules of its language say, none if that is nil. An empty blob has no superblock.
+func (b *Builder) Add(first uint32, blob []byte, opaque []uint32, language *symbols.Language) error {
 	if uint64(first) < uint64(len(b.blocks)) || first >= postings.MaxSuperblocks {
 		return fmt.Errorf("%w: superblock %d is not in [%d, %d)", postings.ErrMisuse, first, len(b.blocks), postings.MaxSuperblocks)
 	}
 	b.starts = append(b.starts, b.words)
+	defined := b.definitions.of(blob, language)
 	for uint32(len(b.blocks)) < first {
 		b.blocks = append(b.blocks, 0)
 	}
 	for start := 0; start < len(blob); start += ngram.SuperblockSize {
 		superblock := uint32(start / ngram.SuperblockSize)
+		here, rest := upTo(defined, start+ngram.SuperblockSize)
+		defined = rest
 		if len(opaque) > 0 && opaque[0] == superblock {
 			opaque = opaque[1:]
 			b.opaque = append(b.opaque, uint64(first+superblock))
@@ -63,9 +69,39 @@ func (b *Builder) Add(first uint32, blob []byte, opaque []uint32) error {
 		}
 		b.local.reset()
 		b.words += b.local.collect(&b.table, b.bits[:], blob, start)
+		b.local.define(&b.table, blob, here)
 		b.blocks = append(b.blocks, b.flush(first+superblock, blob))
 	}
 	return nil
+}
+
+// definitions finds where words start that are defined in a blob; its memory is reused.
+type definitions struct {
+	found  []symbols.Symbol
+	places []uint32
+}
+
+// of returns the places, ascending.
+func (d *definitions) of(blob []byte, language *symbols.Language) []uint32 {
+	d.found = language.Append(d.found[:0], blob)
+	d.places = d.places[:0]
+	for _, s := range d.found {
+		for at := s.Start; at < s.End; at++ {
+			if ngram.IsWord(blob[at]) && (at == s.Start || !ngram.IsWord(blob[at-1])) {
+				d.places = append(d.places, at)
+			}
+		}
+	}
+	return d.places
+}
+
+// upTo cuts ascending places into those before end and the rest.
+func upTo(places []uint32, end int) (before, rest []uint32) {
+	n := 0
+	for n < len(places) && int(places[n]) < end {
+		n++
+	}
+	return places[:n], places[n:]
 }
 
 // countWords returns how many words start in the superblock at start, with memory for the
@@ -98,7 +134,7 @@ func (b *Builder) flush(superblock uint32, blob []byte) uint8 {
 	for i := range entries {
 		e := &entries[i]
 		number := b.table.add(uint32(e.hash), blob[e.start:e.start+uint32(e.size)])
-		b.runs.add(number, superblock, e.mask, e.count)
+		b.runs.add(number, superblock, e.mask, e.count, e.defined)
 		all |= e.mask
 	}
 	return uint8(bits.Len8(all))
@@ -119,6 +155,7 @@ type entry struct {
 	start      uint32 // in the blob
 	count      uint16
 	size, mask uint8
+	defined    bool
 }
 
 func (l *local) reset() {
@@ -151,6 +188,24 @@ func (l *local) collect(t *table, memory []uint64, blob []byte, start int) (word
 
 // add counts the word blob[start:start+size].
 func (l *local) add(t *table, blob []byte, start, size int, mask uint8) {
+	e := l.entry(t, blob, start, size)
+	e.count++
+	e.mask |= mask
+}
+
+// define notes which of the words collected are defined, by places where they start.
+func (l *local) define(t *table, blob []byte, places []uint32) {
+	for _, at := range places {
+		end := int(at)
+		for end < len(blob) && ngram.IsWord(blob[end]) {
+			end++
+		}
+		l.entry(t, blob, int(at), end-int(at)).defined = true
+	}
+}
+
+// entry returns that of the word blob[start:start+size], a new one if it has none yet.
+func (l *local) entry(t *table, blob []byte, start, size int) *entry {
 	word := blob[start : start+size]
 	first := head(blob[start:], size)
 	hash := t.hash(word, first)
@@ -158,16 +213,14 @@ func (l *local) add(t *table, blob []byte, start, size int, mask uint8) {
 		number := l.slots[i]
 		if number == 0 {
 			l.slots[i] = uint16(l.n + 1)
-			l.entries[l.n] = entry{hash: hash, head: first, start: uint32(start), count: 1, size: uint8(size), mask: mask}
+			l.entries[l.n] = entry{hash: hash, head: first, start: uint32(start), size: uint8(size)}
 			l.n++
-			return
+			return &l.entries[l.n-1]
 		}
 		e := &l.entries[number-1]
 		if e.hash == hash && e.head == first && int(e.size) == size &&
 			(size <= 8 || bytes.Equal(blob[e.start:e.start+uint32(size)], word)) {
-			e.count++
-			e.mask |= mask
-			return
+			return e
 		}
 	}
 }

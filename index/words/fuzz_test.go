@@ -120,7 +120,7 @@ func sealedSections(t testing.TB, sections [len(fuzzTags)][]byte) *format.File {
 func fuzzSections(t testing.TB, blob []byte) (sections [len(fuzzTags)][]byte) {
 	t.Helper()
 	b := NewBuilder()
-	if err := b.Add(0, blob, ngram.AppendOpaque(nil, blob)); err != nil {
+	if err := b.Add(0, blob, ngram.AppendOpaque(nil, blob), nil); err != nil {
 		t.Fatal(err)
 	}
 	var data bytes.Buffer
@@ -214,7 +214,7 @@ func readHostile(t *testing.T, x *Index, blob []byte) {
 		holding.Release()
 	}
 	v := NewVerifier(x)
-	if err := v.Add(0, blob, ngram.AppendOpaque(nil, blob)); err != nil {
+	if err := v.Add(0, blob, ngram.AppendOpaque(nil, blob), nil); err != nil {
 		checkTyped(t, err)
 		return
 	}
@@ -230,7 +230,7 @@ func TestVerifierAcceptsItsOwn(t *testing.T) {
 	}
 	readHostile(t, x, blob)
 	v := NewVerifier(x)
-	if err := errors.Join(v.Add(0, blob, ngram.AppendOpaque(nil, blob)), v.Close(func() error { return nil })); err != nil {
+	if err := errors.Join(v.Add(0, blob, ngram.AppendOpaque(nil, blob), nil), v.Close(func() error { return nil })); err != nil {
 		t.Error(err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/index/ngram"
 	"github.com/trawl-search/trawl/index/postings"
+	"github.com/trawl-search/trawl/index/symbols"
 )
 
 // Index reads the index of words of a shard. Nothing per word is on the heap. It is safe
@@ -21,6 +22,7 @@ type Index struct {
 	lists   *postings.WordIndex
 	starts  eliasfano.Column // words before each blob
 	opaque  eliasfano.Column
+	finder  uint32 // that found the definitions; 0 if none are marked
 }
 
 // info is the section TagWordInfo.
@@ -54,6 +56,9 @@ func Open(f *format.File) (*Index, error) {
 			return nil, err
 		}
 		column.column.Init(section, int(column.n), column.universe)
+	}
+	if err := x.readFinder(f); err != nil {
+		return nil, err
 	}
 	if x.ngrams, err = postings.Open(f, postings.LexiconTags); err != nil {
 		return nil, err
@@ -94,6 +99,29 @@ func (x *Index) readInfo(f *format.File) error {
 	}
 	return d.End()
 }
+
+// readFinder reads which version of package symbols found the definitions. A layout that is not
+// known says nothing.
+func (x *Index) readFinder(f *format.File) error {
+	section, ok := f.Section(format.TagDefinitions)
+	if !ok {
+		return nil
+	}
+	d, err := section.Decoder()
+	if err != nil {
+		return err
+	}
+	if layout := d.U8(); d.Err() == nil && layout != layoutVersion {
+		return nil
+	}
+	x.finder = d.U32()
+	return d.End()
+}
+
+// Marked reports whether the posting lists say of each word where it is defined, as this version
+// of package symbols finds it in the language of a blob's first document. Otherwise some or
+// none of the definitions are marked.
+func (x *Index) Marked() bool { return x.finder == symbols.Version }
 
 // maxWords bounds the distinct words of a shard, for lists of places.
 const maxWords = 1 << 31

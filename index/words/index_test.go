@@ -3,6 +3,8 @@ package words_test
 import (
 	"bytes"
 	"cmp"
+	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -11,6 +13,7 @@ import (
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/index/ngram"
 	"github.com/trawl-search/trawl/index/postings"
+	"github.com/trawl-search/trawl/index/symbols"
 	"github.com/trawl-search/trawl/index/words"
 )
 
@@ -81,7 +84,7 @@ func build(t testing.TB, b *words.Builder, blobs [][]byte) *format.File {
 	t.Helper()
 	first := uint32(0)
 	for _, blob := range blobs {
-		if err := b.Add(first, blob, ngram.AppendOpaque(nil, blob)); err != nil {
+		if err := b.Add(first, blob, ngram.AppendOpaque(nil, blob), nil); err != nil {
 			t.Fatal(err)
 		}
 		first += uint32((len(blob) + ngram.SuperblockSize - 1) / ngram.SuperblockSize)
@@ -99,6 +102,50 @@ func build(t testing.TB, b *words.Builder, blobs [][]byte) *format.File {
 		t.Fatal(err)
 	}
 	return f
+}
+
+// TestDefinitions builds an index of Go code, and reads which words are defined where.
+func TestDefinitions(t *testing.T) {
+	filler := strings.Repeat("// Other is only mentioned\n", 200) // more than one superblock
+	blob := []byte("package p\nfunc Defined() { Called() }\n" + filler + "type Other int\nvar Called = Defined\n")
+	b := words.NewBuilder()
+	if err := b.Add(0, blob, nil, symbols.For("Go")); err != nil {
+		t.Fatal(err)
+	}
+	var data bytes.Buffer
+	w := format.NewWriter(&data)
+	if err := errors.Join(b.Write(w, 2, postings.NewBuilder(postings.Config{})), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	f, err := format.NewFile("test", data.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := words.Open(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !x.Marked() {
+		t.Error("an index that was just written is not marked")
+	}
+	for word, want := range map[string]string{"defined": "[true false]", "called": "[false true]", "other": "[false true]", "only": "[false false]", "p": "[false]", "func": "[false]"} {
+		from, _, err := x.Spellings(word)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := x.List(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var it postings.WordIterator
+		var got []bool
+		for it.Reset(list); it.Next(); {
+			got = append(got, it.Defined())
+		}
+		if fmt.Sprint(got) != want {
+			t.Errorf("%s is defined in %v, want %s", word, got, want)
+		}
+	}
 }
 
 // randomBlob is text of random words: some of them in many blobs, some in one, of all

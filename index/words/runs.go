@@ -10,11 +10,12 @@ const (
 	slabChunks   = 256 // 1 MiB
 )
 
-// An entry has, from the lowest bit on: how often the word starts in the superblock, the
-// mask of the blocks, the superblock, and the low bits of the word's number.
+// An entry has, from the lowest bit on: how often the word starts in the superblock, whether it
+// is defined there, the mask of the blocks, the superblock, and the low bits of the word's number.
 const (
-	countBits      = 14
-	maskShift      = countBits
+	countBits      = 13
+	definedShift   = countBits
+	maskShift      = definedShift + 1
 	superblockAt   = maskShift + 8
 	superblockBits = 32
 	numberAt       = superblockAt + superblockBits
@@ -39,7 +40,7 @@ type runs struct {
 	sorted []uint64
 }
 
-func (r *runs) add(number, superblock uint32, mask uint8, count uint16) {
+func (r *runs) add(number, superblock uint32, mask uint8, count uint16, defined bool) {
 	for int(number>>groupBits) >= len(r.groups) {
 		if cap(r.groups) > len(r.groups) {
 			r.groups = r.groups[:len(r.groups)+1] // with its memory, see reset
@@ -52,7 +53,11 @@ func (r *runs) add(number, superblock uint32, mask uint8, count uint16) {
 	if at == 0 {
 		r.extend(g)
 	}
-	g.last[at] = uint64(number%groupSize)<<numberAt | uint64(superblock)<<superblockAt | uint64(mask)<<maskShift | uint64(count)
+	entry := uint64(number%groupSize)<<numberAt | uint64(superblock)<<superblockAt | uint64(mask)<<maskShift | uint64(count)
+	if defined {
+		entry |= 1 << definedShift
+	}
+	g.last[at] = entry
 	g.n++
 }
 
@@ -112,6 +117,7 @@ type run struct {
 	superblocks []uint32
 	masks       []uint8
 	counts      []uint16
+	defined     []bool
 }
 
 // read replaces what is in a run by the postings of a word.
@@ -121,7 +127,7 @@ func (r *runs) read(to *run, number uint32) {
 	if next := number + 1; next%groupSize != 0 && int(next) < len(r.starts)-1 {
 		end = int(r.starts[next])
 	}
-	to.superblocks, to.masks, to.counts = to.superblocks[:0], to.masks[:0], to.counts[:0]
+	to.superblocks, to.masks, to.counts, to.defined = to.superblocks[:0], to.masks[:0], to.counts[:0], to.defined[:0]
 	for start < end {
 		at := start % chunkEntries
 		entries := g.chunks[start/chunkEntries][at:min(chunkEntries, at+end-start)]
@@ -129,6 +135,7 @@ func (r *runs) read(to *run, number uint32) {
 			to.superblocks = append(to.superblocks, uint32(entry>>superblockAt))
 			to.masks = append(to.masks, uint8(entry>>maskShift))
 			to.counts = append(to.counts, uint16(entry%(1<<countBits)))
+			to.defined = append(to.defined, entry>>definedShift&1 == 1)
 		}
 		start += len(entries)
 	}

@@ -5,26 +5,29 @@ import (
 
 	"github.com/trawl-search/trawl/index/ngram"
 	"github.com/trawl-search/trawl/index/postings"
+	"github.com/trawl-search/trawl/index/symbols"
 )
 
 // Verifier compares an index of words with the blobs that it is of. One goroutine at a time.
 type Verifier struct {
-	x      *Index
-	local  local
-	seeded table // has a seed only
-	bits   [ngram.SuperblockSize / 64]uint64
-	blobs  uint32
-	words  uint64
-	blocks []uint8 // of each superblock so far, up to the last one in which a word starts
-	opaque int
-	sum    uint64 // of a hash of each posting: lists and text are in different orders
+	x           *Index
+	local       local
+	seeded      table // has a seed only
+	bits        [ngram.SuperblockSize / 64]uint64
+	blobs       uint32
+	words       uint64
+	blocks      []uint8 // of each superblock so far, up to the last one in which a word starts
+	opaque      int
+	definitions definitions
+	sum         uint64 // of a hash of each posting: lists and text are in different orders
 }
 
-// NewVerifier begins to verify an index.
+// NewVerifier begins to verify an index. Definitions are compared if this version of package
+// symbols found them.
 func NewVerifier(x *Index) *Verifier { return &Verifier{x: x} }
 
 // Add takes the next blob as Builder.Add does, and compares what is known of it alone.
-func (v *Verifier) Add(first uint32, blob []byte, opaque []uint32) error {
+func (v *Verifier) Add(first uint32, blob []byte, opaque []uint32, language *symbols.Language) error {
 	before, err := v.x.WordsBefore(v.blobs)
 	if err != nil {
 		return err
@@ -33,6 +36,10 @@ func (v *Verifier) Add(first uint32, blob []byte, opaque []uint32) error {
 		return v.x.starts.Corruptf("%d words before blob %d, not %d", before, v.blobs, v.words)
 	}
 	v.blobs++
+	var defined []uint32
+	if v.x.Marked() {
+		defined = v.definitions.of(blob, language)
+	}
 	for uint64(len(v.blocks)) < uint64(first) {
 		v.blocks = append(v.blocks, 0)
 	}
@@ -42,6 +49,8 @@ func (v *Verifier) Add(first uint32, blob []byte, opaque []uint32) error {
 	}
 	for start := 0; start < len(blob); start += ngram.SuperblockSize {
 		superblock := first + uint32(start/ngram.SuperblockSize)
+		here, rest := upTo(defined, start+ngram.SuperblockSize)
+		defined = rest
 		if len(opaque) > 0 && opaque[0] == superblock-first {
 			opaque = opaque[1:]
 			if v.opaque >= list.Len() || list.At(v.opaque) != uint64(superblock) {
@@ -54,9 +63,10 @@ func (v *Verifier) Add(first uint32, blob []byte, opaque []uint32) error {
 		}
 		v.local.reset()
 		v.words += v.local.collect(&v.seeded, v.bits[:], blob, start)
+		v.local.define(&v.seeded, blob, here)
 		all := uint8(0)
 		for _, e := range v.local.entries[:v.local.n] {
-			v.sum += postingHash(blob[e.start:e.start+uint32(e.size)], superblock, e.mask, e.count)
+			v.sum += postingHash(blob[e.start:e.start+uint32(e.size)], superblock, e.mask, e.count, e.defined)
 			all |= e.mask
 		}
 		v.blocks = append(v.blocks, uint8(bits.Len8(all)))
@@ -136,7 +146,7 @@ func (v *Verifier) lists(tick func() error) (sum, windowSum uint64, err error) {
 				return 0, 0, err
 			}
 			for it.Reset(list); it.Next(); total++ {
-				sum += postingHash(word, it.Superblock(), it.Mask(), it.Count())
+				sum += postingHash(word, it.Superblock(), it.Mask(), it.Count(), it.Defined() && v.x.Marked())
 			}
 			if it.Err() != nil {
 				return 0, 0, it.Err()
@@ -171,8 +181,12 @@ func (s *windows) sum(superblock uint32) (sum uint64) {
 	return sum
 }
 
-func postingHash(word []byte, superblock uint32, mask uint8, count uint16) uint64 {
+func postingHash(word []byte, superblock uint32, mask uint8, count uint16, defined bool) uint64 {
 	var t table
+	marked := uint64(0)
+	if defined {
+		marked = 1 << 41
+	}
 	h := t.hash(word, head(word, len(word)))
-	return fold(h^uint64(superblock)<<32, uint64(count)<<8|uint64(mask)|1<<40)
+	return fold(h^uint64(superblock)<<32, uint64(count)<<8|uint64(mask)|1<<40|marked)
 }

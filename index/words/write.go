@@ -9,6 +9,7 @@ import (
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/index/ngram"
 	"github.com/trawl-search/trawl/index/postings"
+	"github.com/trawl-search/trawl/index/symbols"
 )
 
 const (
@@ -47,7 +48,7 @@ func (b *Builder) Write(w format.SectionWriter, superblocks uint32, ngrams *post
 	lists := postings.NewWordWriter(w, b.blocks)
 	for _, key := range s.keys {
 		b.runs.read(&s.run, key.number)
-		lists.Append(s.run.superblocks, s.run.masks, s.run.counts)
+		lists.Append(s.run.superblocks, s.run.masks, s.run.counts, s.run.defined)
 	}
 	if err := lists.Close(); err != nil {
 		return err
@@ -69,6 +70,10 @@ func writeInfo(w format.SectionWriter, distinct, superblocks uint32, words uint6
 		if err := w.WriteSection(column.tag, format.Required, data); err != nil {
 			return fmt.Errorf("write section %s: %w", column.tag, err)
 		}
+	}
+	finder := binary.LittleEndian.AppendUint32([]byte{layoutVersion}, symbols.Version)
+	if err := w.WriteSection(format.TagDefinitions, format.Optional, finder); err != nil {
+		return fmt.Errorf("write section %s: %w", format.TagDefinitions, err)
 	}
 	data := []byte{layoutVersion}
 	for _, n := range []uint32{distinct, superblocks, uint32(len(starts)), uint32(len(opaque))} {

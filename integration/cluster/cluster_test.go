@@ -71,13 +71,9 @@ type cluster struct {
 // removes it.
 func newCluster(t *testing.T, l layout) *cluster {
 	t.Helper()
-	s := need(t)
-	c := &cluster{suite: s, t: t, layout: l.withDefaults(), rng: seeded(t)}
-	c.name = fmt.Sprintf("%s-%d", strings.ToLower(strings.ReplaceAll(t.Name(), "/", "-")), time.Now().UnixNano())
 	start := time.Now()
-	t.Cleanup(c.close)
-	c.startNetwork()
-	c.git = newGitServer(t, c.gateway)
+	c := newNetwork(t)
+	c.layout = l.withDefaults()
 	c.all(c.startEtcd, c.startNATS, c.startObjects)
 	c.startProxies()
 	c.all(c.startIndexers, c.startSearchers)
@@ -86,6 +82,17 @@ func newCluster(t *testing.T, l layout) *cluster {
 		n.ready(t)
 	}
 	t.Logf("the cluster is ready after %.1f s", time.Since(start).Seconds())
+	return c
+}
+
+// newNetwork is a cluster of which there are only a network and a Git server.
+func newNetwork(t *testing.T) *cluster {
+	t.Helper()
+	c := &cluster{suite: need(t), t: t, rng: seeded(t)}
+	c.name = fmt.Sprintf("%s-%d", strings.ToLower(strings.ReplaceAll(t.Name(), "/", "-")), time.Now().UnixNano())
+	t.Cleanup(c.close)
+	c.startNetwork()
+	c.git = newGitServer(t, c.gateway)
 	return c
 }
 

@@ -22,6 +22,7 @@ import (
 	dockernet "github.com/moby/moby/api/types/network"
 	"github.com/moby/moby/client"
 	"github.com/testcontainers/testcontainers-go"
+	"github.com/testcontainers/testcontainers-go/exec"
 	"github.com/testcontainers/testcontainers-go/network"
 	"github.com/testcontainers/testcontainers-go/wait"
 )
@@ -43,6 +44,8 @@ type spec struct {
 	ports []string
 	// fixed keeps the ports of this machine over restarts.
 	fixed bool
+	// memory bounds what all processes of the container take; 0: this machine.
+	memory int64
 	// ready is waited for.
 	ready wait.Strategy
 }
@@ -75,6 +78,7 @@ func (c *cluster) start(ctx context.Context, s spec) (*node, error) {
 			if s.fixed {
 				fixing = s.fix(host)
 			}
+			host.Memory, host.MemorySwap = s.memory, s.memory
 			for _, path := range s.volumes {
 				host.Mounts = append(host.Mounts, mount.Mount{
 					Type: mount.TypeVolume, Target: path, VolumeOptions: &mount.VolumeOptions{Labels: map[string]string{label: c.name}},
@@ -226,7 +230,7 @@ func (n *node) did(t *testing.T, what string, err error) {
 // run runs a command in the container, which must have it.
 func (n *node) run(t *testing.T, command ...string) string {
 	t.Helper()
-	status, output, err := n.Exec(t.Context(), command)
+	status, output, err := n.Exec(t.Context(), command, exec.Multiplexed())
 	if err != nil {
 		t.Fatalf("%s: %v: %v", n.name, command, err)
 	}

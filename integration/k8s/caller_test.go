@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
@@ -42,13 +43,22 @@ func (c *caller) close() {
 	}
 }
 
+// dial connects to the routers' Service as callers of the release do.
+func (r *release) dial() (*grpc.ClientConn, error) {
+	transport := insecure.NewCredentials()
+	token := credentials.PerRPCCredentials(access.Exposed{Text: access.Text(r.token)})
+	if r.tls != nil {
+		transport, token = credentials.NewTLS(r.tls), access.Text(r.token)
+	}
+	return grpc.NewClient(r.router, grpc.WithTransportCredentials(transport), grpc.WithPerRPCCredentials(token),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(80<<20)))
+}
+
 // call makes a call until somebody answers.
 func (c *caller) call(ctx context.Context, f func(ctx context.Context) error) (err error) {
 	for range tries {
 		if c.conn == nil {
-			c.conn, err = grpc.NewClient(c.e.router, grpc.WithTransportCredentials(insecure.NewCredentials()),
-				grpc.WithPerRPCCredentials(access.Exposed{Text: access.Text(c.e.token)}), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(80<<20)))
-			if err != nil {
+			if c.conn, err = c.e.dial(); err != nil {
 				return err
 			}
 		}

@@ -27,7 +27,7 @@ func (e *e2e) scale() {
 	for _, n := range []int{4, 2} {
 		e.set(fmt.Sprintf("searcher.replicas=%d", n))
 		eventually(e.t, fmt.Sprintf("there are %d searchers", n), func(ctx context.Context) error {
-			list, err := e.pods(ctx, namespace)
+			list, err := e.pods(ctx, e.namespace)
 			if got := count(list, "searcher"); err == nil && got != n {
 				err = fmt.Errorf("there are %d", got)
 			}
@@ -72,13 +72,13 @@ func (e *e2e) rollback() {
 // say themselves.
 func (e *e2e) runs(version string) {
 	e.t.Helper()
-	list, err := e.pods(e.t.Context(), namespace)
+	list, err := e.pods(e.t.Context(), e.namespace)
 	e.must(err)
 	for _, p := range list {
 		if p.role != "router" && p.role != "searcher" && p.role != "indexer" {
 			continue
 		}
-		says := e.kubectl("exec", "--namespace="+namespace, p.name, "--", "/trawl", "version")
+		says := e.kubectl("exec", "--namespace="+e.namespace, p.name, "--", "/trawl", "version")
 		if !strings.HasSuffix(p.image, ":"+version) || !strings.HasPrefix(says, "trawl e2e-"+version+" ") {
 			e.t.Errorf("%s has the image %s and says that it is %s", p.name, p.image, says)
 		}

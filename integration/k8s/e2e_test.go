@@ -2,6 +2,7 @@ package k8s
 
 import (
 	"context"
+	"crypto/tls"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -21,21 +22,32 @@ import (
 // on what the one before it left.
 type e2e struct {
 	*kube.Cluster
-	t      *testing.T
+	release
+
+	t      *testing.T // of the part that runs
+	outer  *testing.T // of all parts
 	rng    *rand.Rand
 	dir    string // where the commands of the README run
 	values string // the file of the values that this cluster needs
 	git    string // HOST:PORT of the Git server, as this machine reaches it
-	router string // and of the routers' Service
-	token  string
 	repos  []*repository
+}
+
+// release is the Trawl that the parts are about.
+type release struct {
+	namespace string
+	router    string // HOST:PORT of the routers' Service
+	token     string
+	tls       *tls.Config     // of callers; nil: plain text
+	ca        *authority      // of a secured one
+	own       map[string]bool // what its namespace holds beside it, as secret/NAME
 }
 
 func TestKubernetes(t *testing.T) {
 	need(t)
 	lock(t)
 	start := time.Now()
-	e := &e2e{t: t, rng: seeded(t), Cluster: newCluster(t), dir: t.TempDir()}
+	e := &e2e{t: t, outer: t, rng: seeded(t), Cluster: newCluster(t), dir: t.TempDir(), release: release{namespace: "trawl"}}
 	t.Logf("the cluster is ready, and has all images, after %.0f s", time.Since(start).Seconds())
 	e.prepare()
 	for _, part := range []struct {
@@ -45,12 +57,16 @@ func TestKubernetes(t *testing.T) {
 		{"install as the README says", (*e2e).readme},
 		{"helm test", (*e2e).helmTest},
 		{"index and search", (*e2e).indexAndSearch},
+		{"something is missing", (*e2e).missing},
+		{"uninstall", (*e2e).uninstall},
+		{"upgrade in the wrong order", (*e2e).upgradeFromBefore},
+		{"everything secured", (*e2e).secured},
 		{"scale searchers", (*e2e).scale},
 		{"upgrade", (*e2e).upgrade},
 		{"rollback", (*e2e).rollback},
 		{"faults", (*e2e).faults},
-		{"something is missing", (*e2e).missing},
-		{"uninstall", (*e2e).uninstall},
+		{"etcd is away", (*e2e).outages},
+		{"uninstall what is secured", (*e2e).uninstall},
 		{"terraform", (*e2e).terraform},
 	} {
 		well := t.Run(part.name, func(t *testing.T) {
@@ -88,9 +104,6 @@ var values string
 //go:embed git.yaml
 var gitServer string
 
-// namespace is where the README installs Trawl.
-const namespace = "trawl"
-
 // prepare makes what is there before anybody installs Trawl: a namespace that
 // takes restricted pods only, and a Git server.
 func (e *e2e) prepare() {
@@ -99,7 +112,7 @@ func (e *e2e) prepare() {
 	e.must(os.WriteFile(e.values, []byte(strings.ReplaceAll(values, "NETWORK", e.Network())), 0o600))
 	e.must(e.Apply(e.t.Context(), gitServer))
 	e.kubectl("rollout", "status", "--namespace=git", "deployment/git", "--timeout=3m")
-	e.git = e.Nodes[0].IP + ":" + e.kubectl("get", "--namespace=git", "service/git", "--output=jsonpath={.spec.ports[0].nodePort}")
+	e.git = e.port("git", "git", "http")
 	eventually(e.t, "the Git server is reached", func(ctx context.Context) error {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", e.git)
 		if err != nil {
@@ -128,7 +141,7 @@ func (e *e2e) kubectl(args ...string) string {
 // helm runs helm in the namespace and returns what it printed.
 func (e *e2e) helm(args ...string) string {
 	e.t.Helper()
-	out, err := e.Helm(e.t.Context(), append(args, "--namespace="+namespace)...)
+	out, err := e.Helm(e.t.Context(), append(args, "--namespace="+e.namespace)...)
 	e.must(err)
 	return out
 }
@@ -213,10 +226,10 @@ func (e *e2e) settled() {
 	e.t.Helper()
 	e.must(e.WaitNodes(e.t.Context()))
 	for _, kind := range []string{"deployment/trawl-router", "deployment/trawl-indexer", "statefulset/trawl-searcher"} {
-		e.kubectl("rollout", "status", "--namespace="+namespace, kind, "--timeout=4m")
+		e.kubectl("rollout", "status", "--namespace="+e.namespace, kind, "--timeout=4m")
 	}
 	eventually(e.t, "all pods are ready", func(ctx context.Context) error {
-		list, err := e.pods(ctx, namespace)
+		list, err := e.pods(ctx, e.namespace)
 		for _, p := range list {
 			if !p.ready && p.role != "selftest" && err == nil {
 				err = fmt.Errorf("%s on %s is not ready", p.name, p.node)

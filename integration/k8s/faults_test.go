@@ -1,6 +1,7 @@
 package k8s
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +11,9 @@ import (
 // faults takes from the cluster one thing after the other, while queries run: at
 // replication 2 none misses anything.
 func (e *e2e) faults() {
+	e.set("searcher.replicas=4")
+	e.part("a zone is lost", (*e2e).loseZone)
+	e.set("searcher.replicas=2")
 	e.part("a node hangs", func(e *e2e) {
 		n := e.worker()
 		e.must(n.Pause(e.t.Context()))
@@ -27,6 +31,25 @@ func (e *e2e) faults() {
 		e.t.Logf("%s is on", n.Name)
 	})
 	e.part("pods are deleted", (*e2e).deletePods)
+}
+
+// loseZone takes a node, and so one of the two zones that have searchers, two each. Each shard is in
+// both, or some would be answered by nobody.
+func (e *e2e) loseZone() {
+	in := map[string]int{}
+	for zone := range strings.FieldsSeq(e.kubectl("get", "pods", "--namespace="+e.namespace, "--selector=app.kubernetes.io/component=searcher",
+		`--output=jsonpath={range .items[*]}{.metadata.labels.topology\.kubernetes\.io/zone} {end}`)) {
+		in[zone]++
+	}
+	if len(in) != 2 || in["zone-node1"] != 2 || in["zone-node2"] != 2 {
+		e.t.Fatalf("the searchers are in the zones %v", in)
+	}
+	n := e.worker()
+	e.must(n.Pause(e.t.Context()))
+	e.t.Logf("zone-%s is lost", n.Name)
+	e.unready(n)
+	e.must(n.Unpause(e.t.Context()))
+	e.t.Logf("zone-%s is back", n.Name)
 }
 
 // part does something to the cluster while queries run, until all is well again.
@@ -54,12 +77,12 @@ func (e *e2e) unready(n *kube.Node) {
 // deletePods deletes pods of Trawl, one after the other, some of them without
 // leaving them time to end well.
 func (e *e2e) deletePods() {
-	long := 2 * time.Minute
+	long := time.Minute
 	if testing.Short() {
 		long = 20 * time.Second
 	}
 	for start := time.Now(); time.Since(start) < long; {
-		list, err := e.pods(e.t.Context(), namespace)
+		list, err := e.pods(e.t.Context(), e.namespace)
 		e.must(err)
 		var roles []pod
 		for _, p := range list {
@@ -68,7 +91,7 @@ func (e *e2e) deletePods() {
 			}
 		}
 		p := roles[e.rng.IntN(len(roles))]
-		args := []string{"delete", "pod", p.name, "--namespace=" + namespace}
+		args := []string{"delete", "pod", p.name, "--namespace=" + e.namespace}
 		// A forced deletion starts the next pod of a StatefulSet beside the one that still
 		// ends, on the same cache folder: Kubernetes says not to.
 		if p.role != "searcher" && e.rng.IntN(2) == 0 {

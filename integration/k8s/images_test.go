@@ -3,6 +3,7 @@ package k8s
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 
@@ -16,8 +17,15 @@ const images = "trawl-test/k8s/"
 // source is a label of Trawl's own images.
 const source = "org.opencontainers.image.source=https://github.com/trawl-search/trawl"
 
-// The tags of Trawl's images: the same code under two versions.
-const previous, current = "previous", "current"
+// The tags of Trawl's images: the same code under two versions, and that of an earlier commit.
+const previous, current, before = "previous", "current", "before"
+
+// beforeCommit is the last commit before TLS, roles that know each other, and searchers that list what they
+// read. Its source is put into the folder beforeSource of the repository.
+const (
+	beforeCommit = "e878012650c40b5b253251740b0e6b305c05b48a"
+	beforeSource = ".cache/k8s/before"
+)
 
 // makeImages makes all images and gives them to the nodes.
 func makeImages(ctx context.Context, c *kube.Cluster, p kube.Programs) error {
@@ -35,8 +43,16 @@ func makeImages(ctx context.Context, c *kube.Cluster, p kube.Programs) error {
 		}
 		all = append(all, tag)
 	}
-	for _, tag := range []string{previous, current} {
-		if err := makeRoles(ctx, tag, p.Debian); err != nil {
+	root, err := pinned.Repository(ctx)
+	if err != nil {
+		return err
+	}
+	earlier, err := checkOut(ctx, root)
+	if err != nil {
+		return err
+	}
+	for tag, source := range map[string]string{previous: root, current: root, before: earlier} {
+		if err := makeRoles(ctx, source, tag, p.Debian); err != nil {
 			return err
 		}
 		for _, role := range []string{"router", "searcher", "indexer"} {
@@ -50,15 +66,31 @@ func makeImages(ctx context.Context, c *kube.Cluster, p kube.Programs) error {
 	return c.Load(ctx, all...)
 }
 
-// makeRoles makes Trawl's own images as its Makefile does.
-func makeRoles(ctx context.Context, tag, base string) error {
-	root, err := pinned.Repository(ctx)
-	if err != nil {
-		return err
+// checkOut puts the source of the earlier commit, which the clone must have, into a folder.
+func checkOut(ctx context.Context, root string) (dir string, err error) {
+	dir = filepath.Join(root, beforeSource)
+	if err := os.RemoveAll(dir); err != nil {
+		return "", err
 	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	archive := filepath.Join(dir, "source.tar")
+	for _, args := range [][]string{
+		{"git", "-C", root, "archive", "--output", archive, beforeCommit}, {"tar", "-xf", archive, "-C", dir}, {"rm", archive},
+	} {
+		if out, err := exec.CommandContext(ctx, args[0], args[1:]...).CombinedOutput(); err != nil {
+			return "", fmt.Errorf("check out %s: %w\n%s", beforeCommit, err, out)
+		}
+	}
+	return dir, nil
+}
+
+// makeRoles makes Trawl's own images as the Makefile of their source does.
+func makeRoles(ctx context.Context, source, tag, base string) error {
 	cmd := exec.CommandContext(ctx, "make", "images", "PREFIX="+images+"trawl", "TAG="+tag, "VERSION=e2e-"+tag, "BASE="+base,
 		"BIN="+filepath.Join(".cache", "k8s", "trawl-"+tag))
-	cmd.Dir = root
+	cmd.Dir = source
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("make images: %w\n%s", err, out)
 	}

@@ -42,8 +42,7 @@ func (e *e2e) readme() {
 	token, err := os.ReadFile(filepath.Join(e.dir, "token"))
 	e.must(err)
 	e.token = strings.TrimSpace(string(token))
-	port := e.kubectl("get", "--namespace="+namespace, "service/trawl-router", `--output=jsonpath={.spec.ports[?(@.name=="grpc")].nodePort}`)
-	e.router = e.Nodes[0].IP + ":" + port
+	e.router = e.port(e.namespace, "trawl-router", "grpc")
 }
 
 // commands are those of the section: its lines that are indented by four.

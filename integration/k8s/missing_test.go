@@ -77,7 +77,7 @@ func (e *e2e) without(l lack) {
 	keys := filepath.Join(e.dir, "keys.env")
 	var text strings.Builder
 	for _, key := range []string{"access-key", "secret-key", "username", "password"} {
-		encoded := e.kubectl("get", "secret/trawl-evaluation", "--namespace="+namespace, "--output=jsonpath={.data."+key+"}")
+		encoded := e.kubectl("get", "secret/trawl-evaluation", "--namespace="+e.namespace, "--output=jsonpath={.data."+key+"}")
 		value, err := base64.StdEncoding.DecodeString(encoded)
 		e.must(err)
 		fmt.Fprintf(&text, "%s=%s\n", key, value)

@@ -26,9 +26,11 @@ type repository struct {
 // heron finds every file of every repository.
 const heron = "heron"
 
+// makeRepositories makes as many repositories as let a fault be seen: where both replicas of a shard
+// shared a zone by chance, all six would be answered for without it once in eleven times.
 func (e *e2e) makeRepositories() {
 	e.t.Helper()
-	for _, name := range []string{"alpha", "beta", "gamma"} {
+	for _, name := range []string{"alpha", "beta", "gamma", "delta", "epsilon", "zeta"} {
 		r := &repository{
 			Repo: gitsourcetest.New(e.t), name: "git.git.svc:8080/" + name,
 			url: "http://git.git.svc:8080/" + name + ".git", push: "http://" + e.git + "/" + name + ".git",

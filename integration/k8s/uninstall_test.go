@@ -12,10 +12,10 @@ func (e *e2e) uninstall() {
 	e.helm("uninstall", "trawl", "--wait", "--timeout=4m")
 	kinds := e.kinds("--namespaced=true")
 	eventually(e.t, "nothing is left but volumes", func(ctx context.Context) error {
-		out, err := e.Kubectl(ctx, "get", kinds, "--namespace="+namespace, "--output=name")
+		out, err := e.Kubectl(ctx, "get", kinds, "--namespace="+e.namespace, "--output=name")
 		var left []string
 		for name := range strings.FieldsSeq(out) {
-			if name != "configmap/kube-root-ca.crt" && name != "serviceaccount/default" && !strings.HasPrefix(name, "event") &&
+			if name != "configmap/kube-root-ca.crt" && name != "serviceaccount/default" && !strings.HasPrefix(name, "event") && !e.own[name] &&
 				!strings.HasPrefix(name, "persistentvolumeclaim/") {
 				left = append(left, name)
 			}
@@ -25,7 +25,7 @@ func (e *e2e) uninstall() {
 		}
 		return err
 	})
-	e.t.Logf("left are %s", strings.Fields(e.kubectl("get", "persistentvolumeclaims", "--namespace="+namespace, "--output=name")))
+	e.t.Logf("left are %s", strings.Fields(e.kubectl("get", "persistentvolumeclaims", "--namespace="+e.namespace, "--output=name")))
 	if left := e.kubectl("get", e.kinds("--namespaced=false"), "--selector=app.kubernetes.io/instance=trawl", "--output=name"); left != "" {
 		e.t.Errorf("beyond the namespace there are %s", left)
 	}

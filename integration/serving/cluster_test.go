@@ -114,6 +114,14 @@ func (c *cluster) must(err error) {
 // waits until it is ready.
 func (c *cluster) run(name string, listen, run func(context.Context) error, httpAddr func() string) (stop func()) {
 	c.t.Helper()
+	stop = c.runUnready(name, listen, run)
+	c.eventually(name+" is ready", func() bool { return ready(httpAddr()) })
+	return stop
+}
+
+// runUnready is run without the wait.
+func (c *cluster) runUnready(name string, listen, run func(context.Context) error) (stop func()) {
+	c.t.Helper()
 	c.must(listen(c.t.Context()))
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -124,7 +132,6 @@ func (c *cluster) run(name string, listen, run func(context.Context) error, http
 	})
 	stop = sync.OnceFunc(func() { cancel(); running.Wait() })
 	c.t.Cleanup(stop)
-	c.eventually(name+" is ready", func() bool { return ready(httpAddr()) })
 	return stop
 }
 
@@ -156,6 +163,14 @@ func (c *cluster) cache(i int) string { return filepath.Join(c.dir, fmt.Sprint("
 
 func (c *cluster) startSearcher(i int) (stop func()) {
 	c.t.Helper()
+	s, stop := c.startUnready(i)
+	c.eventually(fmt.Sprint("s", i, " is ready"), func() bool { return ready(s.HTTPAddr().String()) })
+	return stop
+}
+
+// startUnready is startSearcher without the wait.
+func (c *cluster) startUnready(i int) (s *searcher.Searcher, stop func()) {
+	c.t.Helper()
 	var cfg searcher.Config
 	cfg.SetDefaults()
 	free(&cfg.Config)
@@ -180,13 +195,13 @@ func (c *cluster) startSearcher(i int) (stop func()) {
 	})
 	s, err := searcher.New(cfg, searcher.Deps{Etcd: c.servers.Client(), Bucket: c.bucket, Telemetry: tel})
 	c.must(err)
-	stop = c.run(cfg.ID, s.Listen, s.Run, func() string { return s.HTTPAddr().String() })
+	stop = c.runUnready(cfg.ID, s.Listen, s.Run)
 	c.searchers = append(c.searchers, s.GRPCAddr().String())
 	if c.locals == nil {
 		c.locals = make(map[string]*server.Local)
 	}
 	c.locals[s.Address()] = s.Local()
-	return stop
+	return s, stop
 }
 
 func (c *cluster) startRouter() {

@@ -204,8 +204,11 @@ func (s known) refused() error {
 	return nil
 }
 
-// searchPaths is where the HTTP interfaces for searching are.
-const searchPaths = "/api/"
+// Where the HTTP interfaces for searching are: below a path, and those of coding agents.
+const (
+	searchPaths = "/api/"
+	agentPath   = "/mcp"
+)
 
 // HTTP implements server.Gate.
 func (g *Guard) HTTP(next http.Handler) http.Handler {
@@ -218,7 +221,7 @@ func (g *Guard) HTTP(next http.Handler) http.Handler {
 			}
 		}
 		scope := ScopeAdmin
-		if strings.HasPrefix(r.URL.Path, searchPaths) {
+		if strings.HasPrefix(r.URL.Path, searchPaths) || r.URL.Path == agentPath {
 			scope = ScopeSearch
 		}
 		ctx, leave, err := g.enter(r.Context(), r.URL.Path, r.Header.Values("Authorization"), scope)

@@ -21,8 +21,8 @@ const (
 type patterns struct{ allow, deny []string }
 
 // match reports whether some pattern allows the repo and none denies it. Allowing is
-// exact. Denying ignores letter case and the port: most Git hosts do so too, and
-// whoever may ask for repos would otherwise get a denied one by another spelling.
+// exact. Denying ignores letter case and the port, as most Git hosts do: otherwise a
+// caller could get a denied repo under another spelling.
 func (p patterns) match(repo string) bool {
 	if !origin.MatchAny(p.allow, repo) {
 		return false

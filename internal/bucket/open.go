@@ -13,11 +13,12 @@ import (
 
 // Config says where objects are kept. Credentials never stand in the URL.
 type Config struct {
-	URL            string        `config:"url" doc:"where objects are kept: file:///FOLDER, s3://BUCKET[/PREFIX][?endpoint=https://HOST[:PORT]&region=REGION], or mem:// (lost when the process ends)"`
-	AccessKey      config.Secret `config:"access-key" doc:"S3 access key; empty: the credentials that AWS's variables, files or the instance's role give"`
-	SecretKey      config.Secret `config:"secret-key" doc:"S3 secret key, with an access key"`
-	MaxObjectBytes config.Bytes  `config:"max-object-bytes" doc:"largest object that is written"`
-	Attempts       int           `config:"attempts" doc:"how often a request to S3 is tried before its failure is reported"`
+	URL             string        `config:"url" doc:"where objects are kept: file:///FOLDER, s3://BUCKET[/PREFIX][?endpoint=https://HOST[:PORT]&region=REGION], or mem:// (lost when the process ends)"`
+	AccessKey       config.Secret `config:"access-key" doc:"S3 access key; empty: the credentials that AWS's variables, files or the instance's role give"`
+	SecretKey       config.Secret `config:"secret-key" doc:"S3 secret key, with an access key"`
+	CredentialsFile string        `config:"credentials-file" doc:"file like ~/.aws/credentials whose profile default has the S3 keys, in place of both, read again when it changes"`
+	MaxObjectBytes  config.Bytes  `config:"max-object-bytes" doc:"largest object that is written"`
+	Attempts        int           `config:"attempts" doc:"how often a request to S3 is tried before its failure is reported"`
 }
 
 // SetDefaults implements config.Settings. The URL has no default.
@@ -32,6 +33,7 @@ func (c *Config) Validate() error {
 		check.That(false, "url", t.shown, err.Error())
 	}
 	check.That((c.AccessKey == "") == (c.SecretKey == ""), "secret-key", c.SecretKey, "an access key and a secret key, or neither")
+	check.That(c.AccessKey == "" || c.CredentialsFile == "", "credentials-file", c.CredentialsFile, "keys or a file with them, not both")
 	config.Between(&check, "max-object-bytes", c.MaxObjectBytes, config.MiB, config.TiB)
 	config.Between(&check, "attempts", c.Attempts, 1, 100)
 	return check.Err()

@@ -55,6 +55,9 @@ func credentialsOf(cfg Config) *credentials.Credentials {
 	if cfg.AccessKey != "" {
 		return credentials.NewStaticV4(string(cfg.AccessKey), string(cfg.SecretKey), "")
 	}
+	if cfg.CredentialsFile != "" {
+		return credentials.New(&credentialsFile{FileAWSCredentials: credentials.FileAWSCredentials{Filename: cfg.CredentialsFile, Profile: "default"}})
+	}
 	return credentials.NewChainCredentials([]credentials.Provider{
 		&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}, &credentials.IAM{},
 	})

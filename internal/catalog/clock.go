@@ -42,7 +42,7 @@ func (s *Store) readHead(ctx context.Context) (int64, error) {
 // clock batches reads. At most one read runs; callers that come meanwhile gather
 // for the next, because the running one may have begun before them. The first
 // caller of a batch leads it: it reads in its own goroutine and with its own
-// context, so that nothing runs for nobody.
+// context, so that no read outlives its callers.
 type clock struct {
 	read func(context.Context) (int64, error)
 
@@ -114,7 +114,7 @@ func (c *clock) lead(ctx context.Context, b, before *batch) {
 	b.abandoned = b.err != nil && (ctx.Err() != nil || endsCall(b.err))
 }
 
-// endsCall says whether etcd ended a call as if its context had ended: its copy of the
+// endsCall reports whether etcd ended a call as if its context had ended: its copy of the
 // deadline can pass a moment before the caller's does.
 func endsCall(err error) bool {
 	code := status.Code(err)

@@ -26,7 +26,7 @@ func (s *Store) Collection(ctx context.Context) (*catalogv1.Collection, error) {
 	return stored.Record, err
 }
 
-// readCollection also gives the revision as of which it was read.
+// readCollection also returns the revision of etcd at which it read.
 func (s *Store) readCollection(ctx context.Context) (stored Entry[*catalogv1.Collection], revision int64, err error) {
 	stored.Record = &catalogv1.Collection{}
 	resp, err := s.client.Get(ctx, s.prefix+collectionName)

@@ -99,10 +99,10 @@ func (s *Store) Settle(ctx context.Context, batch Condemned, rest []*catalogv1.C
 	return nil
 }
 
-// DropMemories removes what is remembered of repos that were deleted before a
-// time and are not desired again, and returns of how many. A repo that is put
-// after that begins with epoch and generation 1. It does no harm if clocks
-// differ: whoever worked for the earlier life of the repo is fenced by revisions.
+// DropMemories removes the records of repos that were deleted before a time and are not
+// desired again, and returns their number. A repo that is put afterwards begins with epoch
+// and generation 1. Clocks may differ: jobs of the repo's earlier life are fenced by
+// revisions, not by time.
 func (s *Store) DropMemories(ctx context.Context, before time.Time) (dropped int, err error) {
 	for entry, err := range listNamed(ctx, s, deletedKind, 0, newRoot) {
 		if err != nil {

@@ -10,7 +10,7 @@ import (
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
-// Deletion is what is left of what a repo had before a revision.
+// Deletion says what is left of a repo that was deleted.
 type Deletion struct {
 	// Revision of the deletion.
 	Revision int64
@@ -24,10 +24,10 @@ type Deletion struct {
 	Disks []*catalogv1.Disk
 }
 
-// InBucket says whether objects of the repo's own may be in the bucket.
+// InBucket reports whether objects of the repo's own may be in the bucket.
 func (d *Deletion) InBucket() bool { return d.Collection.GetDeleted() < d.Revision }
 
-// OnDisk says whether a disk may hold bytes of the repo.
+// OnDisk reports whether a disk may hold bytes of the repo.
 func (d *Deletion) OnDisk(disk *catalogv1.Disk) bool { return disk.GetRevision() < d.Revision }
 
 // Gone says that the bucket and the disks of all that live have nothing of it. Once
@@ -67,7 +67,7 @@ func (s *Store) ListDisks(ctx context.Context) ([]*catalogv1.Disk, error) {
 	return membership.ListDisks(ctx, s.client, s.prefix, 0)
 }
 
-// mayHold says whether a pack may have documents that a repo had before a revision.
+// mayHold reports whether a pack may have documents that a repo had before a revision.
 // Fencing tokens of another etcd tell nothing.
 func mayHold(pack *catalogv1.Pack, repo string, revision int64) bool {
 	if pack.GetUnknown() {

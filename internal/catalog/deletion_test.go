@@ -80,9 +80,9 @@ func TestDeletion(t *testing.T) {
 		cleared, ended := keepDisk(t, role)
 		waitFor(t, s, revision, func(d *catalog.Deletion) bool { return len(d.Disks) == 1 })
 		look(role+" that tells nothing", 0, false, false, role)
-		cleared <- revision - 1
+		cleared(revision - 1)
 		look(role+" of before", 0, false, false, role)
-		cleared <- revision
+		cleared(revision)
 		waitFor(t, s, revision, (*catalog.Deletion).Gone)
 		ended()
 		look(role+" is away", 0, false, true)
@@ -104,12 +104,12 @@ func waitFor(t *testing.T, s *catalog.Store, revision int64, want func(*catalog.
 }
 
 // keepDisk keeps the record of a disk until ended is called.
-func keepDisk(t *testing.T, role string) (cleared chan int64, ended func()) {
+func keepDisk(t *testing.T, role string) (purged func(revision int64), ended func()) {
 	ctx, cancel := context.WithCancel(t.Context())
-	cleared, done := make(chan int64), make(chan struct{})
+	updates, done := make(chan *catalogv1.Disk), make(chan struct{})
 	go func() {
 		defer close(done)
-		membership.KeepDisk(ctx, shared.Client(), "/"+t.Name()+"/", &catalogv1.Disk{Name: role, Role: role}, 5*time.Second, cleared, slog.New(slog.DiscardHandler))
+		membership.KeepDisk(ctx, shared.Client(), "/"+t.Name()+"/", &catalogv1.Disk{Name: role, Role: role}, 5*time.Second, updates, slog.New(slog.DiscardHandler))
 	}()
-	return cleared, func() { cancel(); <-done }
+	return func(revision int64) { updates <- &catalogv1.Disk{Name: role, Role: role, Revision: revision} }, func() { cancel(); <-done }
 }

@@ -55,24 +55,31 @@ func (s *Store) tryPutDesired(ctx context.Context, d *catalogv1.Desired, conditi
 		return 0, 0, err
 	}
 	next := proto.CloneOf(d)
-	next.Epoch = old.lastEpoch() + 1
-	next.Pending = old.pendingWith(next.Epoch, requestedAt(d))
+	next.FullEpoch = old.desired.Record.GetFullEpoch()
 	if was := old.desired.Record; next.Source == "" {
 		next.Source, next.HostId, next.LeftAt = was.GetSource(), was.GetHostId(), was.GetLeftAt()
 	}
+	return s.request(ctx, old, next)
+}
+
+// request stores next as the newest request of a repo, unless the repo is not as it was
+// read any more: ErrStale then.
+func (s *Store) request(ctx context.Context, old *repoState, next *catalogv1.Desired) (epoch uint64, revision int64, err error) {
+	next.Epoch = old.lastEpoch() + 1
+	next.Pending = old.pendingWith(next.Epoch, requestedAt(next))
 	value, err := encode(next)
 	if err != nil {
-		return 0, 0, fmt.Errorf("put desired of %q: %w", d.Name, err)
+		return 0, 0, fmt.Errorf("put desired of %q: %w", next.Name, err)
 	}
 	resp, err := s.client.Txn(ctx).If(
-		s.unchanged(desiredKind, d.Name, old.desired.Revision),
-		s.unchanged(deletedKind, d.Name, old.deleted.Revision),
-	).Then(clientv3.OpPut(s.key(desiredKind, d.Name), value), s.tick()).Commit()
+		s.unchanged(desiredKind, next.Name, old.desired.Revision),
+		s.unchanged(deletedKind, next.Name, old.deleted.Revision),
+	).Then(clientv3.OpPut(s.key(desiredKind, next.Name), value), s.tick()).Commit()
 	if err != nil {
-		return 0, 0, fmt.Errorf("put desired of %q: %w", d.Name, err)
+		return 0, 0, fmt.Errorf("put desired of %q: %w", next.Name, err)
 	}
 	if !resp.Succeeded {
-		return 0, 0, fmt.Errorf("put desired of %q: %w", d.Name, ErrStale)
+		return 0, 0, fmt.Errorf("put desired of %q: %w", next.Name, ErrStale)
 	}
 	return next.Epoch, resp.Header.Revision, nil
 }

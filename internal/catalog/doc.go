@@ -8,10 +8,10 @@
 //	leases/<repo>    (empty)   the one job that may publish; dies with its etcd lease
 //	status/<repo>    Status    advisory: lost without harm
 //	deleted/<repo>   Root      last epoch and generation of a deleted repo, and when
-//	seen/<repo>      Seen      newest commit that somebody told of; advisory
+//	seen/<repo>      Seen      newest commit that a webhook or source reported; advisory
 //	condemned/<id>   Condemned garbage in the bucket, see below
 //	holds/<id>       (empty)   the batch must wait; etcd ends it with its etcd lease
-//	elections/<name> (empty)   who leads a duty that one process has
+//	elections/<name> (empty)   the process that holds a duty of only one
 //	compactions/<id> Compaction shards that are to become one
 //	claims/<id>      (empty)   the one indexer that does it; dies with its etcd lease
 //	packs/<id>       Pack      which repos a shard of several was made of, until it is gone

@@ -38,10 +38,10 @@ var (
 	ErrToken = errors.New("revision token is not valid")
 )
 
-// isLeaseGone says whether etcd no longer knows the lease.
+// isLeaseGone reports whether etcd no longer knows the lease.
 func isLeaseGone(err error) bool { return errors.Is(err, rpctypes.ErrLeaseNotFound) }
 
-// IsTransient says whether the same operation may succeed later, because etcd
+// IsTransient reports whether the same operation may succeed later, because etcd
 // cannot be reached or has no leader. Whether a write was done is unknown then.
 func IsTransient(err error) bool {
 	code := status.Code(err)

@@ -76,8 +76,8 @@ func (s *Store) PutSeen(ctx context.Context, name string, seen *catalogv1.Seen) 
 	return nil
 }
 
-// freshness compares what was seen with what is served. A request whose commit
-// nobody knows yet is newer than what was seen before it.
+// freshness compares the commit that was seen last with the one that is served. A request
+// whose commit is not known yet counts as newer than every commit seen before it.
 func (r *repoState) freshness() *ingestv1.Freshness {
 	desired, root, seen := r.desired.Record, r.root.Record, r.seen.Record
 	out := &ingestv1.Freshness{

@@ -102,7 +102,7 @@ func (l *Lease) Root() *Root {
 // had, before a deletion included.
 func (l *Lease) NextGeneration() uint64 { return l.before.lastGeneration() + 1 }
 
-// Leased says whether some job holds the repo's lease now.
+// Leased reports whether some job holds the repo's lease now.
 func (s *Store) Leased(ctx context.Context, repo string) (bool, error) {
 	resp, err := s.client.Get(ctx, s.key(leaseKind, repo), clientv3.WithCountOnly())
 	if err != nil {

@@ -65,7 +65,7 @@ func ParseSourceKey(key string) (o SourceObject, ok bool) {
 	return o, key == SourceKey(name, version, whole)
 }
 
-// Has says whether an object whose content has the digest is whole.
+// Has reports whether an object whose content has the digest is whole.
 func (o SourceObject) Has(digest [32]byte) bool { return o.digest == [16]byte(digest[:16]) }
 
 func fenceSuffix(fence int64) string { return fmt.Sprintf("-%0*x", fenceDigits, uint64(fence)) }

@@ -70,7 +70,7 @@ func shortHash(key string) [16]byte {
 	return [16]byte(sum[:16])
 }
 
-// Named says whether a root names the object.
+// Named reports whether a root names the object.
 func (r *Reach) Named(key string) bool {
 	_, ok := r.named[shortHash(key)]
 	return ok

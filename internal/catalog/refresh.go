@@ -15,13 +15,12 @@ import (
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
-// Refresh asks for the newest commits of a repo that is desired, after something
-// was pushed to it. It asks for nothing (epoch 0) when a request is waiting that
-// nobody has begun to work on: whoever does will see what was pushed before this
-// call. Requests begin at least that time apart: one that is too early waits, as its
-// NotBefore says. So however many pushes come, each is indexed, and few requests
-// are made. What was seen, which may be nil, is noted in any case. ErrNotFound if the
-// repo is not desired.
+// Refresh requests an index of the newest commits of a desired repo, after a push. If a
+// request already waits and no job has begun it, Refresh makes none and returns epoch 0:
+// the job will see every push that preceded this call. Two requests begin at least apart
+// from each other; an earlier one waits until its NotBefore. Every push is therefore
+// indexed, and a burst of pushes makes few requests. Seen is recorded in any case; it may
+// be nil. The error is ErrNotFound if the repo is not desired.
 func (s *Store) Refresh(ctx context.Context, name string, seen *catalogv1.Seen, now time.Time, apart time.Duration) (epoch uint64, notBefore time.Time, err error) {
 	for {
 		epoch, notBefore, err = s.tryRefresh(ctx, name, seen, now, apart)
@@ -63,9 +62,9 @@ func (s *Store) tryRefresh(ctx context.Context, name string, seen *catalogv1.See
 	return next.Epoch, start, s.replaceDesired(ctx, old, next, seen)
 }
 
-// waiting says whether the newest request will be worked on and nobody has begun:
-// the lease that was taken at the revision begun (0: there is none) is of an
-// earlier request.
+// waiting reports whether the newest request will be worked on and no job has begun it.
+// Begun is the revision at which the current lease was taken, 0 without a lease: a lease
+// that is older than the request belongs to an earlier one.
 func (r *repoState) waiting(begun int64) bool {
 	d, status := r.desired.Record, r.status.Record
 	failed := status.GetState() == ingestv1.State_STATE_FAILED && status.GetEpoch() == d.GetEpoch()

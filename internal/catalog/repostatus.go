@@ -42,6 +42,7 @@ func (r *repoState) compose() *ingestv1.RepoStatus {
 		Name: desired.GetName(), Url: desired.GetUrl(), Epoch: desired.GetEpoch(),
 		PublishedEpoch: root.GetEpoch(), Generation: root.GetGeneration(),
 		State: ingestv1.State_STATE_QUEUED, UpdatedAt: desired.GetRequestedAt(), Freshness: r.freshness(), Built: root.GetBuilt(),
+		BuiltInFullAt: root.GetBuiltInFullAt(), FullBuildPending: r.fullBuildPending(),
 	}
 	if root != nil {
 		out.RevisionToken = EncodeToken(r.root.Revision)

@@ -20,7 +20,7 @@ var ErrInUse = errors.New("the catalog is not empty")
 // ManifestPrefix is what the keys of all manifests begin with.
 const ManifestPrefix = manifestPrefix
 
-// IsManifest says whether an object with the digest can be the manifest that the
+// IsManifest reports whether an object with the digest can be the manifest that the
 // key names, and gives the fencing token that it was made under.
 func IsManifest(key string, digest [32]byte) (fence int64, ok bool) {
 	fence, ok = KeyFence(key)
@@ -42,8 +42,8 @@ func (s *Store) CheckEmpty(ctx context.Context) error {
 	return nil
 }
 
-// unknownPacks note the shards of a root that have documents which are not its own:
-// nobody knows any more of which repos.
+// unknownPacks records the shards of a root that also hold documents of other repos. Which
+// repos these are is not known any more.
 func (s *Store) unknownPacks(root *catalogv1.Root) (puts []clientv3.Op, err error) {
 	for _, ref := range root.GetShards() {
 		hidden, err := docset.Parse(ref.GetHidden())

@@ -77,8 +77,8 @@ func put(roots []Root, root Root) []Root {
 	return slices.Insert(roots, i, root)
 }
 
-// decode keeps the keys that are roots: the clock is in the range too. A root
-// that cannot be decoded is said and left out; the others go on.
+// decode returns the roots among the keys; the range also holds the clock. It logs and
+// skips a root that cannot be decoded.
 func (v *View) decode(kvs []*mvccpb.KeyValue) []Root {
 	roots := make([]Root, 0, len(kvs))
 	for _, kv := range kvs {

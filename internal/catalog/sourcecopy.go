@@ -88,7 +88,7 @@ func (s *Store) SourceStored(ctx context.Context, source Source, version uint64)
 	return nil
 }
 
-// IsStored says whether the bucket has a copy of a source as it was read.
+// IsStored reports whether the bucket has a copy of a source as it was read.
 func (s *Store) IsStored(ctx context.Context, source Source) (bool, error) {
 	made, err := s.sourceCopy(ctx, source.Record.GetSpec().GetName())
 	return made.GetStored() && made.GetRevision() == source.Revision, err

@@ -63,7 +63,7 @@ func locally[Q, R any](ctx context.Context, k *localKV, call func(context.Contex
 	return call(ctx, req)
 }
 
-// alone says whether this server is the only member of its cluster, and works.
+// alone reports whether this server is the only member of its cluster, and works.
 // Then a read of what it has is linearizable without asking raft: it acknowledges
 // a write when it has applied it, and nobody else acknowledges any.
 func (k *localKV) alone() bool {
@@ -119,7 +119,7 @@ func (r *lastRead) again() *etcdserverpb.RangeResponse {
 	}
 }
 
-// readsOneKey says whether the request is for a key as it is now.
+// readsOneKey reports whether the request is for a key as it is now.
 func readsOneKey(r *etcdserverpb.RangeRequest) bool {
 	return len(r.RangeEnd) == 0 && r.Revision == 0 && !r.KeysOnly && !r.CountOnly &&
 		r.MinModRevision|r.MaxModRevision|r.MinCreateRevision|r.MaxCreateRevision == 0

@@ -46,8 +46,8 @@ type Collector struct {
 	Log     *slog.Logger
 }
 
-// Bounds are the times within which bytes of a deleted repo leave the bucket: those of
-// objects of its own, and those of shards that it shared; 0: there is none.
+// Bounds are the times within which the bytes of a deleted repo leave the bucket: those in
+// its own objects, and those in shards that it shared with others. Zero means no bound.
 type Bounds struct{ Own, Shared time.Duration }
 
 // Report is what a pass did.
@@ -61,16 +61,16 @@ type Report struct {
 	Waiting Count `json:"waiting"`
 	// Excess is garbage above the limit, left for the next pass.
 	Excess Count `json:"excess"`
-	// Spared are condemned objects that turned out to be no garbage, which
-	// means that something is wrong: they are kept.
+	// Spared counts condemned objects that turned out to be in use. They are kept; that
+	// there are any is a fault.
 	Spared int `json:"spared"`
 	// Kept is all other objects of the bucket.
 	Kept Count `json:"kept"`
-	// Forgotten counts repos deleted long ago of which nothing is remembered now.
+	// Forgotten counts repos that were deleted long ago and whose records are now removed.
 	Forgotten int `json:"forgotten"`
 }
 
-// Count is of objects.
+// Count is a number of objects and their size.
 type Count struct {
 	Objects int    `json:"objects"`
 	Bytes   uint64 `json:"bytes"`

@@ -97,7 +97,7 @@ func (p *pass) closeLedger(ctx context.Context, reach *catalog.Reach) error {
 	})
 }
 
-// known says whether of every object in the bucket it is known whether it is garbage.
+// known reports whether of every object in the bucket it is known whether it is garbage.
 // It is not of those that an etcd had made before this one: their tokens are higher
 // than any that this one has given.
 func (p *pass) known(ctx context.Context, reach *catalog.Reach) (bool, error) {

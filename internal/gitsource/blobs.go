@@ -7,11 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os/exec"
 	"slices"
 	"strconv"
 
 	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/internal/sandbox"
 )
 
 // errUnreadable means that git cannot read one object.
@@ -32,7 +32,7 @@ type blobs struct {
 	repo *Repository
 	// todo is the index of the next entry in the listing.
 	todo     int
-	cmd      *exec.Cmd
+	process  *sandbox.Process // nil while git does not run
 	ctx      context.Context
 	cancel   context.CancelFunc
 	out      *bufio.Reader
@@ -53,7 +53,7 @@ func (b *blobs) next(context.Context) ([]byte, error) {
 		b.todo++
 	}
 	e := &entries[b.todo]
-	if b.cmd == nil {
+	if b.process == nil {
 		if err := b.start(); err != nil {
 			return nil, err
 		}
@@ -85,14 +85,15 @@ func (b *blobs) start() error {
 	said := &lineWriter{}
 	cmd.Stderr = said
 	out, err := cmd.StdoutPipe()
+	var process *sandbox.Process
 	if err == nil {
-		err = cmd.Start()
+		process, err = b.repo.box().Start(cmd)
 	}
 	if err != nil {
 		cancel()
 		return startFailure(err)
 	}
-	b.cmd, b.cancel, b.said = cmd, cancel, said
+	b.process, b.cancel, b.said = process, cancel, said
 	b.out.Reset(out)
 	return nil
 }
@@ -124,12 +125,12 @@ func (b *blobs) read(e *entry) ([]byte, error) {
 
 // close kills git and waits for its end.
 func (b *blobs) close() {
-	if b.cmd == nil {
+	if b.process == nil {
 		return
 	}
 	b.cancel()
-	_ = finish(b.ctx, b.cmd) // it was killed, or has ended
-	b.cmd = nil
+	_ = b.process.Wait(b.ctx) // it was killed, or has ended
+	b.process = nil
 }
 
 // wanted is the input of git cat-file: the names of the objects to read.

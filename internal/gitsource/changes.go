@@ -47,7 +47,7 @@ func (c *Changes) From() []int { return c.from }
 // not with the repository. Errors are ErrNoCommit, ErrManyChanges for more paths than
 // most, a *Failure, or the cause of ctx.
 func OpenChanges(ctx context.Context, gitDir string, old, branches []docstore.Branch, most int, limits Limits) (*Changes, error) {
-	r := &Repository{gitDir: gitDir, limits: limits.withDefaults(), branches: branches, env: repositoryEnv()}
+	r := &Repository{gitDir: gitDir, limits: limits.withDefaults(), branches: branches, env: repositoryEnv(), folders: foldersOf(gitDir)}
 	c := &Changes{Repository: r}
 	err := c.list(ctx, old, most)
 	switch {
@@ -155,43 +155,69 @@ func (r *Repository) diff(ctx context.Context, before, after []string, options .
 	}
 	args := append([]string{"--literal-pathspecs", "diff-tree", "--stdin", "-r", "-z", "--raw", "--no-abbrev", "--no-renames",
 		"--ignore-submodules=none"}, options...)
-	out, err := r.git(ctx, stdin.Bytes(), args...)
-	if err != nil {
+	d := diffReader{changes: changes}
+	if err := r.records(ctx, &stdin, d.ends, d.record, args...); err != nil {
 		return nil, err
 	}
-	return changes, parseDiff(out, changes)
+	return changes, nil
 }
 
-// parseDiff reads, for each pair, "TREE SP TREE LF" and then for each change
+// diffReader reads, for each pair, "TREE SP TREE LF" and then for each change
 // ":MODE SP MODE SP OID SP OID SP STATUS NUL PATH NUL".
-func parseDiff(out []byte, changes map[string][]change) error {
-	tree := ""
-	for len(out) > 0 {
-		if out[0] != ':' {
-			line, rest, ok := bytes.Cut(out, []byte{'\n'})
-			_, second, two := bytes.Cut(line, []byte{' '})
-			if !ok || !two {
-				return errDiff
-			}
-			tree, out = string(second), rest
-			continue
-		}
-		meta, rest, ok := bytes.Cut(out[1:], []byte{0})
-		path, rest, ok2 := bytes.Cut(rest, []byte{0})
-		if !ok || !ok2 || tree == "" {
-			return errDiff
-		}
-		out = rest
-		c, same, err := parseChange(bytes.Fields(meta), path)
-		if err != nil {
-			return err
-		}
-		if !same && len(path) <= MaxPath {
-			changes[tree] = append(changes[tree], c)
-		}
+type diffReader struct {
+	changes map[string][]change
+	tree    string
+	// meta are the fields before the path that comes next; nil: none does.
+	meta  [][]byte
+	count int
+	bytes int // of paths
+}
+
+// ends returns the byte that ends the next record.
+func (d *diffReader) ends(first byte) byte {
+	if d.meta == nil && first != ':' {
+		return '\n'
 	}
+	return 0
+}
+
+// record reads the names of two trees, the fields of a change, or a path.
+func (d *diffReader) record(record []byte) error {
+	switch {
+	case d.meta != nil:
+		meta := d.meta
+		d.meta = nil
+		return d.add(meta, record)
+	case len(record) > 0 && record[0] == ':' && d.tree != "":
+		d.meta = bytes.Fields(bytes.Clone(record[1:]))
+		return nil
+	}
+	_, second, two := bytes.Cut(record, []byte{' '})
+	if !two {
+		return errDiff
+	}
+	d.tree = string(second)
 	return nil
 }
+
+// add adds the change of a path.
+func (d *diffReader) add(meta [][]byte, path []byte) error {
+	c, same, err := parseChange(meta, path)
+	if err != nil || same || len(path) > MaxPath {
+		return err
+	}
+	if d.bytes += len(path); d.bytes > maxPaths {
+		return failure(TooLarge, nil, fmt.Sprintf("the paths of its changes take more than %d bytes", maxPaths))
+	}
+	if d.count++; d.count > maxChanges {
+		return failure(TooLarge, nil, fmt.Sprintf("it has more than %d changes", maxChanges))
+	}
+	d.changes[d.tree] = append(d.changes[d.tree], c)
+	return nil
+}
+
+// maxChanges bounds the changes that one comparison of trees may list.
+const maxChanges = 1 << 23
 
 var errDiff = failure(Damaged, nil, "git listed changes in a form that cannot be read")
 

@@ -84,6 +84,12 @@ func (e *egress) url() string {
 	return "http://trawl:" + e.token + "@" + e.listener.Addr().String()
 }
 
+// port returns the port that the proxy listens on.
+func (e *egress) port() uint16 {
+	addr, _ := e.listener.Addr().(*net.TCPAddr) // openEgress listens on TCP
+	return uint16(addr.Port)
+}
+
 // err returns the first refusal of the policy, else the last failed connection.
 func (e *egress) err() error {
 	e.mu.Lock()

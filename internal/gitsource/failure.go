@@ -1,9 +1,13 @@
 package gitsource
 
 import (
+	"errors"
+	"fmt"
 	"regexp"
 	"strings"
 	"unicode"
+
+	"github.com/trawl-search/trawl/internal/sandbox"
 )
 
 // Kind classifies failures.
@@ -33,6 +37,8 @@ const (
 	Damaged
 	// NoSpace: the local disk is full.
 	NoSpace
+	// Killed: the machine ran out of memory, perhaps because of other work.
+	Killed
 )
 
 // Permanent reports whether every later attempt will fail too, unless the repository or
@@ -41,7 +47,7 @@ func (k Kind) Permanent() bool {
 	switch k {
 	case NotFound, NeedsCredentials, Empty, NoBranch, TooLarge, Refused:
 		return true
-	case Unknown, TimedOut, Unreachable, Damaged, NoSpace:
+	case Unknown, TimedOut, Unreachable, Damaged, NoSpace, Killed:
 	}
 	return false
 }
@@ -98,12 +104,33 @@ var messages = []struct {
 // explain turns git's error output into a Failure.
 func explain(stderr string, cause error) error {
 	said := sanitize(stderr)
+	cause = sandbox.Explain(cause, stderr)
+	if e, ok := errors.AsType[*sandbox.LimitError](cause); ok {
+		return overLimit(e, said)
+	}
 	for _, s := range messages {
 		if s.match.MatchString(stderr) {
 			return failure(s.kind, cause, withDetail(s.reason, said))
 		}
 	}
 	return failure(Unknown, cause, withDetail("git failed", said))
+}
+
+// overLimit is the failure of a git that a limit ended.
+func overLimit(e *sandbox.LimitError, said string) error {
+	switch e.Limit {
+	case sandbox.Memory:
+		return failure(TooLarge, e, withDetail("git needs more memory than its limit; "+
+			"if the repository is to be trusted, raise the indexer's source.git-memory", said))
+	case sandbox.FileSize:
+		return failure(TooLarge, e, withDetail("git wrote a larger file than its limit; "+
+			"if the repository is to be trusted, raise the indexer's source.max-bytes", said))
+	case sandbox.CPU:
+		return failure(TooLarge, e, withDetail(fmt.Sprintf("git took more than %s of processor time", maxCPU), said))
+	case sandbox.Machine:
+	}
+	return failure(Killed, e, withDetail("git was killed, probably because the indexer's machine ran out of memory; "+
+		"give the indexer more memory, or fewer workers", said))
 }
 
 func withDetail(reason, said string) string {

@@ -23,6 +23,7 @@ type FetchConfig struct {
 	Timeout    time.Duration `config:"timeout" doc:"maximum time for one fetch"`
 	MaxBytes   config.Bytes  `config:"max-bytes" doc:"maximum bytes of packed objects in one repository"`
 	MaxObjects uint64        `config:"max-objects" doc:"maximum number of objects in one fetch"`
+	Memory     config.Bytes  `config:"git-memory" doc:"maximum memory of each process of git during a fetch; files that it maps do not count"`
 }
 
 // SetDefaults implements config.Settings.
@@ -31,6 +32,7 @@ func (c *FetchConfig) SetDefaults() {
 	c.Timeout = time.Hour
 	c.MaxBytes = 20 * config.GiB
 	c.MaxObjects = 20_000_000
+	c.Memory = DefaultMemory
 }
 
 // Validate implements config.Settings.
@@ -39,6 +41,7 @@ func (c *FetchConfig) Validate() error {
 	check.That(c.Timeout > 0, "timeout", c.Timeout, "more than 0")
 	check.That(c.MaxBytes > 0, "max-bytes", c.MaxBytes, "more than 0")
 	check.That(c.MaxObjects > 0, "max-objects", c.MaxObjects, "more than 0")
+	check.That(c.Memory >= minMemory, "git-memory", c.Memory, "64MiB or more")
 	return errors.Join(c.Policy.Validate(), check.Err())
 }
 

@@ -264,34 +264,37 @@ func TestFetchEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestFetchSSH has a program in place of ssh that notes its arguments and runs
-// the command that git wants run.
+// TestFetchSSH has a program in place of ssh that checks its arguments and runs the command
+// that git wants run. It and the repository stand where the host's credentials do, since
+// git and ssh can read nothing else.
 func TestFetchSSH(t *testing.T) {
 	r := gitsourcetest.New(t)
 	r.Files("main", "a", "1")
-	bin := t.TempDir()
-	noted := filepath.Join(bin, "noted")
-	script := "#!/bin/sh\nfor a; do echo \"$a\" >> '" + noted + "'; last=$a; done\nexec sh -c \"$last\"\n"
-	if err := os.WriteFile(filepath.Join(bin, "ssh"), []byte(script), 0o755); err != nil {
+	bin, credentials := filepath.Dir(r.Dir), filepath.Join(t.TempDir(), "trawl's")
+	var script strings.Builder
+	script.WriteString("#!/bin/sh\nall=$*\nfor last; do :; done\n")
+	for _, want := range []string{
+		"BatchMode=yes", "StrictHostKeyChecking=yes", "HostName=127.0.0.1", "HostKeyAlias=[127.0.0.1]:2222",
+		"UserKnownHostsFile=" + credentials + "/known_hosts", "IdentityFile=" + credentials + "/127.0.0.1:2222/ssh_key", "git@127.0.0.1",
+	} {
+		fmt.Fprintf(&script, "case \"$all\" in *\"%s\"*) ;; *) echo \"without %s: $all\" >&2; exit 1 ;; esac\n", want, want)
+	}
+	script.WriteString("exec sh -c \"$last\"\n")
+	err := errors.Join(
+		os.WriteFile(filepath.Join(bin, "ssh"), []byte(script.String()), 0o755),
+		os.Mkdir(credentials, 0o755),
+		os.Symlink(bin, filepath.Join(credentials, "127.0.0.1:2222")))
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	f := newFetcher(t, func(c *FetchConfig) {
 		c.PrivateNetworks = []string{"127.0.0.0/8"}
-		c.Credentials = "/etc/trawl's"
+		c.Credentials = credentials
 	})
 	got := fetchAll(t, f, filepath.Join(t.TempDir(), "m"), "ssh://git@127.0.0.1:2222"+r.Dir)
 	if got["a@main"] != "1" {
 		t.Errorf("got %v", got)
-	}
-	args, _ := os.ReadFile(noted)
-	for _, want := range []string{
-		"BatchMode=yes", "StrictHostKeyChecking=yes", "HostName=127.0.0.1", "HostKeyAlias=[127.0.0.1]:2222",
-		"UserKnownHostsFile=/etc/trawl's/known_hosts", "IdentityFile=/etc/trawl's/127.0.0.1:2222/ssh_key", "git@127.0.0.1",
-	} {
-		if !slices.Contains(strings.Split(string(args), "\n"), want) {
-			t.Errorf("%s is not among the arguments:\n%s", want, args)
-		}
 	}
 }
 

@@ -7,8 +7,9 @@ import (
 	"os/exec"
 	"slices"
 	"strconv"
-	"syscall"
 	"time"
+
+	"github.com/trawl-search/trawl/internal/sandbox"
 )
 
 // hardened is the configuration of every run of git. Git does not read the user's and
@@ -21,6 +22,8 @@ var hardened = [][2]string{
 	{"credential.helper", ""},
 	{"submodule.recurse", "false"},
 	{"fetch.recurseSubmodules", "false"},
+	// Larger blobs are not indexed, so they are never held in memory as a whole.
+	{"core.bigFileThreshold", "64m"},
 	{"gc.auto", "0"},
 	{"maintenance.auto", "false"},
 	{"transfer.fsckObjects", "true"},
@@ -38,9 +41,6 @@ var harmless = []string{
 	"missingSpaceBeforeDate", "missingSpaceBeforeEmail", "multipleAuthors", "nullSha1", "zeroPaddedDate",
 	"zeroPaddedFilemode",
 }
-
-// killGrace bounds the wait for a killed process group to close its pipes.
-const killGrace = 5 * time.Second
 
 // gitEnv returns the environment of a run of git. It takes over only the locations of
 // programs, temporary files and certificates from this process.
@@ -66,49 +66,38 @@ func gitEnv(config [][2]string) []string {
 	return append(env, "GIT_CONFIG_COUNT="+strconv.Itoa(len(all)))
 }
 
-// gitCommand prepares a run of git in a process group of its own, which is killed when
-// ctx ends. Configuration is passed in the environment, since other users of the machine
-// can read a command line.
+// gitCommand prepares a run of git, which a box starts. Configuration is passed in the
+// environment, since other users of the machine can read a command line.
 func gitCommand(ctx context.Context, env []string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Env = env
 	cmd.Dir = "/"
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = killGrace
 	return cmd
 }
 
-// finish waits for a started command, then kills and reaps its remaining children.
-func finish(ctx context.Context, cmd *exec.Cmd) error {
-	err := cmd.Wait()
-	reapGroup(cmd.Process.Pid)
-	if cause := context.Cause(ctx); cause != nil && err != nil {
-		return cause
-	}
-	return err
-}
+const (
+	// DefaultMemory is the memory of each of git's processes unless another is configured.
+	// Fetches are shallow: index-pack meets the objects of one commit for each branch.
+	DefaultMemory = 1 << 30
+	// minMemory is what git needs to do anything useful.
+	minMemory = 64 << 20
+	// maxCPU bounds the processor time of each of git's processes. What runs that long is
+	// nearly always stopped before, by the limit on time.
+	maxCPU = 2 * time.Hour
+)
 
-// reapGroup kills the rest of a process group whose leader has ended. Its members become
-// children of init. If this process is init, as in a container, it must reap them, or
-// they stay as zombies.
-func reapGroup(group int) {
-	_ = syscall.Kill(-group, syscall.SIGKILL) // fails if the group is empty
-	for range 100 {
-		pid, err := syscall.Wait4(-group, nil, syscall.WNOHANG, nil)
-		switch {
-		case err == syscall.EINTR || pid > 0:
-		case err != nil:
-			return // not ours, or none left
-		default:
-			time.Sleep(time.Millisecond)
-		}
+// reading returns a box in which git reads folders, and writes nothing.
+func reading(memory int64, folders ...string) *sandbox.Box {
+	if memory == 0 {
+		memory = DefaultMemory
 	}
+	return &sandbox.Box{Read: folders, Memory: memory, CPU: maxCPU}
 }
 
 // GitVersion returns the version line of the installed git.
 func GitVersion(ctx context.Context) (string, error) {
-	out, err := gitCommand(ctx, gitEnv(nil), "version").Output()
+	g := gitRun{box: reading(0), env: gitEnv(nil), maxOutput: maxRecord}
+	out, err := g.run(ctx, nil, "version")
 	if err != nil {
 		return "", fmt.Errorf("run git version: %w", err)
 	}

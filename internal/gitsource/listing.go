@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,7 +64,7 @@ type treeEntry struct {
 func (r *Repository) tree(ctx context.Context, commit string, l *listing) ([]treeEntry, error) {
 	var tree []treeEntry
 	paths := 0
-	err := r.records(ctx, func(line []byte) error {
+	err := r.records(ctx, nil, byZero, func(line []byte) error {
 		e, oidLen, err := parseTreeLine(line)
 		if err != nil {
 			return err
@@ -90,14 +91,18 @@ func (r *Repository) tree(ctx context.Context, commit string, l *listing) ([]tre
 	return inOrder(tree), nil
 }
 
-// records runs git and passes on its output record by record; a zero byte ends each. Of a
-// record longer than maxRecord it passes on the beginning. An error of each kills git, and
-// is returned.
-func (r *Repository) records(ctx context.Context, each func([]byte) error, args ...string) error {
+// records runs git and passes on its output record by record, without the byte that ends
+// each: ends returns it for a record by its first byte. Of a record longer than maxRecord
+// it passes on the beginning. An error of each kills git, and is returned.
+func (r *Repository) records(ctx context.Context, stdin io.Reader, ends func(first byte) byte, each func([]byte) error, args ...string) error {
 	var rest []byte // of a record whose end has not come
-	return r.gitRun().stream(ctx, nil, func(p []byte) error {
-		for {
-			record, after, ended := bytes.Cut(p, []byte{0})
+	return r.gitRun().stream(ctx, stdin, func(p []byte) error {
+		for len(p) > 0 {
+			first := p[0]
+			if len(rest) > 0 {
+				first = rest[0]
+			}
+			record, after, ended := bytes.Cut(p, []byte{ends(first)})
 			if rest = append(rest, record[:min(len(record), maxRecord-len(rest))]...); !ended {
 				return nil
 			}
@@ -106,8 +111,12 @@ func (r *Repository) records(ctx context.Context, each func([]byte) error, args 
 			}
 			rest, p = rest[:0], after
 		}
+		return nil
 	}, r.within(args)...)
 }
+
+// byZero ends all records with a zero byte.
+func byZero(byte) byte { return 0 }
 
 // inOrder sorts a listing and removes duplicate paths. Only trees that git did not make
 // need that.

@@ -25,6 +25,8 @@ const (
 type localRepo struct {
 	policy origin.Policy
 	stores map[string]bool
+	// folders are what git reads: folders of data, object stores, and where links lead.
+	folders []string
 }
 
 // gitDir returns the folder of the repository's data that git would use for a path.
@@ -53,6 +55,7 @@ func (l *localRepo) gitDir(path string) (string, error) {
 // check checks what a folder of data leads to.
 func (l *localRepo) check(dir string) error {
 	common := dir
+	l.folders = append(l.folders, dir)
 	if _, err := os.Lstat(filepath.Join(dir, "commondir")); err == nil {
 		if common, err = l.pointer(filepath.Join(dir, "commondir"), dir, ""); err != nil {
 			return err
@@ -143,6 +146,7 @@ func (l *localRepo) resolve(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	l.folders = append(l.folders, resolved)
 	return resolved, l.policy.CheckResolvedFolder(resolved)
 }
 

@@ -44,7 +44,7 @@ func (s *session) listRefs(ctx context.Context, want []string) (refs, error) {
 	if len(want) == 0 || slices.Contains(want, "HEAD") {
 		args = []string{"ls-remote", "--quiet", "--symref", "--", s.url, "HEAD", "refs/heads/*"}
 	}
-	out, err := s.run(ctx, nil, nil, args...)
+	out, err := s.remote(ctx, "", nil, nil, args...)
 	if err != nil {
 		return r, err
 	}
@@ -150,8 +150,11 @@ func (s *session) prepareMirror(ctx context.Context, mirror string, branches []d
 	if len(branches) > 0 && len(branches[0].Commit) == 64 {
 		format = "sha256"
 	}
-	_, err := s.run(ctx, nil, nil, "init", "--quiet", "--bare", "--template=", "--object-format="+format,
-		"--initial-branch=trawl", "--", mirror)
+	if err := os.MkdirAll(mirror, 0o700); err != nil {
+		return fmt.Errorf("create a copy of the repository: %w", err)
+	}
+	_, err := s.local(ctx, mirror, nil, "init", "--quiet", "--bare", "--template=", "--object-format="+format,
+		"--initial-branch=trawl")
 	return err
 }
 
@@ -170,7 +173,7 @@ func (s *session) dropBranches(ctx context.Context, mirror string, wanted []docs
 	if drop.Len() == 0 {
 		return nil
 	}
-	_, err = s.run(ctx, strings.NewReader(drop.String()), nil, "--git-dir="+mirror, "update-ref", "--stdin")
+	_, err = s.local(ctx, mirror, strings.NewReader(drop.String()), "update-ref", "--stdin")
 	return err
 }
 
@@ -201,7 +204,7 @@ func (s *session) fetch(ctx context.Context, mirror string, branches []docstore.
 // fetchRefs fetches the given refspecs, one a line.
 func (s *session) fetchRefs(ctx context.Context, mirror, refspecs string, progress func(Progress)) error {
 	stop := s.watchSize(ctx, mirror)
-	_, err := s.run(ctx, strings.NewReader(refspecs), func(line string) { s.onProgress(line, progress) },
+	_, err := s.remote(ctx, mirror, strings.NewReader(refspecs), func(line string) { s.onProgress(line, progress) },
 		"--git-dir="+mirror, "fetch", "--progress", "--depth=1", "--no-tags", "--force", "--update-shallow", "--stdin",
 		"--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-maintenance", "--", s.url)
 	stop()
@@ -286,7 +289,7 @@ func (s *session) repack(ctx context.Context, mirror string) error {
 	if outgrown(packs) {
 		how = "-a"
 	}
-	_, err = s.run(ctx, nil, nil, "--git-dir="+mirror, "repack", how, "-d", "-q", "--threads=1")
+	_, err = s.local(ctx, mirror, nil, "repack", how, "-d", "-q", "--threads=1")
 	return err
 }
 
@@ -303,7 +306,7 @@ func outgrown(files []string) bool {
 
 // heads returns the commits of a mirror's branches.
 func (s *session) heads(ctx context.Context, mirror string) (map[string]string, error) {
-	out, err := s.run(ctx, nil, nil, "--git-dir="+mirror,
+	out, err := s.local(ctx, mirror, nil,
 		"for-each-ref", "--format=%(objectname)%09%(refname:lstrip=2)", "refs/heads")
 	at := make(map[string]string)
 	for line := range bytes.Lines(out) {

@@ -14,6 +14,7 @@ import (
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/internal/gitsource/language"
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
+	"github.com/trawl-search/trawl/internal/sandbox"
 )
 
 // Repository is a Source of some branches of a local Git repository, as they were when
@@ -22,6 +23,7 @@ type Repository struct {
 	gitDir   string
 	limits   Limits
 	env      []string
+	folders  []string // that git reads
 	branches []docstore.Branch
 	listing  *listing
 }
@@ -83,6 +85,7 @@ func (r *Repository) open(ctx context.Context, dir string, want []string) error 
 		return fmt.Errorf("find %s: %w", dir, err)
 	}
 	r.env = append(r.env, "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir))
+	r.folders = foldersOf(dir)
 	out, err := r.git(ctx, nil, "-C", dir, "rev-parse", "--absolute-git-dir")
 	if err != nil {
 		return err
@@ -99,7 +102,19 @@ func (r *Repository) git(ctx context.Context, stdin []byte, args ...string) ([]b
 	return r.gitRun().run(ctx, bytes.NewReader(stdin), r.within(args)...)
 }
 
-func (r *Repository) gitRun() *gitRun { return &gitRun{env: r.env, maxOutput: maxListing} }
+func (r *Repository) gitRun() *gitRun {
+	return &gitRun{box: r.box(), env: r.env, maxOutput: maxAnswer}
+}
+
+func (r *Repository) box() *sandbox.Box { return reading(DefaultMemory, r.folders...) }
+
+// foldersOf returns what git reads of a local repository that the caller chose: wherever
+// its data and the object stores that it borrows from are. Git reports what is damaged.
+func foldersOf(dir string) []string {
+	local := localRepo{policy: origin.Policy{Folders: []string{"/"}}, stores: map[string]bool{}}
+	_, _ = local.gitDir(dir)
+	return append(local.folders, dir)
+}
 
 // within returns the arguments that run a command in the repository, once it is found.
 func (r *Repository) within(args []string) []string {

@@ -18,6 +18,7 @@ import (
 	"github.com/trawl-search/trawl/index/build"
 	"github.com/trawl-search/trawl/index/docstore"
 
+	"github.com/trawl-search/trawl/integration/hostile"
 	"github.com/trawl-search/trawl/internal/gitsource/gitsourcetest"
 )
 
@@ -180,16 +181,7 @@ func TestTreeBomb(t *testing.T) {
 	for name, part := range map[string]string{"many paths": "", "long paths": strings.Repeat("long", 50)} {
 		t.Run(name, func(t *testing.T) {
 			r := gitsourcetest.New(t)
-			entry := "100644 blob " + r.Blob("boom")
-			for range 10 {
-				var tree strings.Builder
-				for i := range 10 {
-					fmt.Fprintf(&tree, "%s\t%s%d\n", entry, part, i)
-				}
-				entry = "040000 tree " + strings.TrimSpace(r.GitIn(tree.String(), "mktree"))
-			}
-			commit := strings.TrimSpace(r.Git("commit-tree", "-m", "bomb", strings.TrimPrefix(entry, "040000 tree ")))
-			r.Git("update-ref", "refs/heads/main", commit)
+			hostile.TreeBomb(r, part)
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			_, err := OpenRepository(t.Context(), r.Dir, []string{"main"}, Limits{MaxDocuments: 1000, MaxDepth: 100})
@@ -209,7 +201,7 @@ func TestTreeBomb(t *testing.T) {
 func TestAnswersAreBounded(t *testing.T) {
 	r := gitsourcetest.New(t)
 	r.Files("main", "a", strings.Repeat("a", 1<<20))
-	g := gitRun{env: gitEnv(nil), maxOutput: 1 << 20}
+	g := gitRun{box: reading(0, r.Dir), env: gitEnv(nil), maxOutput: 1 << 20}
 	for limit, fits := range map[int]bool{1 << 20: true, 1<<20 - 1: false, 100: false} {
 		g.maxOutput = limit
 		out, err := g.run(t.Context(), strings.NewReader(""), "-C", r.Dir, "cat-file", "blob", "main:a")

@@ -10,9 +10,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/trawl-search/trawl/internal/config"
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
+	"github.com/trawl-search/trawl/internal/sandbox"
 )
 
 // session is the access to one remote repository during one fetch.
@@ -22,7 +25,9 @@ type session struct {
 	url     string
 	env     []string
 	secrets []string
-	egress  *egress // https and http only
+	read    []string // files and folders that git needs beside its own
+	ports   []uint16 // to which git connects
+	egress  *egress  // https and http only
 	// exceeded ends the session's context with a reason.
 	exceeded context.CancelCauseFunc
 }
@@ -49,6 +54,7 @@ func (f *Fetcher) open(ctx context.Context, url string, exceeded context.CancelC
 	addr, err := f.cfg.AllowedAddress(ctx, remote.Host, remote.DialPort())
 	s.url = remote.CloneURL(addr.String())
 	s.env = gitEnv(allow(remote.Scheme))
+	s.ports = portsOf(remote.DialPort())
 	return s, unreachable(err)
 }
 
@@ -58,6 +64,15 @@ func allow(schemes ...string) [][2]string {
 		config = append(config, [2]string{"protocol." + s + ".allow", "always"})
 	}
 	return config
+}
+
+// portsOf returns a port that origin.Parse has checked.
+func portsOf(port string) []uint16 {
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return nil
+	}
+	return []uint16{uint16(n)}
 }
 
 // unreachable makes a *Failure of a failed look-up, and returns the policy's errors as
@@ -75,6 +90,7 @@ func (s *session) openHTTP(remote origin.Remote) error {
 	if s.egress, err = openEgress(f.cfg.Policy, int64(f.cfg.MaxBytes), s.exceeded); err != nil {
 		return err
 	}
+	s.ports = []uint16{s.egress.port()}
 	config := allow(remote.Scheme)
 	if remote.Scheme == "http" && slices.Contains(f.cfg.Schemes, "https") {
 		config = allow("http", "https") // a server may redirect to https
@@ -88,6 +104,14 @@ func (s *session) openHTTP(remote origin.Remote) error {
 		config = append(config, [2]string{"http.sslCAInfo", authorities})
 	}
 	env, secrets := f.httpsCredentials(remote)
+	if f.cfg.Credentials != "" {
+		s.read = append(s.read, filepath.Join(f.cfg.Credentials, remote.HostPort(remote.Host)))
+	}
+	for _, name := range []string{"SSL_CERT_FILE", "SSL_CERT_DIR"} {
+		if file := os.Getenv(name); file != "" {
+			s.read = append(s.read, file)
+		}
+	}
 	s.env = append(gitEnv(config), env...)
 	s.secrets = append([]string{s.egress.token}, secrets...)
 	return nil
@@ -100,6 +124,9 @@ func (s *session) openSSH(ctx context.Context, remote origin.Remote) error {
 	if err != nil {
 		return unreachable(err)
 	}
+	s.ports = portsOf(remote.DialPort())
+	s.read = append(s.read, filepath.Join(s.fetcher.cfg.Credentials, "known_hosts"),
+		filepath.Join(s.fetcher.cfg.Credentials, remote.HostPort(remote.Host)))
 	s.env = append(gitEnv(allow("ssh")),
 		"GIT_SSH_VARIANT=ssh", "GIT_SSH_COMMAND="+s.fetcher.sshCommand(remote, addr))
 	return nil
@@ -147,6 +174,7 @@ func (s *session) openFolder(remote origin.Remote) error {
 	if s.url, err = local.gitDir(path); err != nil {
 		return err
 	}
+	s.read = append(s.read, local.folders...)
 	s.env = append(gitEnv(allow(origin.SchemeFile)), "GIT_CONFIG_GLOBAL="+s.fetcher.trust)
 	return nil
 }
@@ -169,8 +197,6 @@ func (s *session) refusal() error {
 const (
 	// maxAnswer holds the names of a million branches of a remote repository.
 	maxAnswer = 128 << 20
-	// maxListing holds the changes of some eight million files.
-	maxListing = 1 << 30
 	// maxPaths bounds the paths of a tree together. A few small trees that hold each other
 	// many times name more than any machine has memory for.
 	maxPaths = 512 << 20
@@ -178,14 +204,33 @@ const (
 	maxRecord = 2*MaxPath + 1<<10
 )
 
-// run runs git to its end and returns its output.
-func (s *session) run(ctx context.Context, stdin io.Reader, onLine func(string), args ...string) ([]byte, error) {
-	g := gitRun{env: s.env, secrets: s.secrets, maxOutput: maxAnswer, onLine: onLine}
+// local runs git on the mirror, without a network.
+func (s *session) local(ctx context.Context, mirror string, stdin io.Reader, args ...string) ([]byte, error) {
+	g := gitRun{box: s.box(mirror), env: s.env, secrets: s.secrets, maxOutput: maxAnswer}
+	g.box.Read, g.box.Ports = []string{s.fetcher.dir}, nil
+	return g.run(ctx, stdin, append([]string{"--git-dir=" + mirror}, args...)...)
+}
+
+// remote runs git on the mirror and the remote repository; mirror "" is none.
+func (s *session) remote(ctx context.Context, mirror string, stdin io.Reader, onLine func(string), args ...string) ([]byte, error) {
+	g := gitRun{box: s.box(mirror), env: s.env, secrets: s.secrets, maxOutput: maxAnswer, onLine: onLine}
 	return g.run(ctx, stdin, args...)
+}
+
+// box returns a box with what the session needs, and a mirror to write.
+func (s *session) box(mirror string) *sandbox.Box {
+	box := reading(int64(s.fetcher.cfg.Memory), append([]string{s.fetcher.dir}, s.read...)...)
+	// The watch over the mirror's size comes first, since its reason is the better one.
+	box.Ports, box.FileSize = s.ports, int64(s.fetcher.cfg.MaxBytes+config.GiB)
+	if mirror != "" {
+		box.Write = []string{mirror}
+	}
+	return box
 }
 
 // gitRun holds the settings of a run of git.
 type gitRun struct {
+	box       *sandbox.Box
 	env       []string
 	secrets   []string // never shown
 	maxOutput int
@@ -223,10 +268,11 @@ func (g *gitRun) stream(ctx context.Context, stdin io.Reader, take func([]byte) 
 		}
 		return len(p), nil
 	})
-	if err := cmd.Start(); err != nil {
+	process, err := g.box.Start(cmd)
+	if err != nil {
 		return startFailure(err)
 	}
-	err := finish(ctx, cmd)
+	err = process.Wait(ctx)
 	if _, isExit := errors.AsType[*exec.ExitError](err); isExit || errors.Is(err, exec.ErrWaitDelay) {
 		return explain(redact(said.text(), g.secrets), err)
 	}

@@ -23,15 +23,13 @@ const (
 // diskRetry bounds the wait before a lost record of a disk is written again.
 const diskRetry = time.Second
 
-// KeepDisk keeps a record of this process's disk in etcd until ctx ends. Each revision
-// received from purged says that, as of that revision, the disk holds nothing that was not
-// served (of a searcher) or not desired (of an indexer); it is unknown before the first
-// one. The record of a dead process expires after ttl, in whole seconds, at least 1. A lost
-// record is written again.
-func KeepDisk(ctx context.Context, client *clientv3.Client, prefix string, disk *catalogv1.Disk, ttl time.Duration, purged <-chan int64, log *slog.Logger) {
-	disk = proto.CloneOf(disk)
+// KeepDisk keeps a record of this process's disk in etcd until ctx ends: disk, and then each one
+// received from updates. The record of a dead process expires after ttl, in whole seconds, at
+// least 1. A lost record is written again.
+func KeepDisk(ctx context.Context, client *clientv3.Client, prefix string, disk *catalogv1.Disk, ttl time.Duration, updates <-chan *catalogv1.Disk, log *slog.Logger) {
 	for ctx.Err() == nil {
-		if err := keepDisk(ctx, client, prefix, disk, ttl, purged); err != nil && ctx.Err() == nil {
+		var err error
+		if disk, err = keepDisk(ctx, client, prefix, disk, ttl, updates); err != nil && ctx.Err() == nil {
 			log.WarnContext(ctx, "record of this disk is lost, trying again", "error", err)
 		}
 		wait := time.NewTimer(diskRetry/2 + rand.N(diskRetry/2))
@@ -43,16 +41,16 @@ func KeepDisk(ctx context.Context, client *clientv3.Client, prefix string, disk 
 	}
 }
 
-// keepDisk keeps one record until its lease is lost.
-func keepDisk(ctx context.Context, client *clientv3.Client, prefix string, disk *catalogv1.Disk, ttl time.Duration, purged <-chan int64) error {
+// keepDisk keeps one record until its lease is lost, and returns what it was last.
+func keepDisk(ctx context.Context, client *clientv3.Client, prefix string, disk *catalogv1.Disk, ttl time.Duration, updates <-chan *catalogv1.Disk) (last *catalogv1.Disk, err error) {
 	lease, err := grant(ctx, client, ttl)
 	if err != nil {
-		return fmt.Errorf("lease the record of a disk: %w", err)
+		return disk, fmt.Errorf("lease the record of a disk: %w", err)
 	}
 	defer revoke(ctx, client, lease) //nolint:errcheck // else it ends by itself
 	beats, err := client.KeepAlive(ctx, lease)
 	if err != nil {
-		return fmt.Errorf("keep the record of a disk: %w", err)
+		return disk, fmt.Errorf("keep the record of a disk: %w", err)
 	}
 	key := prefix + diskKind + fmt.Sprintf("%016x", uint64(lease))
 	for {
@@ -61,26 +59,26 @@ func keepDisk(ctx context.Context, client *clientv3.Client, prefix string, disk 
 			_, err = client.Put(ctx, key, string(value), clientv3.WithLease(lease))
 		}
 		if err != nil {
-			return fmt.Errorf("write the record of a disk: %w", err)
+			return disk, fmt.Errorf("write the record of a disk: %w", err)
 		}
-		revision, alive := nextPurged(beats, purged)
+		next, alive := nextDisk(beats, updates)
 		if !alive {
-			return errors.New("the lease of the record of a disk is lost")
+			return disk, errors.New("the lease of the record of a disk is lost")
 		}
-		disk.Revision = revision
+		disk = next
 	}
 }
 
-// nextPurged waits for the next revision; alive is false once the lease is lost.
-func nextPurged(beats <-chan *clientv3.LeaseKeepAliveResponse, purged <-chan int64) (revision int64, alive bool) {
+// nextDisk waits for the next record; alive is false once the lease is lost.
+func nextDisk(beats <-chan *clientv3.LeaseKeepAliveResponse, updates <-chan *catalogv1.Disk) (next *catalogv1.Disk, alive bool) {
 	for {
 		select {
 		case _, alive := <-beats:
 			if !alive {
-				return 0, false
+				return nil, false
 			}
-		case revision := <-purged:
-			return revision, true
+		case next := <-updates:
+			return next, true
 		}
 	}
 }
@@ -129,8 +127,8 @@ func list[T proto.Message](ctx context.Context, client *clientv3.Client, prefix 
 	return nil
 }
 
-// PurgedThrough returns the newest revision as of which no disk of a role holds anything unwanted: the
-// lowest revision of their records, at most the given one.
+// PurgedThrough returns the newest revision, at most the given one, up to which all disks of
+// a role are purged: the lowest revision among their records.
 func PurgedThrough(disks []*catalogv1.Disk, role string, most int64) int64 {
 	for _, disk := range disks {
 		if disk.GetRole() == role {

@@ -15,8 +15,8 @@ func ShardFormats() (versions []uint32) {
 	return versions
 }
 
-// Reads reports whether a searcher reads shards of a version of the format. A record that
-// names no version is of a program from before the field, which read version 1 at least.
+// Reads reports whether a searcher reads shards of a version of the format. A record
+// without versions was written by a program that predates the field and reads version 1.
 func Reads(s *catalogv1.Searcher, version uint32) bool {
 	if len(s.GetShardFormats()) == 0 {
 		return version == format.Version1

@@ -10,6 +10,7 @@ import (
 // Folders of the records in etcd, after the prefix.
 const (
 	searcherKind = "searchers/"
+	drainedKind  = "drained/"
 	diskKind     = "disks/"
 )
 

@@ -54,6 +54,16 @@ func (s *MemberSnapshot) Placeable() []Member {
 	return members
 }
 
+// Draining returns the ids of the others, in ascending order.
+func (s *MemberSnapshot) Draining() (ids []ID) {
+	for _, m := range s.Searchers {
+		if m.Draining {
+			ids = append(ids, m.Id)
+		}
+	}
+	return ids
+}
+
 // NewMembers starts following, without waiting for etcd: see WaitListed. It ends with
 // Close, or with the context. The prefix stands before every key.
 func NewMembers(ctx context.Context, client *clientv3.Client, prefix string, logger *slog.Logger) *Members {

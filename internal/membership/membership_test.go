@@ -234,7 +234,7 @@ func TestReplacedWhileItRuns(t *testing.T) {
 		t.Error(err)
 	}
 	if late.Registered() || leaseOf(t, "a") != lease {
-		t.Error("the record of the newer one is not what it was")
+		t.Errorf("the newer one is no longer registered as it was: the older one is: %t; lease %x, was %x", late.Registered(), leaseOf(t, "a"), lease)
 	}
 	if err := newer.Close(t.Context()); err != nil {
 		t.Error(err)

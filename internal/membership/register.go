@@ -231,7 +231,7 @@ func (r *Registration) tryPut(ctx context.Context, lease clientv3.LeaseID, recor
 	return resp.Succeeded, nil
 }
 
-// later reports whether a record is of a process that started later.
+// later reports whether a record belongs to a process that started after than.
 func later(value []byte, than *catalogv1.Searcher) bool {
 	var other catalogv1.Searcher
 	return proto.Unmarshal(value, &other) == nil && other.StartedAt.AsTime().After(than.StartedAt.AsTime())

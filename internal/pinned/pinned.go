@@ -33,6 +33,8 @@ var (
 	Versitygw = Program{Name: "versitygw", Module: "tools/servers", Package: "github.com/versity/versitygw/cmd/versitygw"}
 	NATS      = Program{Name: "nats-server", Module: "tools/servers", Package: "github.com/nats-io/nats-server/v2"}
 	Etcd      = Program{Name: "etcd", Module: "tools/servers", Package: "go.etcd.io/etcd/server/v3"}
+	Etcdctl   = Program{Name: "etcdctl", Module: "tools/servers", Package: "go.etcd.io/etcd/etcdctl/v3"}
+	Etcdutl   = Program{Name: "etcdutl", Module: "tools/servers", Package: "go.etcd.io/etcd/etcdutl/v3"}
 	Helm      = Program{Name: "helm", Module: "tools/helm", Package: "helm.sh/helm/v4/cmd/helm"}
 	CoreDNS   = Program{Name: "coredns", Module: "tools/coredns", Package: "."}
 
@@ -60,7 +62,7 @@ func (e *BuildError) Error() string {
 	return fmt.Sprintf("build %s: %v\n%s", e.Program, e.Err, e.Output)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *BuildError) Unwrap() error { return e.Err }
 
 // Offline tells from the Go command's words that it had no network.
@@ -94,7 +96,7 @@ func Build(ctx context.Context, p Program) (string, error) {
 	return binary, p.compile(ctx, dir, binary)
 }
 
-// Built says whether Build would find the binary.
+// Built reports whether Build would find the binary.
 func Built(ctx context.Context, p Program) (bool, error) {
 	_, binary, err := p.find(ctx)
 	if err != nil {

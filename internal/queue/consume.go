@@ -20,6 +20,8 @@ const (
 	// settleTimeout bounds telling the server a job's outcome. It is also granted
 	// after the context ended, so that a finished job is not done again.
 	settleTimeout = 5 * time.Second
+	// lostFactor is how many times Config.MaxDeliver a job is delivered whose workers die.
+	lostFactor = 4
 )
 
 // Delivery is a job in the hands of a handler.
@@ -109,8 +111,9 @@ func (q *Queue) deliver(ctx context.Context, msg jetstream.Msg, handle Handler) 
 	switch {
 	case err != nil:
 		err = Permanent(err)
-	case d.NumDelivered > q.cfg.MaxDeliver:
-		// The limit is met without an outcome: each time the worker was lost.
+	case d.NumDelivered > lostFactor*q.cfg.MaxDeliver:
+		// The limit is met without an outcome: each time the worker was lost. Which of a
+		// worker's jobs is to blame only handlers find out, so they get the time for it.
 		err = Permanent(fmt.Errorf("delivered %d times, and no worker reported an outcome", d.NumDelivered-1))
 	default:
 		err = q.run(ctx, msg, d, handle)

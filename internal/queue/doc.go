@@ -1,12 +1,11 @@
 // Package queue wakes indexers: a JetStream work queue of jobs, and a stream of
 // dead letters that says which jobs were given up and why.
 //
-// A job only says that a repo has work. What is desired is in the catalog, so a
-// queue that lost everything costs time, never a request: whoever reconciles the
-// catalog enqueues again.
+// A job only says that a repo has work. The catalog holds what is desired, so a queue that
+// lost all of its messages costs time but no request: the reconciler enqueues again.
 //
-// A message is acknowledged, with the server's confirmation, only after its
-// handler succeeded. A handler that crashes the process is therefore met again
-// by the same job; deliveries are counted by the server, and the job becomes a
-// dead letter when it has been delivered too often without an outcome.
+// A message is acknowledged, with the server's confirmation, only after its handler
+// succeeded. A job that crashes its process is therefore delivered again. The server
+// counts deliveries, and a job that was delivered too often without an outcome becomes a
+// dead letter.
 package queue

@@ -38,7 +38,7 @@ func Later(err error, delay time.Duration) error {
 	return laterError{err, max(delay, 0)}
 }
 
-// IsPermanent says whether err was marked by Permanent.
+// IsPermanent reports whether err was marked by Permanent.
 func IsPermanent(err error) bool {
 	_, ok := errors.AsType[permanentError](err)
 	return ok

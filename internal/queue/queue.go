@@ -61,9 +61,8 @@ type Queue struct {
 	logger *slog.Logger
 }
 
-// A connection on which the server answers no ping is made anew after the interval has
-// passed this often: when this machine's address changes under it, nobody says so. The
-// library's own interval is two minutes.
+// A connection is replaced after pingsMissed intervals without an answer: when the address
+// of this machine changes, no error reports it. The library's own interval is two minutes.
 const (
 	pingInterval = 5 * time.Second
 	pingsMissed  = 2

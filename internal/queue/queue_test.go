@@ -199,7 +199,7 @@ func TestJobThatKillsWorkersIsGivenUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range brisk().MaxDeliver {
+	for range 4 * brisk().MaxDeliver {
 		if _, err := consumer.Next(jetstream.FetchMaxWait(limit)); err != nil {
 			t.Fatal(err)
 		}
@@ -209,7 +209,7 @@ func TestJobThatKillsWorkersIsGivenUp(t *testing.T) {
 		return nil
 	})
 	eventually(t, "dead letter", func() bool { return len(letters(t, q)) == 1 })
-	if letter := letters(t, q)[0]; letter.Epoch != 3 || !strings.Contains(letter.Reason, "3 times") {
+	if letter := letters(t, q)[0]; letter.Epoch != 3 || !strings.Contains(letter.Reason, "12 times") {
 		t.Errorf("%+v", letter)
 	}
 }

@@ -74,9 +74,9 @@ func (q *Queue) deadStream() jetstream.StreamConfig {
 	}
 }
 
-// consumer makes or finds the one consumer that all indexers share. The server
-// delivers without limit: a message that it gave up on would stay in a work
-// queue for ever with nobody told, so Consume counts instead.
+// consumer makes or finds the one consumer that all indexers share. The server delivers
+// without limit, and Consume counts: a message that the server gave up on would stay in the
+// work queue for ever, and no process would know.
 func (q *Queue) consumer(ctx context.Context) (jetstream.Consumer, error) {
 	consumer, err := q.js.CreateOrUpdateConsumer(ctx, q.cfg.jobStream(), jetstream.ConsumerConfig{
 		Durable:       consumerName,

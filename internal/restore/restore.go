@@ -30,34 +30,34 @@ import (
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
-// epochGap keeps epochs from coming twice: requests that needed no new build had
-// epochs that no manifest tells.
+// epochGap keeps epochs unique. Requests that needed no build had epochs, too, and no
+// manifest records them.
 const epochGap = 1 << 20
 
-// Restorer restores into a catalog that is empty.
+// Restorer restores an empty catalog from the manifests in a bucket.
 type Restorer struct {
 	Store  *catalog.Store
 	Bucket bucket.Bucket
 	// Contents reads all objects and compares their digests, too.
 	Contents bool
-	// DryRun writes nothing, and does not mind a catalog that is in use.
+	// DryRun writes nothing, and also accepts a catalog that is in use.
 	DryRun bool
-	// Skip are names of repos that must not come back.
+	// Skip names repos that are not restored.
 	Skip []string
 }
 
-// Repo is what became of one repo.
+// Repo is the outcome for one repo.
 type Repo struct {
 	Name string `json:"name"`
 	URL  string `json:"url"`
-	// Generation that is served again; 0 where no generation is complete, and the
-	// repo is only desired: indexers build it anew.
+	// Generation that is served again. It is 0 if no generation is complete: then the
+	// repo is only desired, and indexers build it.
 	Generation uint64 `json:"generation"`
-	// Newest generation of which there is a manifest.
+	// Newest generation that has a manifest.
 	Newest uint64 `json:"newest"`
 	// Problems of generations that could not be taken.
 	Problems []string `json:"problems,omitempty"`
-	// Skipped says that it was not to come back.
+	// Skipped says that Restorer.Skip names the repo.
 	Skipped bool `json:"skipped,omitempty"`
 }
 
@@ -70,8 +70,8 @@ type found struct {
 	fence  int64
 }
 
-// Run restores all repos, and tells of each in the order of their names. Objects
-// among the manifests that are none are told to damaged.
+// Run restores all repos and reports each to tell, in the order of their names. It reports
+// objects that should be manifests and cannot be read to damaged.
 func (r *Restorer) Run(ctx context.Context, tell func(Repo) error, damaged func(key string, err error)) error {
 	if err := bucket.CheckOwner(ctx, r.Bucket, r.Store.Prefix()); err != nil {
 		return err

@@ -31,17 +31,14 @@ func QueryError(field string, err error) error {
 	detail := &searchv1.QueryError{}
 	var syntax *query.SyntaxError
 	var limit *query.LimitError
-	code := codes.InvalidArgument
 	switch {
 	case errors.As(err, &syntax):
 		detail.Position = uint32(max(syntax.Position, 0))
 		detail.Found, detail.Expected = syntax.Found, syntax.Expected
 	case errors.As(err, &limit):
 		detail.Limit = limit.Limit
-	case errors.Is(err, query.ErrNoSymbols):
-		code = codes.Unimplemented
 	}
-	return withDetails(status.New(code, "query: "+err.Error()), detail, badField(field, err.Error()))
+	return withDetails(status.New(codes.InvalidArgument, "query: "+err.Error()), detail, badField(field, err.Error()))
 }
 
 // maxErrorDetail bounds the coverage in an error's details: they travel in a

@@ -41,10 +41,6 @@ func TestQueryErrorsSayWhere(t *testing.T) {
 	if d := detail[*searchv1.QueryError](t, err); d.Limit == "" {
 		t.Errorf("the limit is not named: %v", err)
 	}
-	_, err = searchapi.Parse("sym:foo", 1)
-	if status.Code(err) != codes.Unimplemented {
-		t.Errorf("a query for symbols: %v", err)
-	}
 }
 
 func TestLanguagesByAlias(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// What an explanation has at most, whatever the query and however many shards it is of.
+// Limits of an explanation, for any query and any number of shards.
 const (
 	explainedNodes = 128
 	explainedText  = 120 // bytes of a node's text

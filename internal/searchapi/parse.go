@@ -13,9 +13,6 @@ import (
 // status that says where the query is wrong, or which limit it passes.
 func Parse(text string, syntaxVersion uint32) (query.Q, error) {
 	q, err := query.Parse(text, query.ParseOptions{SyntaxVersion: int(syntaxVersion), Language: languageName})
-	if err == nil {
-		err = noSymbols(q)
-	}
 	if err != nil {
 		return nil, QueryError("query", err)
 	}
@@ -25,16 +22,6 @@ func Parse(text string, syntaxVersion uint32) (query.Q, error) {
 func languageName(alias string) string {
 	name, _ := language.ByAlias(alias)
 	return name
-}
-
-func noSymbols(q query.Q) (err error) {
-	query.Walk(q, func(n query.Q) bool {
-		if _, ok := n.(*query.Symbol); ok {
-			err = query.ErrNoSymbols
-		}
-		return err == nil
-	})
-	return err
 }
 
 // nextRepos stops a resolution at the first type:repo that has no names yet.

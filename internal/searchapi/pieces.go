@@ -134,8 +134,8 @@ func divide(c *searchv1.ChunkMatch, room int, alone bool) (head, rest *searchv1.
 // errParts is the error of a stream whose parts do not follow each other.
 var errParts = errors.New("a part of a file does not follow the one before")
 
-// JoinFile puts a part of a file, which says that it is continued, behind what
-// there is of it. It changes f, and shares memory with part.
+// JoinFile appends a continued part of a file to the parts before it. It changes f, and
+// shares memory with part.
 func JoinFile(f, part *searchv1.FileMatch) error {
 	for _, c := range part.Chunks {
 		if !c.Continued {

@@ -47,8 +47,8 @@ func EntryMemory(e *searchv1.RepoEntry) int64 {
 	return int64(size)
 }
 
-// Fitting is how many of the messages, from the first, a field that repeats them
-// has room for in room bytes.
+// Fitting returns how many of the messages, from the first on, a repeated field can hold in
+// room bytes.
 func Fitting[T proto.Message](messages []T, room int) int {
 	for i, m := range messages {
 		if room -= inField(proto.Size(m)); room < 0 {
@@ -58,7 +58,7 @@ func Fitting[T proto.Message](messages []T, room int) int {
 	return len(messages)
 }
 
-// FittingFiles is Fitting for files, most of which are far smaller than the room.
+// FittingFiles returns what Fitting does, faster where all files fit easily.
 func FittingFiles(files []*searchv1.FileMatch, room int) int {
 	left := room
 	for _, f := range files {
@@ -69,8 +69,8 @@ func FittingFiles(files []*searchv1.FileMatch, room int) int {
 	return len(files)
 }
 
-// sizeBound is not less than what the file takes as a field of a message. It does not
-// look at each range, of which there can be a hundred times as many as chunks.
+// sizeBound returns an upper bound of a file's size as a field of a message. It does not
+// measure each range: a file may have a hundred times as many ranges as chunks.
 func sizeBound(f *searchv1.FileMatch) int {
 	size := fileFrame + len(f.Repo) + len(f.Path) + len(f.Blob) + len(f.Commit) + len(f.Language) + len(f.Explanation)
 	for _, b := range f.Branches {

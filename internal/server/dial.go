@@ -42,8 +42,8 @@ func (c *ClientConfig) Validate() error {
 // Dial makes a client of another role at HOST:PORT. It returns at once: the
 // connection is made by the first call, and made again whenever it breaks. A
 // host name with several addresses is called in turn. No proxy of the
-// environment is used: it would see what the roles tell each other. Traces are
-// carried on. The transport is one of Transport; more are further options. The caller closes the connection.
+// environment is used, because it would see the traffic between roles. Traces are
+// propagated. The transport comes from Transport. The caller closes the connection.
 func Dial(addr string, cfg ClientConfig, transport credentials.TransportCredentials, tel *telemetry.Telemetry, more ...grpc.DialOption) (*grpc.ClientConn, error) {
 	conn, err := grpc.NewClient("dns:///"+addr, append([]grpc.DialOption{
 		grpc.WithTransportCredentials(transport),

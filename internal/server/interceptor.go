@@ -14,9 +14,9 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// interceptors are what stands before every handler, whoever calls. Outermost are
-// the metrics, to count what the others make of a call; then the outcome, which
-// turns panics and unknown errors into a status; then the gate.
+// interceptors returns what runs before every handler. The metrics are outermost, so that
+// they count the final status of a call. Next is the outcome, which turns panics and
+// unknown errors into a status, and then the gate.
 func (s *Server) interceptors(m *metrics) (unary []grpc.UnaryServerInterceptor, stream []grpc.StreamServerInterceptor) {
 	unary = []grpc.UnaryServerInterceptor{m.grpc.UnaryServerInterceptor(), s.unaryOutcome, s.gateUnary}
 	stream = []grpc.StreamServerInterceptor{m.grpc.StreamServerInterceptor(), s.streamOutcome, s.endWatches, s.gateStream}
@@ -65,9 +65,9 @@ func (s *Server) streamOutcome(srv any, stream grpc.ServerStream, info *grpc.Str
 	return next(srv, stream)
 }
 
-// outcome logs how a call ended and decides what its caller is told. A status
-// is passed on. A panic, or an error without a status, is logged in full and
-// told as Internal with the trace id only: its text was not written for callers.
+// outcome logs how a call ended and returns the error for its caller. A status is passed
+// on. A panic or an error without a status is logged in full; the caller gets Internal with
+// the trace id only, because the text was not written for callers.
 func (s *Server) outcome(ctx context.Context, method string, start time.Time, panicked any, err error) error {
 	told := err
 	attrs := []slog.Attr{slog.String("method", method), slog.Duration("duration", time.Since(start))}

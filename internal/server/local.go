@@ -20,10 +20,10 @@ import (
 // panics, under its caller's deadline, and a drain waits for it. What it saves are
 // connections and encoding, which cost more than a short call itself: messages are
 // handed over, so neither side may change a message once it has sent it. Traces
-// need nothing, since the context has them.
+// travel in the context.
 //
 // What protects a server from the network does not apply: validation, and limits
-// of message sizes and of calls at once. Of the call options it knows Header, Trailer and Peer.
+// of message sizes and of calls at once. It supports the call options Header, Trailer and Peer.
 // It is safe for concurrent use.
 type Local struct {
 	unary  grpc.UnaryServerInterceptor
@@ -42,7 +42,7 @@ type Local struct {
 
 var _ grpc.ClientConnInterface = (*Local)(nil)
 
-// method is one of a service: of unary and stream, one is set.
+// method is a method of a service. Either unary or stream is set.
 type method struct {
 	impl   any
 	unary  *grpc.MethodDesc
@@ -90,7 +90,7 @@ func (l *Local) Invoke(ctx context.Context, name string, req, resp any, opts ...
 	return asTold(err)
 }
 
-// begin gives the context of a call as its handler sees it, after which end must
+// begin returns the context of a call as its handler sees it, after which end must
 // follow. The error is a status, as of a server that is not reached.
 func (l *Local) begin(ctx context.Context, name string, opts []grpc.CallOption) (context.Context, *localCall, error) {
 	l.mu.Lock()
@@ -119,7 +119,7 @@ func (l *Local) end(call *localCall) {
 	}
 }
 
-// allEnded is for whoever ends the last call after close, or closes when there is none.
+// allEnded runs once, when the server is closed and its last call has ended.
 func (l *Local) allEnded() {
 	close(l.idle)
 	close(l.handlers.next)

@@ -34,7 +34,7 @@ type Condition struct {
 	told   time.Time // guarded by of.mu; when the log was last told
 }
 
-// tellEvery bounds how often the log is told another reason of an unmet condition.
+// tellEvery is the least time between two log lines about one unmet condition.
 const tellEvery = 30 * time.Second
 
 // Unmet is a condition that does not hold.
@@ -106,7 +106,7 @@ func (c *Condition) tell(reason string) {
 	c.of.log.InfoContext(ctx, "condition not met", "condition", c.name, "reason", reason)
 }
 
-// Ready tells whether every condition is met.
+// Ready reports whether every condition is met.
 func (r *Readiness) Ready() bool { return len(r.Unmet()) == 0 }
 
 // Unmet lists the conditions that do not hold, by name.

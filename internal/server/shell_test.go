@@ -153,7 +153,7 @@ func (s *shell) start() {
 	s.await(func() bool { return s.GRPCAddr() != nil && s.Ready() })
 }
 
-// Ready tells whether the server is.
+// Ready reports whether the server is.
 func (s *shell) Ready() bool { return s.Readiness().Ready() }
 
 // await waits, as long as the test may run, until something is so.

@@ -55,7 +55,7 @@ func (p idsOnly) newTrace(ctx context.Context, name string) trace.SpanContext {
 	return trace.NewSpanContext(config)
 }
 
-// idsSpan is a span of which only the ids are kept.
+// idsSpan is a span that records nothing but its ids.
 type idsSpan struct {
 	noop.Span
 

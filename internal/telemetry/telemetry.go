@@ -115,7 +115,7 @@ func (t *Telemetry) Tracer(name string) trace.Tracer { return t.tracing.Tracer(n
 // TracerProvider is for libraries that make spans themselves.
 func (t *Telemetry) TracerProvider() trace.TracerProvider { return t.tracing.TracerProvider }
 
-// Records says whether spans are more than their ids.
+// Records reports whether spans are more than their ids.
 func (t *Telemetry) Records() bool { return t.tracing.recording != nil }
 
 // Propagator carries the trace context and baggage from process to process, as
@@ -125,9 +125,8 @@ func (t *Telemetry) Propagator() propagation.TextMapPropagator {
 }
 
 // CallersPropagator is the propagator of a server whose callers are not trusted. It
-// carries their trace ids on, so that logs can be found by them. Of the traces that
-// callers want kept it keeps those of the configured rate, whichever ids they have. Baggage
-// is left out.
+// keeps their trace ids, so that logs can be found by them. A caller's wish to sample a
+// trace is granted at the configured rate only, whatever the id. Baggage is dropped.
 func (t *Telemetry) CallersPropagator() propagation.TextMapPropagator {
 	return ownSampling{propagation.TraceContext{}, t.sampling}
 }

@@ -76,7 +76,7 @@ func newClient(p paths, names []string, least uint16, log *slog.Logger) (*Client
 	return &Client{files: files, names: names, least: least}, nil
 }
 
-// Config is of the files as they are now, for one connection.
+// Config returns the configuration of one connection, from the files as they are now.
 func (c *Client) Config() *tls.Config {
 	now := c.files.now()
 	conf := &tls.Config{RootCAs: now.pool, MinVersion: c.least}
@@ -113,7 +113,7 @@ func (c *Client) Certificate() tls.Certificate {
 // Roots are the CAs of now; nil means those of the system.
 func (c *Client) Roots() *x509.CertPool { return c.files.now().pool }
 
-// ErrName means that a certificate is good and belongs to somebody else.
+// ErrName means that a certificate is valid but carries none of the wanted names.
 var ErrName = errors.New("the certificate has none of the names that are accepted")
 
 // maxNamesShown bounds the names in an error.

@@ -73,7 +73,7 @@ func (s *Server) Config(askOnly bool, protocols ...string) *tls.Config {
 	return whole
 }
 
-// config is of the files as they are now.
+// config returns a configuration from the files as they are now.
 func (s *Server) config(askOnly bool, protocols []string) *tls.Config {
 	now := s.files.now()
 	c := &tls.Config{Certificates: []tls.Certificate{*now.cert}, NextProtos: protocols, MinVersion: tls.VersionTLS12}

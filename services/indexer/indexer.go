@@ -20,8 +20,10 @@ import (
 	"github.com/trawl-search/trawl/internal/gc"
 	"github.com/trawl-search/trawl/internal/membership"
 	"github.com/trawl-search/trawl/internal/queue"
+	"github.com/trawl-search/trawl/internal/sandbox"
 	"github.com/trawl-search/trawl/internal/server"
 	"github.com/trawl-search/trawl/internal/telemetry"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	"github.com/trawl-search/trawl/services/indexer/internal/compact"
 	"github.com/trawl-search/trawl/services/indexer/internal/discover"
 	"github.com/trawl-search/trawl/services/indexer/internal/job"
@@ -94,6 +96,9 @@ func (x *Indexer) Ready() bool { return x.server.Readiness().Ready() }
 // bucket or the disk is unavailable: readiness reports that, and work continues when
 // they are back. An indexer runs once.
 func (x *Indexer) Run(ctx context.Context) error {
+	if err := sandbox.Support(); err != nil {
+		x.tel.Logger().WarnContext(ctx, "git is not confined entirely on this machine; its limits hold", "reason", err)
+	}
 	store := catalog.New(x.deps.Etcd, x.deps.Prefix)
 	probes := x.newProbes(store)
 	group, running := errgroup.WithContext(ctx)
@@ -120,11 +125,13 @@ func (x *Indexer) work(ctx context.Context, store *catalog.Store, tools tools, r
 	handle := x.counted(x.worker(store, tools).Handle)
 	var running sync.WaitGroup
 	running.Go(func() { watchRoom(ctx, room, tools.cache.TempDir()) })
-	compactor, purgedThrough := x.compactor(store, tools), make(chan int64)
+	compactor, disks := x.compactor(store, tools), make(chan *catalogv1.Disk)
 	members := membership.NewMembers(ctx, x.deps.Etcd, store.Prefix(), x.tel.Logger())
 	defer members.Close()
-	running.Go(func() { x.reportDisk(ctx, store.Prefix(), purgedThrough) })
-	running.Go(func() { x.sweepMirrors(ctx, sweeper{store, tools.cache, compactor}, purgedThrough) })
+	running.Go(func() {
+		membership.KeepDisk(ctx, x.deps.Etcd, store.Prefix(), x.disk(0), leaderTTL, disks, x.tel.Logger())
+	})
+	running.Go(func() { x.sweepMirrors(ctx, sweeper{store, tools.cache, compactor}, disks) })
 	running.Go(func() { x.maintain(ctx, store, tools.fetcher) })
 	running.Go(func() {
 		whileReadable(ctx, members, x.server.Readiness().Condition("searchers"), func(ctx context.Context) {

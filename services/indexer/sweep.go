@@ -23,8 +23,8 @@ type sweeper struct {
 }
 
 // sweepMirrors sweeps until ctx ends, at once and then as often as garbage is
-// collected. It sends the revisions through which deleted repos are purged.
-func (x *Indexer) sweepMirrors(ctx context.Context, s sweeper, purgedThrough chan<- int64) {
+// collected. It sends what is to be published of this disk afterwards.
+func (x *Indexer) sweepMirrors(ctx context.Context, s sweeper, disks chan<- *catalogv1.Disk) {
 	for ctx.Err() == nil {
 		revision, removed, err := s.sweep(ctx)
 		if err != nil && ctx.Err() == nil {
@@ -35,7 +35,7 @@ func (x *Indexer) sweepMirrors(ctx context.Context, s sweeper, purgedThrough cha
 		}
 		if revision > 0 {
 			select {
-			case purgedThrough <- revision:
+			case disks <- x.disk(revision):
 			case <-ctx.Done():
 			}
 		}
@@ -65,11 +65,10 @@ func (s sweeper) sweep(ctx context.Context) (revision int64, removed int, err er
 	return revision, removed, err
 }
 
-// reportDisk publishes the revisions through which this disk is purged, for callers
-// that wait for a deletion.
-func (x *Indexer) reportDisk(ctx context.Context, prefix string, purgedThrough <-chan int64) {
+// disk is what is published of this disk, for callers that wait for a deletion: the revision
+// through which it is purged of deleted repos, 0 while that is not known.
+func (x *Indexer) disk(purgedThrough int64) *catalogv1.Disk {
 	host, _ := os.Hostname() // for people
 	// A job that was running when the repo was deleted may outlive one sweep.
-	disk := &catalogv1.Disk{Name: host, Role: membership.IndexerDisk, Within: durationpb.New(2 * x.cfg.GCEvery)}
-	membership.KeepDisk(ctx, x.deps.Etcd, prefix, disk, leaderTTL, purgedThrough, x.tel.Logger())
+	return &catalogv1.Disk{Name: host, Role: membership.IndexerDisk, Within: durationpb.New(2 * x.cfg.GCEvery), Revision: purgedThrough}
 }

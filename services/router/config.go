@@ -8,6 +8,7 @@ import (
 	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/config"
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
+	"github.com/trawl-search/trawl/internal/mcptools"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/internal/server"
 )
@@ -39,6 +40,7 @@ type Config struct {
 	Searcher server.ClientConfig `config:"searcher"`
 	Source   origin.Policy       `config:"source"`
 	Access   access.Config       `config:"access"`
+	MCP      mcptools.Config     `config:"mcp"`
 }
 
 // SetDefaults implements config.Settings.
@@ -57,6 +59,7 @@ func (c *Config) SetDefaults() {
 	c.Searcher.TLS.ServerNames = []string{server.SearcherName}
 	c.Source.SetDefaults()
 	c.Access.SetDefaults()
+	c.MCP.SetDefaults()
 }
 
 // Validate implements config.Settings.
@@ -83,6 +86,7 @@ func (c *Config) Validate() error {
 	check.Nested("searcher", &c.Searcher)
 	check.Nested("source", &c.Source)
 	check.Nested("access", &c.Access)
+	check.Nested("mcp", &c.MCP)
 	c.Access.CheckReach(&check, c.GRPC, c.HTTP)
 	return errors.Join(c.Config.Validate(), check.Err())
 }

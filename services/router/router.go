@@ -18,12 +18,15 @@ import (
 	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/codehost"
+	"github.com/trawl-search/trawl/internal/mcptools"
 	"github.com/trawl-search/trawl/internal/membership"
 	"github.com/trawl-search/trawl/internal/queue"
 	"github.com/trawl-search/trawl/internal/server"
 	"github.com/trawl-search/trawl/internal/telemetry"
+	adminv1 "github.com/trawl-search/trawl/proto/trawl/admin/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+	"github.com/trawl-search/trawl/services/router/internal/admin"
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
 	"github.com/trawl-search/trawl/services/router/internal/ingest"
 	"github.com/trawl-search/trawl/services/router/internal/search"
@@ -45,6 +48,8 @@ type Deps struct {
 	Prefix    string
 	Queue     *queue.Queue
 	Telemetry *telemetry.Telemetry
+	// Version is what this program calls itself to clients; empty if it does not matter.
+	Version string
 	// Local returns the searcher of this process at an address, or nil if it is in
 	// another process. A nil Local means that there is none in this process.
 	Local func(address string) grpc.ClientConnInterface
@@ -153,6 +158,7 @@ func (r *Router) Run(ctx context.Context) error {
 	searches := search.New(r.searchConfig(peers), search.NewRoots(view), searchers, tracer, r.metrics, log)
 	searchv1.RegisterSearchServiceServer(r.server, searches)
 	r.serveZoekt(searches)
+	r.serveMCP(searches)
 	sources := catalog.NewSourceView(life, store, log)
 	defer sources.Close()
 	secrets := codehost.Secrets{Folder: r.cfg.Credentials}
@@ -160,6 +166,7 @@ func (r *Router) Run(ctx context.Context) error {
 	limits := ingest.Config{Policy: r.cfg.Source, PerMinute: r.cfg.ReposPerMinute}
 	ingestv1.RegisterIngestServiceServer(r.server, ingest.New(store, r.deps.Queue, limits, r.server.Draining(), log))
 	ingestv1.RegisterSourceServiceServer(r.server, ingest.NewSources(store, r.cfg.Source))
+	adminv1.RegisterAdminServiceServer(r.server, admin.New(r.deps.Etcd, store, r.deps.Queue, log))
 
 	etcd, live := r.server.Readiness().Condition("etcd"), r.server.Readiness().Condition("searchers")
 	var following sync.WaitGroup
@@ -197,6 +204,17 @@ func (r *Router) serveZoekt(searches *search.Service) {
 	api := zoektjson.New(open, limits, r.tel.Logger())
 	r.server.Handle(zoektSearch, api.Search())
 	r.server.Handle(zoektList, api.List())
+}
+
+// serveMCP serves the tools for coding agents over HTTP. The calls of one tool call see the
+// same state of the index.
+func (r *Router) serveMCP(searches *search.Service) {
+	if len(r.cfg.MCP.Tools) == 0 {
+		return
+	}
+	open := func() mcptools.API { return searches.Session(nil) }
+	tools := mcptools.New(open, r.cfg.MCP, r.deps.Version, r.tel.Logger())
+	r.server.Handle(mcptools.Path, tools.Handler(r.cfg.MaxTimeout))
 }
 
 // dial connects to a searcher, by function calls if it is in this process. Plans are

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/trawl-search/trawl/index/shard"
@@ -37,6 +36,8 @@ const component = "searcher"
 const (
 	// loadRetry is the first pause after a shard could not be loaded.
 	loadRetry = time.Second
+	// reportPoll is how often it is looked whether the report of this disk has changed.
+	reportPoll = time.Second
 	// leaveTimeout bounds each write to etcd at a shutdown: etcd may be away, and the
 	// lease ends by itself.
 	leaveTimeout = 2 * time.Second
@@ -156,42 +157,14 @@ func (s *Searcher) Run(ctx context.Context) error {
 	working.Go(func() { s.store.Run(life) })
 	working.Go(func() { follower.Run(life) })
 	working.Go(func() { ready.follow(life, follower, registration, s.deps.Bucket, s.store, log) })
-	s.reportDisk(life, truth.Prefix(), &working)
+	working.Go(func() { s.reportDisk(life, truth.Prefix(), follower) })
 	s.followKey(life, &working)
-	stop := context.AfterFunc(ctx, func() { s.leave(life, registration) })
-	defer stop()
+	working.Go(func() { s.drain(ctx, life, truth.Prefix(), registration) })
 	err := s.server.Run(ctx)
 	s.goodbye(registration)
 	end()
 	working.Wait()
 	return err
-}
-
-// reportDisk publishes the revision as of which this disk holds nothing unwanted.
-// Callers that wait for a deletion read it. It is published at most once in a grace
-// time, because the roots change all the time.
-func (s *Searcher) reportDisk(ctx context.Context, prefix string, working *sync.WaitGroup) {
-	pause := min(max(s.cfg.Grace, time.Second), time.Minute)
-	disk := &catalogv1.Disk{Name: s.cfg.ID, Role: membership.SearcherDisk, Within: durationpb.New(s.cfg.Grace + pause)}
-	purged := make(chan int64)
-	working.Go(func() {
-		membership.KeepDisk(ctx, s.deps.Etcd, prefix, disk, s.cfg.LeaseTTL, purged, s.tel.Logger())
-	})
-	working.Go(func() {
-		for reported := int64(0); ctx.Err() == nil; {
-			if now := s.store.PurgedThrough(); now != reported {
-				select {
-				case purged <- now:
-					reported = now
-				case <-ctx.Done():
-				}
-			}
-			select {
-			case <-time.After(pause):
-			case <-ctx.Done():
-			}
-		}
-	})
 }
 
 // followKey follows the key that routers seal plans with.
@@ -235,15 +208,6 @@ func reachable(listening string) string {
 		return listening
 	}
 	return net.JoinHostPort(host, strconv.Itoa(int(addr.Port())))
-}
-
-// leave marks this searcher as draining, so that routers prefer others while it still answers.
-func (s *Searcher) leave(life context.Context, r *membership.Registration) {
-	ctx, cancel := context.WithTimeout(life, leaveTimeout)
-	defer cancel()
-	if err := r.SetDraining(ctx, true); err != nil {
-		s.tel.Logger().WarnContext(ctx, "mark this searcher as draining", "error", err)
-	}
 }
 
 // goodbye removes the record after the last call.

@@ -215,20 +215,9 @@ func firing(t *testing.T, alert metrics.Alert, series string) *promql.Sample {
 	storage := promqltest.LoadedStorage(t, "load 1m\n"+series)
 	defer storage.Close()
 	store := &metrics.Store{DB: storage.DB}
-	matrix, err := store.Range(t.Context(), alert.Expr, time.Unix(0, 0), time.Unix(4*3600, 0), time.Minute)
+	sample, err := store.Fires(t.Context(), alert, time.Unix(0, 0), time.Unix(4*3600, 0), time.Minute)
 	must(t, err)
-	for _, s := range matrix {
-		began := s.Floats[0].T
-		for i, p := range s.Floats {
-			if i > 0 && p.T-s.Floats[i-1].T > time.Minute.Milliseconds() {
-				began = p.T
-			}
-			if p.T-began >= time.Duration(alert.For).Milliseconds() {
-				return &promql.Sample{T: p.T, F: p.F, Metric: s.Metric}
-			}
-		}
-	}
-	return nil
+	return sample
 }
 
 // tells holds the alert's texts against what it fired at.

@@ -88,6 +88,31 @@ func (s *Store) Range(ctx context.Context, query string, from, to time.Time, ste
 	return result.Matrix()
 }
 
+// Fires returns the first sample at which an alert has held of a series for as long as it asks for, where
+// it is evaluated at every step of a time; nil if it does not fire.
+func (s *Store) Fires(ctx context.Context, alert Alert, from, to time.Time, step time.Duration) (*promql.Sample, error) {
+	matrix, err := s.Range(ctx, alert.Expr, from, to, step)
+	if err != nil {
+		return nil, fmt.Errorf("evaluate %s: %w", alert.Alert, err)
+	}
+	var first *promql.Sample
+	for _, series := range matrix {
+		began := series.Floats[0].T
+		for i, p := range series.Floats {
+			if i > 0 && p.T-series.Floats[i-1].T > step.Milliseconds() {
+				began = p.T
+			}
+			if p.T-began >= time.Duration(alert.For).Milliseconds() {
+				if first == nil || p.T < first.T {
+					first = &promql.Sample{T: p.T, F: p.F, Metric: series.Metric}
+				}
+				break
+			}
+		}
+	}
+	return first, nil
+}
+
 // Selectors are the series that a query reads.
 func Selectors(query string) ([]*parser.VectorSelector, error) {
 	expr, err := parser.ParseExpr(query)

@@ -2,7 +2,8 @@
 # The first process of a node, in a container. It is given NODE (its name), IP,
 # PODS (its pods' addresses), CLUSTER (all pods' and services'), SERVICES, ROUTES
 # ("PODS IP" of each other node, by commas) and CONTROL (whether the control
-# plane runs here). /pki has certificates, /opt/trawl the programs.
+# plane runs here). /pki has certificates, /opt/trawl the programs. Each node is a
+# zone of its own, and all but that of the control plane have the label pool=workers.
 set -eu
 mount --make-rshared /
 mkdir -p /etc/cni/net.d /etc/containerd /usr/local/bin /usr/sbin /var/log/node /volumes /run/trawl
@@ -92,13 +93,17 @@ if [ "$CONTROL" = yes ]; then
 		--service-account-issuer https://kubernetes.default.svc.cluster.local \
 		--service-account-key-file /pki/accounts.crt --service-account-signing-key-file /pki/accounts.key \
 		--authorization-mode Node,RBAC --enable-admission-plugins NodeRestriction \
+		--feature-gates PodTopologyLabelsAdmission=true \
 		--default-unreachable-toleration-seconds 10 --default-not-ready-toleration-seconds 10
 	keep kube-controller-manager kube-controller-manager --kubeconfig /pki/controllers.conf \
 		--service-account-private-key-file /pki/accounts.key --root-ca-file /pki/ca.crt \
 		--use-service-account-credentials --node-monitor-grace-period 15s --leader-elect=false
 	keep kube-scheduler kube-scheduler --kubeconfig /pki/scheduler.conf --leader-elect=false
 fi
-keep kubelet kubelet --config /run/trawl/kubelet.yaml --kubeconfig "/pki/$NODE.conf" --hostname-override "$NODE" --node-ip "$IP"
+pool=workers
+[ "$CONTROL" = yes ] && pool=control
+keep kubelet kubelet --config /run/trawl/kubelet.yaml --kubeconfig "/pki/$NODE.conf" --hostname-override "$NODE" --node-ip "$IP" \
+	--node-labels "topology.kubernetes.io/zone=zone-$NODE,pool=$pool"
 keep kube-proxy kube-proxy --config /run/trawl/proxy.yaml
 trap 'exit 0' TERM
 while true; do sleep 3600 & wait $!; done

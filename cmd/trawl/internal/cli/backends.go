@@ -74,14 +74,15 @@ func (c *etcdConfig) connect(log *slog.Logger) (*clientv3.Client, error) {
 
 // natsConfig says where NATS is, and who this process is to it.
 type natsConfig struct {
-	URL       string                `config:"url" doc:"URL of NATS, such as nats://nats:4222, or tls://nats:4222; several are separated by commas"`
-	Username  config.Secret         `config:"username" doc:"user of NATS, with a password"`
-	Password  config.Secret         `config:"password" doc:"password of that user"`
-	CredsFile string                `config:"creds-file" doc:"file with the JWT and the seed of a user of NATS (.creds), read again at each login"`
-	NkeyFile  string                `config:"nkey-file" doc:"file with the seed of a user's nkey"`
-	TLS       tlsfiles.ClientConfig `config:"tls"`
-	Replicas  int                   `config:"replicas" doc:"replicas of the streams, in a cluster of NATS servers"`
-	Prefix    string                `config:"prefix" doc:"what the names of streams (in upper case) and subjects begin with, the same for all roles of one Trawl; several that share a NATS have each their own"`
+	URL          string                `config:"url" doc:"URL of NATS, such as nats://nats:4222, or tls://nats:4222; several are separated by commas"`
+	Username     config.Secret         `config:"username" doc:"user of NATS, with a password"`
+	Password     config.Secret         `config:"password" doc:"password of that user"`
+	PasswordFile string                `config:"password-file" doc:"file with the password of that user, in place of password, read again at each login"`
+	CredsFile    string                `config:"creds-file" doc:"file with the JWT and the seed of a user of NATS (.creds), read again at each login"`
+	NkeyFile     string                `config:"nkey-file" doc:"file with the seed of a user's nkey"`
+	TLS          tlsfiles.ClientConfig `config:"tls"`
+	Replicas     int                   `config:"replicas" doc:"replicas of the streams, in a cluster of NATS servers"`
+	Prefix       string                `config:"prefix" doc:"what the names of streams (in upper case) and subjects begin with, the same for all roles of one Trawl; several that share a NATS have each their own"`
 }
 
 // SetDefaults implements config.Settings.
@@ -96,7 +97,8 @@ func (c *natsConfig) Validate() error {
 	for server := range strings.SplitSeq(c.URL, ",") {
 		checkNoUser(&check, "url", server, "nats.username and nats.password, nats.creds-file or nats.nkey-file")
 	}
-	check.That((c.Username == "") == (c.Password == ""), "password", c.Password, "a user and a password, or neither")
+	check.That((c.Username == "") == (c.Password == "" && c.PasswordFile == ""), "password", c.Password, "a user and a password, or neither")
+	check.That(c.Password == "" || c.PasswordFile == "", "password-file", c.PasswordFile, "a password or a file with it, not both")
 	ways := 0
 	for _, way := range []string{string(c.Username), c.CredsFile, c.NkeyFile} {
 		if way != "" {
@@ -114,6 +116,11 @@ func (c *natsConfig) Validate() error {
 func (c *natsConfig) connect(log *slog.Logger) (*nats.Conn, error) {
 	var options []nats.Option
 	switch {
+	case c.PasswordFile != "":
+		if _, err := readSecret(c.PasswordFile); err != nil {
+			return nil, err
+		}
+		options = append(options, nats.UserInfoHandler(c.login(log)))
 	case c.Username != "":
 		options = append(options, nats.UserInfo(string(c.Username), string(c.Password)))
 	case c.CredsFile != "":
@@ -136,6 +143,18 @@ func (c *natsConfig) connect(log *slog.Logger) (*nats.Conn, error) {
 		options = append(options, queue.TLS(files))
 	}
 	return queue.Connect(c.URL, options...)
+}
+
+// login returns what logs in with the password that the file has then. A file that cannot be read
+// is logged; the login fails and is tried again.
+func (c *natsConfig) login(log *slog.Logger) func() (user, password string) {
+	return func() (string, string) {
+		password, err := readSecret(c.PasswordFile)
+		if err != nil {
+			log.Error("the password of NATS cannot be read", "error", err)
+		}
+		return string(c.Username), password
+	}
 }
 
 // checkNoUser complains about a user or a password in a URL, which is shown in logs and

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	adminv1 "github.com/trawl-search/trawl/proto/trawl/admin/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -27,6 +28,7 @@ import (
 type scripted struct {
 	searchv1.UnimplementedSearchServiceServer
 	ingestv1.UnimplementedIngestServiceServer
+	adminv1.UnimplementedAdminServiceServer
 	answer    *searchv1.SearchResponse
 	failure   error
 	statuses  []*ingestv1.RepoStatus
@@ -38,6 +40,9 @@ type scripted struct {
 	retried   []string
 	listPages int
 	stale     []*ingestv1.ListStaleReposRequest
+	reindexed []*adminv1.ReindexRepoRequest
+	searchers [][]*adminv1.Searcher
+	drained   []*adminv1.DrainSearcherRequest
 }
 
 func (s *scripted) Search(_ context.Context, req *searchv1.SearchRequest) (*searchv1.SearchResponse, error) {
@@ -68,7 +73,7 @@ func (s *scripted) DeleteRepo(_ context.Context, req *ingestv1.DeleteRepoRequest
 	return &ingestv1.DeleteRepoResponse{}, nil
 }
 
-// ListRepos gives one repo a page, so that a client that ignores next_after fails.
+// ListRepos returns one repo a page, so that a client that ignores next_after fails.
 func (s *scripted) ListRepos(_ context.Context, req *ingestv1.ListReposRequest) (*ingestv1.ListReposResponse, error) {
 	for i, st := range s.statuses {
 		if st.GetName() > req.GetAfter() {
@@ -103,6 +108,7 @@ func trawl(t *testing.T, s *scripted, args ...string) (exit int, stdout, stderr 
 	srv := grpc.NewServer()
 	searchv1.RegisterSearchServiceServer(srv, s)
 	ingestv1.RegisterIngestServiceServer(srv, s)
+	adminv1.RegisterAdminServiceServer(srv, s)
 	go func() { _ = srv.Serve(l) }()
 	defer srv.Stop()
 	return run(t, []string{"TRAWL_ADDR=" + l.Addr().String()}, args...)
@@ -276,7 +282,7 @@ func TestReposJoinsPagesWithIndexes(t *testing.T) {
 	}
 }
 
-// ListStaleRepos gives one repo a page.
+// ListStaleRepos returns one repo a page.
 func (s *scripted) ListStaleRepos(_ context.Context, req *ingestv1.ListStaleReposRequest) (*ingestv1.ListStaleReposResponse, error) {
 	s.stale = append(s.stale, req)
 	at, _ := strconv.Atoi(req.GetAfter())
@@ -315,7 +321,7 @@ func TestStaleRepos(t *testing.T) {
 	}
 }
 
-// ListDeadLetters gives one letter a page.
+// ListDeadLetters returns one letter a page.
 func (s *scripted) ListDeadLetters(_ context.Context, req *ingestv1.ListDeadLettersRequest) (*ingestv1.ListDeadLettersResponse, error) {
 	if req.GetAfter() >= uint64(len(s.letters)) {
 		return &ingestv1.ListDeadLettersResponse{}, nil

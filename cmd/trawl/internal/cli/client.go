@@ -17,6 +17,7 @@ import (
 
 	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/tlsfiles"
+	adminv1 "github.com/trawl-search/trawl/proto/trawl/admin/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -126,6 +127,7 @@ type client struct {
 	ingest ingestv1.IngestServiceClient
 
 	sources ingestv1.SourceServiceClient
+	admin   adminv1.AdminServiceClient
 }
 
 // withClient runs f with a client of the router.
@@ -144,6 +146,7 @@ func withClient(ctx context.Context, at routerAt, f func(context.Context, client
 	defer conn.Close()
 	err = f(ctx, client{
 		conn, searchv1.NewSearchServiceClient(conn), ingestv1.NewIngestServiceClient(conn), ingestv1.NewSourceServiceClient(conn),
+		adminv1.NewAdminServiceClient(conn),
 	})
 	if err != nil {
 		return &callError{addr: at.addr, err: err}

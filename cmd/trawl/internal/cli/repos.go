@@ -53,7 +53,7 @@ func newRepos(p Process) *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
 	cmd.Flags().Uint32Var(&skipped, "skipped", 0, "files found by name only to list for each repository, with the reason")
 	stale.add(cmd.Flags())
-	cmd.AddCommand(newReposStatus(p), newDelete(p))
+	cmd.AddCommand(newReposStatus(p), newReindex(p), newDelete(p))
 	return cmd
 }
 

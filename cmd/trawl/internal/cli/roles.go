@@ -144,7 +144,7 @@ func newRouter(p Process) *cobra.Command {
 			if err := errors.Join(sh.connectEtcd(s.Etcd), sh.connectNATS(s.NATS)); err != nil {
 				return nil, err
 			}
-			return router.New(s.Config, router.Deps{Etcd: sh.etcd, Prefix: sh.prefix, Queue: sh.queue, Telemetry: sh.telemetry})
+			return router.New(s.Config, router.Deps{Etcd: sh.etcd, Prefix: sh.prefix, Queue: sh.queue, Telemetry: sh.telemetry, Version: Version()})
 		})
 	})
 }

@@ -16,6 +16,8 @@ import (
 
 // Process is what a command has of the process it runs in.
 type Process struct {
+	// In is nil for processes that read nothing.
+	In       io.Reader
 	Out, Err io.Writer
 	// Environ holds "NAME=value" lines, as os.Environ returns them.
 	Environ []string
@@ -74,7 +76,7 @@ Search it:                          trawl search 'func main lang:go'`,
 			root.AddCommand(c)
 		}
 	}
-	add(use, newSearch(p), newIndex(p), newRepos(p), newDelete(p), newSources(p), newJobs(p))
+	add(use, newSearch(p), newIndex(p), newRepos(p), newDelete(p), newSources(p), newJobs(p), newSearchers(p), newMCP(p))
 	add(serve, newUp(p), newIndexer(p), newSearcher(p), newRouter(p), newTokens(p), newGC(p), newRestore(p), newSelfTest(p))
 	add(tools, newShard(p), newVersion(p))
 	return root

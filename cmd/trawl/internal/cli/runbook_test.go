@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
@@ -18,11 +19,12 @@ func TestRunbookCommandsExist(t *testing.T) {
 	}
 	root := newRoot(Process{})
 	known := map[string]bool{}
-	for _, c := range append(root.Commands(), root) {
-		c.Flags().VisitAll(func(f *pflag.Flag) { known[f.Name] = true })
+	for all := []*cobra.Command{root}; len(all) > 0; all = append(all[1:], all[0].Commands()...) {
+		all[0].Flags().VisitAll(func(f *pflag.Flag) { known[f.Name] = true })
 	}
 	commands := 0
-	for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(string(text), -1) {
+	for _, m := range regexp.MustCompile("(?m)(?:^    (trawl .+)$|`([^`]+)`)").FindAllStringSubmatch(string(text), -1) {
+		m[1] += m[2]
 		words := strings.Fields(m[1])
 		switch {
 		case words[0] == "trawl" && words[1] != "ROLE":

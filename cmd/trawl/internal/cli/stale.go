@@ -30,7 +30,7 @@ func (f *staleFlags) add(flags *pflag.FlagSet) {
 	flags.Uint32Var(&f.limit, "limit", 100, "most of them to list; 0 means all")
 }
 
-// set says whether they were asked for: a bound on the lag asks for them too.
+// set reports whether they were asked for: a bound on the lag asks for them too.
 func (f *staleFlags) set(flags *pflag.FlagSet) bool {
 	return f.stale || flags.Changed("older-than")
 }
@@ -126,6 +126,9 @@ func printStatus(out io.Writer, s *ingestv1.RepoStatus) error {
 	fmt.Fprintf(tw, "generation\t%d\n", s.GetGeneration())
 	if s.GetBuilt() != "" {
 		fmt.Fprintf(tw, "built\t%s\n", render.Safe([]byte(s.GetBuilt())))
+	}
+	if at := s.GetBuiltInFullAt(); at != nil {
+		fmt.Fprintf(tw, "built in full\t%s\n", moment(at))
 	}
 	fmt.Fprintf(tw, "branch\t%s\n", dash(render.Safe([]byte(f.GetBranch()))))
 	fmt.Fprintf(tw, "seen\t%s at %s by %s\n", dash(f.GetSeenCommit()), moment(f.GetSeenAt()), progress.SeenBy(f.GetSeenBy()))

@@ -107,7 +107,7 @@ func (s *upSettings) services(ctx context.Context, sh *shared) (map[string]servi
 		case roleSearcher:
 			made[role], err = searcher.New(s.Searcher, searcher.Deps{Etcd: sh.etcd, Bucket: sh.bucket, Telemetry: sh.telemetry})
 		case roleRouter:
-			made[role], err = router.New(s.Router, router.Deps{Etcd: sh.etcd, Queue: sh.queue, Telemetry: sh.telemetry, Local: local})
+			made[role], err = router.New(s.Router, router.Deps{Etcd: sh.etcd, Queue: sh.queue, Telemetry: sh.telemetry, Version: Version(), Local: local})
 		}
 		if err == nil && role != roleNone {
 			err = made[role].Listen(ctx)

@@ -52,6 +52,8 @@ func TestSettingsThatAreRefused(t *testing.T) {
 		{[]string{"router", "--etcd-endpoints", "", "--nats-replicas", "9"}, []string{"etcd.endpoints", "nats.replicas"}},
 		{[]string{"searcher", "--bucket-url", "ftp://x"}, []string{"bucket.url"}},
 		{[]string{"gc", "--bucket-url", "mem://", "--hold", "1ms"}, []string{"hold"}},
+		{[]string{"router", "--mcp-tools", "grep,gerp"}, []string{"mcp.tools", "gerp", "list_repos"}},
+		{[]string{"mcp", "--tools", "gerp"}, []string{"tools", "gerp"}},
 		{[]string{"router", "--grpc", "0.0.0.0:0"}, []string{"access.mode", "tokens", "trawl tokens create", "insecure"}},
 		{[]string{"router", "--http", ":0"}, []string{"access.mode", "insecure"}},
 		{[]string{"searcher", "--bucket-url", "mem://", "--grpc", "[::]:0"}, []string{"access.mode", "insecure"}},

@@ -48,7 +48,10 @@ type Desired struct {
 	LeftAt *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=left_at,json=leftAt,proto3" json:"left_at,omitempty"`
 	// Requests that may not be published yet, the oldest first; at most 8. Those up
 	// to the root's epoch are.
-	Pending       []*PendingRequest `protobuf:"bytes,11,rep,name=pending,proto3" json:"pending,omitempty"`
+	Pending []*PendingRequest `protobuf:"bytes,11,rep,name=pending,proto3" json:"pending,omitempty"`
+	// A root of an earlier request than this one is not built upon: everything is
+	// built anew.
+	FullEpoch     uint64 `protobuf:"varint,12,opt,name=full_epoch,json=fullEpoch,proto3" json:"full_epoch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -158,6 +161,13 @@ func (x *Desired) GetPending() []*PendingRequest {
 		return x.Pending
 	}
 	return nil
+}
+
+func (x *Desired) GetFullEpoch() uint64 {
+	if x != nil {
+		return x.FullEpoch
+	}
+	return 0
 }
 
 // PendingRequest is a request for a repo, and when it was made.
@@ -435,7 +445,9 @@ type Root struct {
 	// limits, format. A request with the same of all these needs no new build.
 	Inputs []byte `protobuf:"bytes,11,opt,name=inputs,proto3" json:"inputs,omitempty"`
 	// For people: whether the newest shards hold what changed or everything, and why.
-	Built         string `protobuf:"bytes,12,opt,name=built,proto3" json:"built,omitempty"`
+	Built string `protobuf:"bytes,12,opt,name=built,proto3" json:"built,omitempty"`
+	// When all that it has was last built anew; absent in roots of before this field.
+	BuiltInFullAt *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=built_in_full_at,json=builtInFullAt,proto3" json:"built_in_full_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -552,6 +564,13 @@ func (x *Root) GetBuilt() string {
 		return x.Built
 	}
 	return ""
+}
+
+func (x *Root) GetBuiltInFullAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.BuiltInFullAt
+	}
+	return nil
 }
 
 // Branch is a branch at a commit.
@@ -1281,7 +1300,15 @@ type Disk struct {
 	// known.
 	Revision int64 `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
 	// Time within which what is not served, or not desired, goes.
-	Within        *durationpb.Duration `protobuf:"bytes,4,opt,name=within,proto3" json:"within,omitempty"`
+	Within *durationpb.Duration `protobuf:"bytes,4,opt,name=within,proto3" json:"within,omitempty"`
+	// Of a searcher: shards that can be searched there, their size, and how many of those that
+	// belong there cannot be searched yet.
+	Shards     uint32 `protobuf:"varint,5,opt,name=shards,proto3" json:"shards,omitempty"`
+	ShardBytes uint64 `protobuf:"varint,6,opt,name=shard_bytes,json=shardBytes,proto3" json:"shard_bytes,omitempty"`
+	Loading    uint32 `protobuf:"varint,7,opt,name=loading,proto3" json:"loading,omitempty"`
+	// Searchers that it takes no account of when it works out which shards belong there, because
+	// they are draining. Ascending.
+	Without       []string `protobuf:"bytes,8,rep,name=without,proto3" json:"without,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1344,6 +1371,87 @@ func (x *Disk) GetWithin() *durationpb.Duration {
 	return nil
 }
 
+func (x *Disk) GetShards() uint32 {
+	if x != nil {
+		return x.Shards
+	}
+	return 0
+}
+
+func (x *Disk) GetShardBytes() uint64 {
+	if x != nil {
+		return x.ShardBytes
+	}
+	return 0
+}
+
+func (x *Disk) GetLoading() uint32 {
+	if x != nil {
+		return x.Loading
+	}
+	return 0
+}
+
+func (x *Disk) GetWithout() []string {
+	if x != nil {
+		return x.Without
+	}
+	return nil
+}
+
+// DrainedSearcher is a searcher that is to hold no shards, kept under its id.
+type DrainedSearcher struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Since         *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=since,proto3" json:"since,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DrainedSearcher) Reset() {
+	*x = DrainedSearcher{}
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DrainedSearcher) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DrainedSearcher) ProtoMessage() {}
+
+func (x *DrainedSearcher) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DrainedSearcher.ProtoReflect.Descriptor instead.
+func (*DrainedSearcher) Descriptor() ([]byte, []int) {
+	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *DrainedSearcher) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *DrainedSearcher) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
 // Status is how far the newest request for a repo is. Advisory: lost without harm.
 type Status struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -1354,14 +1462,18 @@ type Status struct {
 	Progress  *v1.Progress           `protobuf:"bytes,5,opt,name=progress,proto3" json:"progress,omitempty"`
 	UpdatedAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
 	// How often the request has failed for good; counted where it is stored.
-	Failures      uint32 `protobuf:"varint,7,opt,name=failures,proto3" json:"failures,omitempty"`
+	Failures uint32 `protobuf:"varint,7,opt,name=failures,proto3" json:"failures,omitempty"`
+	// The attempt that runs, or the next one if none does, has its indexer for itself.
+	Alone bool `protobuf:"varint,8,opt,name=alone,proto3" json:"alone,omitempty"`
+	// How many indexers in a row were lost while the request had them for itself.
+	Lost          uint32 `protobuf:"varint,9,opt,name=lost,proto3" json:"lost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Status) Reset() {
 	*x = Status{}
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[16]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1373,7 +1485,7 @@ func (x *Status) String() string {
 func (*Status) ProtoMessage() {}
 
 func (x *Status) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[16]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1386,7 +1498,7 @@ func (x *Status) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Status.ProtoReflect.Descriptor instead.
 func (*Status) Descriptor() ([]byte, []int) {
-	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{16}
+	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Status) GetState() v1.State {
@@ -1438,6 +1550,20 @@ func (x *Status) GetFailures() uint32 {
 	return 0
 }
 
+func (x *Status) GetAlone() bool {
+	if x != nil {
+		return x.Alone
+	}
+	return false
+}
+
+func (x *Status) GetLost() uint32 {
+	if x != nil {
+		return x.Lost
+	}
+	return 0
+}
+
 // Searcher is a live searcher, kept under its etcd lease.
 type Searcher struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1460,7 +1586,7 @@ type Searcher struct {
 
 func (x *Searcher) Reset() {
 	*x = Searcher{}
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[17]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1472,7 +1598,7 @@ func (x *Searcher) String() string {
 func (*Searcher) ProtoMessage() {}
 
 func (x *Searcher) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[17]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1485,7 +1611,7 @@ func (x *Searcher) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Searcher.ProtoReflect.Descriptor instead.
 func (*Searcher) Descriptor() ([]byte, []int) {
-	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{17}
+	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Searcher) GetId() string {
@@ -1559,7 +1685,7 @@ type Token struct {
 
 func (x *Token) Reset() {
 	*x = Token{}
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[18]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1571,7 +1697,7 @@ func (x *Token) String() string {
 func (*Token) ProtoMessage() {}
 
 func (x *Token) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[18]
+	mi := &file_trawl_catalog_v1_catalog_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1584,7 +1710,7 @@ func (x *Token) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Token.ProtoReflect.Descriptor instead.
 func (*Token) Descriptor() ([]byte, []int) {
-	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{18}
+	return file_trawl_catalog_v1_catalog_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Token) GetId() string {
@@ -1647,7 +1773,7 @@ var File_trawl_catalog_v1_catalog_proto protoreflect.FileDescriptor
 
 const file_trawl_catalog_v1_catalog_proto_rawDesc = "" +
 	"\n" +
-	"\x1etrawl/catalog/v1/catalog.proto\x12\x10trawl.catalog.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctrawl/ingest/v1/ingest.proto\x1a\x1dtrawl/ingest/v1/sources.proto\"\xaf\x03\n" +
+	"\x1etrawl/catalog/v1/catalog.proto\x12\x10trawl.catalog.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1ctrawl/ingest/v1/ingest.proto\x1a\x1dtrawl/ingest/v1/sources.proto\"\xce\x03\n" +
 	"\aDesired\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03url\x18\x02 \x01(\tR\x03url\x12\x1a\n" +
@@ -1661,7 +1787,9 @@ const file_trawl_catalog_v1_catalog_proto_rawDesc = "" +
 	"not_before\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\tnotBefore\x123\n" +
 	"\aleft_at\x18\n" +
 	" \x01(\v2\x1a.google.protobuf.TimestampR\x06leftAt\x12:\n" +
-	"\apending\x18\v \x03(\v2 .trawl.catalog.v1.PendingRequestR\apending\"R\n" +
+	"\apending\x18\v \x03(\v2 .trawl.catalog.v1.PendingRequestR\apending\x12\x1d\n" +
+	"\n" +
+	"full_epoch\x18\f \x01(\x04R\tfullEpoch\"R\n" +
 	"\x0ePendingRequest\x12\x14\n" +
 	"\x05epoch\x18\x01 \x01(\x04R\x05epoch\x12*\n" +
 	"\x02at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\x8b\x01\n" +
@@ -1679,7 +1807,7 @@ const file_trawl_catalog_v1_catalog_proto_rawDesc = "" +
 	"SourceCopy\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x03R\brevision\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x16\n" +
-	"\x06stored\x18\x03 \x01(\bR\x06stored\"\x9b\x03\n" +
+	"\x06stored\x18\x03 \x01(\bR\x06stored\"\xe0\x03\n" +
 	"\x04Root\x12\x12\n" +
 	"\x04repo\x18\x01 \x01(\tR\x04repo\x12\x1e\n" +
 	"\n" +
@@ -1695,7 +1823,8 @@ const file_trawl_catalog_v1_catalog_proto_rawDesc = "" +
 	"\x03url\x18\n" +
 	" \x01(\tR\x03url\x12\x16\n" +
 	"\x06inputs\x18\v \x01(\fR\x06inputs\x12\x14\n" +
-	"\x05built\x18\f \x01(\tR\x05built\"4\n" +
+	"\x05built\x18\f \x01(\tR\x05built\x12C\n" +
+	"\x10built_in_full_at\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\rbuiltInFullAt\"4\n" +
 	"\x06Branch\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06commit\x18\x02 \x01(\tR\x06commit\"\xce\x03\n" +
@@ -1755,12 +1884,20 @@ const file_trawl_catalog_v1_catalog_proto_rawDesc = "" +
 	"\adeleted\x18\x02 \x01(\x03R\adeleted\x128\n" +
 	"\n" +
 	"own_within\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\townWithin\x12>\n" +
-	"\rshared_within\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\fsharedWithin\"}\n" +
+	"\rshared_within\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\fsharedWithin\"\xea\x01\n" +
 	"\x04Disk\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04role\x18\x02 \x01(\tR\x04role\x12\x1a\n" +
 	"\brevision\x18\x03 \x01(\x03R\brevision\x121\n" +
-	"\x06within\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06within\"\x8e\x02\n" +
+	"\x06within\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06within\x12\x16\n" +
+	"\x06shards\x18\x05 \x01(\rR\x06shards\x12\x1f\n" +
+	"\vshard_bytes\x18\x06 \x01(\x04R\n" +
+	"shardBytes\x12\x18\n" +
+	"\aloading\x18\a \x01(\rR\aloading\x12\x18\n" +
+	"\awithout\x18\b \x03(\tR\awithout\"S\n" +
+	"\x0fDrainedSearcher\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x120\n" +
+	"\x05since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\"\xb8\x02\n" +
 	"\x06Status\x12,\n" +
 	"\x05state\x18\x01 \x01(\x0e2\x16.trawl.ingest.v1.StateR\x05state\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x14\n" +
@@ -1769,7 +1906,9 @@ const file_trawl_catalog_v1_catalog_proto_rawDesc = "" +
 	"\bprogress\x18\x05 \x01(\v2\x19.trawl.ingest.v1.ProgressR\bprogress\x129\n" +
 	"\n" +
 	"updated_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tupdatedAt\x12\x1a\n" +
-	"\bfailures\x18\a \x01(\rR\bfailures\"\xde\x01\n" +
+	"\bfailures\x18\a \x01(\rR\bfailures\x12\x14\n" +
+	"\x05alone\x18\b \x01(\bR\x05alone\x12\x12\n" +
+	"\x04lost\x18\t \x01(\rR\x04lost\"\xde\x01\n" +
 	"\bSearcher\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x1a\n" +
@@ -1803,7 +1942,7 @@ func file_trawl_catalog_v1_catalog_proto_rawDescGZIP() []byte {
 	return file_trawl_catalog_v1_catalog_proto_rawDescData
 }
 
-var file_trawl_catalog_v1_catalog_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_trawl_catalog_v1_catalog_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_trawl_catalog_v1_catalog_proto_goTypes = []any{
 	(*Desired)(nil),               // 0: trawl.catalog.v1.Desired
 	(*PendingRequest)(nil),        // 1: trawl.catalog.v1.PendingRequest
@@ -1821,52 +1960,55 @@ var file_trawl_catalog_v1_catalog_proto_goTypes = []any{
 	(*Pack)(nil),                  // 13: trawl.catalog.v1.Pack
 	(*Collection)(nil),            // 14: trawl.catalog.v1.Collection
 	(*Disk)(nil),                  // 15: trawl.catalog.v1.Disk
-	(*Status)(nil),                // 16: trawl.catalog.v1.Status
-	(*Searcher)(nil),              // 17: trawl.catalog.v1.Searcher
-	(*Token)(nil),                 // 18: trawl.catalog.v1.Token
-	(*v1.RepoFacts)(nil),          // 19: trawl.ingest.v1.RepoFacts
-	(*timestamppb.Timestamp)(nil), // 20: google.protobuf.Timestamp
-	(v1.SeenBy)(0),                // 21: trawl.ingest.v1.SeenBy
-	(*v1.Source)(nil),             // 22: trawl.ingest.v1.Source
-	(*durationpb.Duration)(nil),   // 23: google.protobuf.Duration
-	(v1.State)(0),                 // 24: trawl.ingest.v1.State
-	(*v1.Progress)(nil),           // 25: trawl.ingest.v1.Progress
+	(*DrainedSearcher)(nil),       // 16: trawl.catalog.v1.DrainedSearcher
+	(*Status)(nil),                // 17: trawl.catalog.v1.Status
+	(*Searcher)(nil),              // 18: trawl.catalog.v1.Searcher
+	(*Token)(nil),                 // 19: trawl.catalog.v1.Token
+	(*v1.RepoFacts)(nil),          // 20: trawl.ingest.v1.RepoFacts
+	(*timestamppb.Timestamp)(nil), // 21: google.protobuf.Timestamp
+	(v1.SeenBy)(0),                // 22: trawl.ingest.v1.SeenBy
+	(*v1.Source)(nil),             // 23: trawl.ingest.v1.Source
+	(*durationpb.Duration)(nil),   // 24: google.protobuf.Duration
+	(v1.State)(0),                 // 25: trawl.ingest.v1.State
+	(*v1.Progress)(nil),           // 26: trawl.ingest.v1.Progress
 }
 var file_trawl_catalog_v1_catalog_proto_depIdxs = []int32{
-	19, // 0: trawl.catalog.v1.Desired.facts:type_name -> trawl.ingest.v1.RepoFacts
-	20, // 1: trawl.catalog.v1.Desired.requested_at:type_name -> google.protobuf.Timestamp
-	20, // 2: trawl.catalog.v1.Desired.not_before:type_name -> google.protobuf.Timestamp
-	20, // 3: trawl.catalog.v1.Desired.left_at:type_name -> google.protobuf.Timestamp
+	20, // 0: trawl.catalog.v1.Desired.facts:type_name -> trawl.ingest.v1.RepoFacts
+	21, // 1: trawl.catalog.v1.Desired.requested_at:type_name -> google.protobuf.Timestamp
+	21, // 2: trawl.catalog.v1.Desired.not_before:type_name -> google.protobuf.Timestamp
+	21, // 3: trawl.catalog.v1.Desired.left_at:type_name -> google.protobuf.Timestamp
 	1,  // 4: trawl.catalog.v1.Desired.pending:type_name -> trawl.catalog.v1.PendingRequest
-	20, // 5: trawl.catalog.v1.PendingRequest.at:type_name -> google.protobuf.Timestamp
-	20, // 6: trawl.catalog.v1.Seen.at:type_name -> google.protobuf.Timestamp
-	21, // 7: trawl.catalog.v1.Seen.by:type_name -> trawl.ingest.v1.SeenBy
-	22, // 8: trawl.catalog.v1.Source.spec:type_name -> trawl.ingest.v1.Source
-	20, // 9: trawl.catalog.v1.Source.applied_at:type_name -> google.protobuf.Timestamp
+	21, // 5: trawl.catalog.v1.PendingRequest.at:type_name -> google.protobuf.Timestamp
+	21, // 6: trawl.catalog.v1.Seen.at:type_name -> google.protobuf.Timestamp
+	22, // 7: trawl.catalog.v1.Seen.by:type_name -> trawl.ingest.v1.SeenBy
+	23, // 8: trawl.catalog.v1.Source.spec:type_name -> trawl.ingest.v1.Source
+	21, // 9: trawl.catalog.v1.Source.applied_at:type_name -> google.protobuf.Timestamp
 	6,  // 10: trawl.catalog.v1.Root.branches:type_name -> trawl.catalog.v1.Branch
 	7,  // 11: trawl.catalog.v1.Root.shards:type_name -> trawl.catalog.v1.ShardRef
-	20, // 12: trawl.catalog.v1.Root.published_at:type_name -> google.protobuf.Timestamp
-	5,  // 13: trawl.catalog.v1.Manifest.root:type_name -> trawl.catalog.v1.Root
-	0,  // 14: trawl.catalog.v1.Manifest.desired:type_name -> trawl.catalog.v1.Desired
-	10, // 15: trawl.catalog.v1.Condemned.objects:type_name -> trawl.catalog.v1.CondemnedObject
-	12, // 16: trawl.catalog.v1.Compaction.inputs:type_name -> trawl.catalog.v1.CompactionInput
-	20, // 17: trawl.catalog.v1.Compaction.planned_at:type_name -> google.protobuf.Timestamp
-	20, // 18: trawl.catalog.v1.Compaction.not_before:type_name -> google.protobuf.Timestamp
-	20, // 19: trawl.catalog.v1.Pack.made_at:type_name -> google.protobuf.Timestamp
-	23, // 20: trawl.catalog.v1.Collection.own_within:type_name -> google.protobuf.Duration
-	23, // 21: trawl.catalog.v1.Collection.shared_within:type_name -> google.protobuf.Duration
-	23, // 22: trawl.catalog.v1.Disk.within:type_name -> google.protobuf.Duration
-	24, // 23: trawl.catalog.v1.Status.state:type_name -> trawl.ingest.v1.State
-	25, // 24: trawl.catalog.v1.Status.progress:type_name -> trawl.ingest.v1.Progress
-	20, // 25: trawl.catalog.v1.Status.updated_at:type_name -> google.protobuf.Timestamp
-	20, // 26: trawl.catalog.v1.Searcher.started_at:type_name -> google.protobuf.Timestamp
-	20, // 27: trawl.catalog.v1.Token.created_at:type_name -> google.protobuf.Timestamp
-	20, // 28: trawl.catalog.v1.Token.expires_at:type_name -> google.protobuf.Timestamp
-	29, // [29:29] is the sub-list for method output_type
-	29, // [29:29] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	21, // 12: trawl.catalog.v1.Root.published_at:type_name -> google.protobuf.Timestamp
+	21, // 13: trawl.catalog.v1.Root.built_in_full_at:type_name -> google.protobuf.Timestamp
+	5,  // 14: trawl.catalog.v1.Manifest.root:type_name -> trawl.catalog.v1.Root
+	0,  // 15: trawl.catalog.v1.Manifest.desired:type_name -> trawl.catalog.v1.Desired
+	10, // 16: trawl.catalog.v1.Condemned.objects:type_name -> trawl.catalog.v1.CondemnedObject
+	12, // 17: trawl.catalog.v1.Compaction.inputs:type_name -> trawl.catalog.v1.CompactionInput
+	21, // 18: trawl.catalog.v1.Compaction.planned_at:type_name -> google.protobuf.Timestamp
+	21, // 19: trawl.catalog.v1.Compaction.not_before:type_name -> google.protobuf.Timestamp
+	21, // 20: trawl.catalog.v1.Pack.made_at:type_name -> google.protobuf.Timestamp
+	24, // 21: trawl.catalog.v1.Collection.own_within:type_name -> google.protobuf.Duration
+	24, // 22: trawl.catalog.v1.Collection.shared_within:type_name -> google.protobuf.Duration
+	24, // 23: trawl.catalog.v1.Disk.within:type_name -> google.protobuf.Duration
+	21, // 24: trawl.catalog.v1.DrainedSearcher.since:type_name -> google.protobuf.Timestamp
+	25, // 25: trawl.catalog.v1.Status.state:type_name -> trawl.ingest.v1.State
+	26, // 26: trawl.catalog.v1.Status.progress:type_name -> trawl.ingest.v1.Progress
+	21, // 27: trawl.catalog.v1.Status.updated_at:type_name -> google.protobuf.Timestamp
+	21, // 28: trawl.catalog.v1.Searcher.started_at:type_name -> google.protobuf.Timestamp
+	21, // 29: trawl.catalog.v1.Token.created_at:type_name -> google.protobuf.Timestamp
+	21, // 30: trawl.catalog.v1.Token.expires_at:type_name -> google.protobuf.Timestamp
+	31, // [31:31] is the sub-list for method output_type
+	31, // [31:31] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_trawl_catalog_v1_catalog_proto_init() }
@@ -1880,7 +2022,7 @@ func file_trawl_catalog_v1_catalog_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_trawl_catalog_v1_catalog_proto_rawDesc), len(file_trawl_catalog_v1_catalog_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   19,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

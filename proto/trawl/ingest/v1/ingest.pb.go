@@ -1516,9 +1516,14 @@ type RepoStatus struct {
 	Freshness *Freshness `protobuf:"bytes,12,opt,name=freshness,proto3" json:"freshness,omitempty"`
 	// For people: whether the generation served now was built from what had changed,
 	// or in full and why.
-	Built         string `protobuf:"bytes,13,opt,name=built,proto3" json:"built,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Built string `protobuf:"bytes,13,opt,name=built,proto3" json:"built,omitempty"`
+	// When all that is served now was last built anew, not from what had changed;
+	// absent while it is not known.
+	BuiltInFullAt *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=built_in_full_at,json=builtInFullAt,proto3" json:"built_in_full_at,omitempty"`
+	// A request to build everything anew is not published yet.
+	FullBuildPending bool `protobuf:"varint,15,opt,name=full_build_pending,json=fullBuildPending,proto3" json:"full_build_pending,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *RepoStatus) Reset() {
@@ -1640,6 +1645,20 @@ func (x *RepoStatus) GetBuilt() string {
 		return x.Built
 	}
 	return ""
+}
+
+func (x *RepoStatus) GetBuiltInFullAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.BuiltInFullAt
+	}
+	return nil
+}
+
+func (x *RepoStatus) GetFullBuildPending() bool {
+	if x != nil {
+		return x.FullBuildPending
+	}
+	return false
 }
 
 // Freshness is how far what is served is behind what was seen.
@@ -1895,7 +1914,7 @@ const file_trawl_ingest_v1_ingest_proto_rawDesc = "" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x1a\n" +
 	"\battempts\x18\x04 \x01(\rR\battempts\x12:\n" +
-	"\vgiven_up_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\tgivenUpAt\"\xdc\x03\n" +
+	"\vgiven_up_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\tgivenUpAt\"\xcf\x04\n" +
 	"\n" +
 	"RepoStatus\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
@@ -1914,7 +1933,9 @@ const file_trawl_ingest_v1_ingest_proto_rawDesc = "" +
 	" \x01(\fR\rrevisionToken\x12\x1a\n" +
 	"\battempts\x18\v \x01(\rR\battempts\x128\n" +
 	"\tfreshness\x18\f \x01(\v2\x1a.trawl.ingest.v1.FreshnessR\tfreshness\x12\x14\n" +
-	"\x05built\x18\r \x01(\tR\x05built\"\xcc\x02\n" +
+	"\x05built\x18\r \x01(\tR\x05built\x12C\n" +
+	"\x10built_in_full_at\x18\x0e \x01(\v2\x1a.google.protobuf.TimestampR\rbuiltInFullAt\x12,\n" +
+	"\x12full_build_pending\x18\x0f \x01(\bR\x10fullBuildPending\"\xcc\x02\n" +
 	"\tFreshness\x12\x16\n" +
 	"\x06branch\x18\x01 \x01(\tR\x06branch\x12\x1f\n" +
 	"\vseen_commit\x18\x02 \x01(\tR\n" +
@@ -2027,35 +2048,36 @@ var file_trawl_ingest_v1_ingest_proto_depIdxs = []int32{
 	28, // 14: trawl.ingest.v1.RepoStatus.progress:type_name -> trawl.ingest.v1.Progress
 	31, // 15: trawl.ingest.v1.RepoStatus.updated_at:type_name -> google.protobuf.Timestamp
 	27, // 16: trawl.ingest.v1.RepoStatus.freshness:type_name -> trawl.ingest.v1.Freshness
-	31, // 17: trawl.ingest.v1.Freshness.seen_at:type_name -> google.protobuf.Timestamp
-	2,  // 18: trawl.ingest.v1.Freshness.seen_by:type_name -> trawl.ingest.v1.SeenBy
-	31, // 19: trawl.ingest.v1.Freshness.indexed_at:type_name -> google.protobuf.Timestamp
-	31, // 20: trawl.ingest.v1.Freshness.behind_since:type_name -> google.protobuf.Timestamp
-	3,  // 21: trawl.ingest.v1.IngestService.PutRepo:input_type -> trawl.ingest.v1.PutRepoRequest
-	6,  // 22: trawl.ingest.v1.IngestService.DeleteRepo:input_type -> trawl.ingest.v1.DeleteRepoRequest
-	8,  // 23: trawl.ingest.v1.IngestService.GetDeletion:input_type -> trawl.ingest.v1.GetDeletionRequest
-	11, // 24: trawl.ingest.v1.IngestService.GetRepo:input_type -> trawl.ingest.v1.GetRepoRequest
-	13, // 25: trawl.ingest.v1.IngestService.ListRepos:input_type -> trawl.ingest.v1.ListReposRequest
-	15, // 26: trawl.ingest.v1.IngestService.ListStaleRepos:input_type -> trawl.ingest.v1.ListStaleReposRequest
-	17, // 27: trawl.ingest.v1.IngestService.WatchRepo:input_type -> trawl.ingest.v1.WatchRepoRequest
-	19, // 28: trawl.ingest.v1.IngestService.ListDeadLetters:input_type -> trawl.ingest.v1.ListDeadLettersRequest
-	21, // 29: trawl.ingest.v1.IngestService.GetDeadLetter:input_type -> trawl.ingest.v1.GetDeadLetterRequest
-	23, // 30: trawl.ingest.v1.IngestService.RetryDeadLetter:input_type -> trawl.ingest.v1.RetryDeadLetterRequest
-	5,  // 31: trawl.ingest.v1.IngestService.PutRepo:output_type -> trawl.ingest.v1.PutRepoResponse
-	7,  // 32: trawl.ingest.v1.IngestService.DeleteRepo:output_type -> trawl.ingest.v1.DeleteRepoResponse
-	9,  // 33: trawl.ingest.v1.IngestService.GetDeletion:output_type -> trawl.ingest.v1.GetDeletionResponse
-	12, // 34: trawl.ingest.v1.IngestService.GetRepo:output_type -> trawl.ingest.v1.GetRepoResponse
-	14, // 35: trawl.ingest.v1.IngestService.ListRepos:output_type -> trawl.ingest.v1.ListReposResponse
-	16, // 36: trawl.ingest.v1.IngestService.ListStaleRepos:output_type -> trawl.ingest.v1.ListStaleReposResponse
-	18, // 37: trawl.ingest.v1.IngestService.WatchRepo:output_type -> trawl.ingest.v1.WatchRepoResponse
-	20, // 38: trawl.ingest.v1.IngestService.ListDeadLetters:output_type -> trawl.ingest.v1.ListDeadLettersResponse
-	22, // 39: trawl.ingest.v1.IngestService.GetDeadLetter:output_type -> trawl.ingest.v1.GetDeadLetterResponse
-	24, // 40: trawl.ingest.v1.IngestService.RetryDeadLetter:output_type -> trawl.ingest.v1.RetryDeadLetterResponse
-	31, // [31:41] is the sub-list for method output_type
-	21, // [21:31] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	31, // 17: trawl.ingest.v1.RepoStatus.built_in_full_at:type_name -> google.protobuf.Timestamp
+	31, // 18: trawl.ingest.v1.Freshness.seen_at:type_name -> google.protobuf.Timestamp
+	2,  // 19: trawl.ingest.v1.Freshness.seen_by:type_name -> trawl.ingest.v1.SeenBy
+	31, // 20: trawl.ingest.v1.Freshness.indexed_at:type_name -> google.protobuf.Timestamp
+	31, // 21: trawl.ingest.v1.Freshness.behind_since:type_name -> google.protobuf.Timestamp
+	3,  // 22: trawl.ingest.v1.IngestService.PutRepo:input_type -> trawl.ingest.v1.PutRepoRequest
+	6,  // 23: trawl.ingest.v1.IngestService.DeleteRepo:input_type -> trawl.ingest.v1.DeleteRepoRequest
+	8,  // 24: trawl.ingest.v1.IngestService.GetDeletion:input_type -> trawl.ingest.v1.GetDeletionRequest
+	11, // 25: trawl.ingest.v1.IngestService.GetRepo:input_type -> trawl.ingest.v1.GetRepoRequest
+	13, // 26: trawl.ingest.v1.IngestService.ListRepos:input_type -> trawl.ingest.v1.ListReposRequest
+	15, // 27: trawl.ingest.v1.IngestService.ListStaleRepos:input_type -> trawl.ingest.v1.ListStaleReposRequest
+	17, // 28: trawl.ingest.v1.IngestService.WatchRepo:input_type -> trawl.ingest.v1.WatchRepoRequest
+	19, // 29: trawl.ingest.v1.IngestService.ListDeadLetters:input_type -> trawl.ingest.v1.ListDeadLettersRequest
+	21, // 30: trawl.ingest.v1.IngestService.GetDeadLetter:input_type -> trawl.ingest.v1.GetDeadLetterRequest
+	23, // 31: trawl.ingest.v1.IngestService.RetryDeadLetter:input_type -> trawl.ingest.v1.RetryDeadLetterRequest
+	5,  // 32: trawl.ingest.v1.IngestService.PutRepo:output_type -> trawl.ingest.v1.PutRepoResponse
+	7,  // 33: trawl.ingest.v1.IngestService.DeleteRepo:output_type -> trawl.ingest.v1.DeleteRepoResponse
+	9,  // 34: trawl.ingest.v1.IngestService.GetDeletion:output_type -> trawl.ingest.v1.GetDeletionResponse
+	12, // 35: trawl.ingest.v1.IngestService.GetRepo:output_type -> trawl.ingest.v1.GetRepoResponse
+	14, // 36: trawl.ingest.v1.IngestService.ListRepos:output_type -> trawl.ingest.v1.ListReposResponse
+	16, // 37: trawl.ingest.v1.IngestService.ListStaleRepos:output_type -> trawl.ingest.v1.ListStaleReposResponse
+	18, // 38: trawl.ingest.v1.IngestService.WatchRepo:output_type -> trawl.ingest.v1.WatchRepoResponse
+	20, // 39: trawl.ingest.v1.IngestService.ListDeadLetters:output_type -> trawl.ingest.v1.ListDeadLettersResponse
+	22, // 40: trawl.ingest.v1.IngestService.GetDeadLetter:output_type -> trawl.ingest.v1.GetDeadLetterResponse
+	24, // 41: trawl.ingest.v1.IngestService.RetryDeadLetter:output_type -> trawl.ingest.v1.RetryDeadLetterResponse
+	32, // [32:42] is the sub-list for method output_type
+	22, // [22:32] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_trawl_ingest_v1_ingest_proto_init() }

@@ -263,7 +263,7 @@ func (w *world) each(ref *catalogv1.ShardRef, repo string, visit func(number uin
 	}
 }
 
-// read gives the files that a root serves.
+// read returns the files that a root serves.
 func (w *world) read(root *catalogv1.Root) files {
 	got := files{}
 	for _, ref := range root.GetShards() {

@@ -19,9 +19,15 @@ import (
 	"github.com/trawl-search/trawl/services/indexer/internal/shardio"
 )
 
+// Kinds of builds.
+const (
+	full  = "full"
+	delta = "delta"
+)
+
 // method is how a generation was built, and why so.
 type method struct {
-	kind   string // delta or full
+	kind   string
 	reason reason
 }
 
@@ -34,6 +40,7 @@ func (t *task) build(ctx context.Context, dir string, branches []docstore.Branch
 	ctx, span := t.Tracer.Start(ctx, "build")
 	defer span.End()
 	t.status.set(ingestv1.State_STATE_BUILDING, nil)
+	began := timestamppb.Now()
 	built, kept, method, err := t.buildShards(ctx, dir, branches)
 	if err != nil {
 		return nil, removeDamaged(err, dir)
@@ -44,6 +51,10 @@ func (t *task) build(ctx context.Context, dir string, branches []docstore.Branch
 	root := &catalogv1.Root{
 		Repo: t.desired.GetName(), Generation: t.lease.NextGeneration(), Shards: slices.Concat(kept, built.Shards),
 		Epoch: t.desired.GetEpoch(), PublishedAt: timestamppb.Now(), Url: t.desired.GetUrl(), Inputs: t.inputs(), Built: method.String(),
+		BuiltInFullAt: began,
+	}
+	if method.kind == delta {
+		root.BuiltInFullAt = t.lease.Root().Record.GetBuiltInFullAt()
 	}
 	for _, b := range branches {
 		root.Branches = append(root.Branches, &catalogv1.Branch{Name: b.Name, Commit: b.Commit})
@@ -74,15 +85,15 @@ func (t *task) buildShards(ctx context.Context, dir string, branches []docstore.
 		if err == nil {
 			built, err = t.buildDocuments(ctx, src)
 		}
-		return built, nil, method{"full", plan.full}, err
+		return built, nil, method{full, plan.full}, err
 	case plan.changes.Total() == 0:
-		return built, plan.kept, method{"delta", commitsOnly}, nil
+		return built, plan.kept, method{delta, commitsOnly}, nil
 	}
 	built, err = t.buildDocuments(ctx, plan.changes)
 	for _, ref := range built.Shards {
 		ref.Delta = true
 	}
-	return built, plan.kept, method{"delta", changed}, err
+	return built, plan.kept, method{delta, changed}, err
 }
 
 // buildDocuments builds and uploads all documents of src, and closes it.

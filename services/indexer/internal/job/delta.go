@@ -35,6 +35,7 @@ const (
 	muchChanged    reason = "much changed"
 	manyDeltas     reason = "many deltas"
 	manyHidden     reason = "many replaced documents"
+	fullRequested  reason = "a full build was asked for"
 	olderRoot      reason = "indexed by an earlier version"
 	baseUnreadable reason = "the shards so far cannot be read"
 )
@@ -42,7 +43,7 @@ const (
 var (
 	deltaReasons = []reason{changed, commitsOnly}
 	fullReasons  = []reason{
-		firstBuild, otherInputs, noBranch, commitGone, muchChanged, manyDeltas, manyHidden, olderRoot, baseUnreadable,
+		firstBuild, otherInputs, noBranch, commitGone, muchChanged, manyDeltas, manyHidden, fullRequested, olderRoot, baseUnreadable,
 	}
 )
 
@@ -115,6 +116,8 @@ func (t *task) rebuildReason(branches []docstore.Branch) reason {
 		placed = placed && (len(ref.GetBranches()) == 0 || len(ref.GetBranches()) == len(old.GetBranches()))
 	}
 	switch {
+	case t.wantsFullBuild():
+		return fullRequested
 	case !counted:
 		return olderRoot
 	case !slices.Equal(t.inputs(), old.GetInputs()):

@@ -58,6 +58,8 @@ type Worker struct {
 	Log     *slog.Logger
 	Tracer  trace.Tracer
 	Metrics *Metrics
+
+	turns turns
 }
 
 // Handle does the job of a delivery. It is a queue.Handler. Metrics, the log and the
@@ -105,11 +107,26 @@ func (w *Worker) handle(ctx context.Context, d *queue.Delivery) (Outcome, error)
 			return Postponed, queue.Later(errEarly, min(wait, maxEarly))
 		}
 	}
-	outcome, err := w.index(ctx, d, lease)
+	before, err := w.attemptsBefore(ctx, lease)
 	if err != nil {
 		return w.resolveFailure(ctx, d, lease, err)
 	}
-	return outcome, nil
+	if before.lost >= uint32(w.Attempts) {
+		return w.fail(ctx, d, lease, fmt.Errorf(
+			"%d %w, probably for want of memory: give indexers more memory, or leave the repo out", before.lost, errLost))
+	}
+	outcome, err := w.inTurn(ctx, d, lease, before)
+	fail, isSource := errors.AsType[*gitsource.Failure](err)
+	switch {
+	case err == nil:
+		return outcome, nil
+	case ctx.Err() != nil && before.alone:
+		w.noteAlone(ctx, d, lease, before.lost, "will be tried again: its indexer was stopped")
+	case isSource && fail.Kind == gitsource.Killed && !before.alone:
+		w.noteAlone(ctx, d, lease, 0, "will be tried again without other jobs beside it: "+err.Error())
+		return Postponed, queue.Later(err, leasedWait)
+	}
+	return w.resolveFailure(ctx, d, lease, err)
 }
 
 // errEarly is why a job is postponed until Desired.not_before.
@@ -121,12 +138,10 @@ const maxEarly = time.Minute
 // errTimeout is the cause of a job that reached its time limit.
 var errTimeout = errors.New("the job took longer than its limit of time")
 
-// index does the job while the lease is held.
-func (w *Worker) index(ctx context.Context, d *queue.Delivery, lease *catalog.Lease) (Outcome, error) {
+// inTurn does the job when its turn comes, while the lease is held.
+func (w *Worker) inTurn(ctx context.Context, d *queue.Delivery, lease *catalog.Lease, before attempts) (Outcome, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	ctx, stop := context.WithTimeoutCause(ctx, w.Timeout, errTimeout)
-	defer stop()
 	go func() {
 		select {
 		case <-lease.Lost():
@@ -134,8 +149,22 @@ func (w *Worker) index(ctx context.Context, d *queue.Delivery, lease *catalog.Le
 		case <-ctx.Done():
 		}
 	}()
+	end, err := w.turns.begin(ctx, d.Repo, before.alone)
+	if err != nil {
+		return "", context.Cause(ctx)
+	}
+	defer end()
+	return w.index(ctx, d, lease, before)
+}
+
+// index does the job within its limit of time.
+func (w *Worker) index(ctx context.Context, d *queue.Delivery, lease *catalog.Lease, before attempts) (Outcome, error) {
+	ctx, stop := context.WithTimeoutCause(ctx, w.Timeout, errTimeout)
+	defer stop()
 	t := &task{Worker: w, lease: lease, desired: lease.Desired()}
-	t.status = startReporter(ctx, w.Store, lease, t.desired.GetEpoch(), uint32(d.NumDelivered), w.Log)
+	t.status = startReporter(ctx, w.Store, lease, &catalogv1.Status{
+		Epoch: t.desired.GetEpoch(), Attempts: uint32(d.NumDelivered), Alone: before.alone, Lost: before.lost,
+	}, w.Log)
 	outcome, err := t.run(ctx)
 	t.status.stop()
 	if cause := context.Cause(ctx); err != nil && cause != nil {
@@ -216,13 +245,18 @@ func (t *task) noteSeen(ctx context.Context, branches []docstore.Branch) {
 // yield the same documents, else nil.
 func (t *task) unchanged(branches []docstore.Branch) *catalogv1.Root {
 	old := t.lease.Root()
-	if old == nil || !slices.Equal(t.inputs(), old.Record.GetInputs()) ||
+	if old == nil || t.wantsFullBuild() || !slices.Equal(t.inputs(), old.Record.GetInputs()) ||
 		!slices.Equal(branches, gitsource.Branches(old.Record.GetBranches())) {
 		return nil
 	}
 	next := proto.CloneOf(old.Record)
 	next.Epoch = t.desired.GetEpoch()
 	return next
+}
+
+// wantsFullBuild reports whether a request after the published one was to build everything anew.
+func (t *task) wantsFullBuild() bool {
+	return t.desired.GetFullEpoch() > t.lease.Root().Record.GetEpoch()
 }
 
 // isStored reports whether the bucket has all shards of a root with their sizes. A

@@ -14,6 +14,7 @@ import (
 
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/gitsource/gitsourcetest"
+	"github.com/trawl-search/trawl/internal/queue"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
@@ -108,6 +109,7 @@ func TestReasons(t *testing.T) {
 		{"full: no branch before", func(_ *gitsourcetest.Repo, e *env) {
 			e.republish(func(root *catalogv1.Root) { root.Branches = nil })
 		}},
+		{"full: a full build was asked for", func(_ *gitsourcetest.Repo, e *env) { e.requestFullBuild() }},
 		{"full: facts or settings changed", func(_ *gitsourcetest.Repo, e *env) { e.Limits.MaxDepth = 3 }},
 	} {
 		t.Run(c.want, func(t *testing.T) {
@@ -130,6 +132,38 @@ func TestReasons(t *testing.T) {
 				t.Errorf("%d shards", len(root.GetShards()))
 			}
 		})
+	}
+}
+
+// requestFullBuild asks for the repo to be built anew, and returns the job for it.
+func (e *env) requestFullBuild() *queue.Delivery {
+	e.t.Helper()
+	epoch, requested, err := e.Store.RequestFullBuild(e.t.Context(), repoName, time.Now())
+	if err != nil || !requested {
+		e.t.Fatalf("requested: %v, %v", requested, err)
+	}
+	return &queue.Delivery{Job: queue.Job{Repo: repoName, Epoch: epoch}, NumDelivered: 1}
+}
+
+// TestFullBuildOfWhatIsUnchanged: a repo in which nothing changed is built anew when that was asked
+// for, once. The time of the full build stays with the deltas after it.
+func TestFullBuildOfWhatIsUnchanged(t *testing.T) {
+	r, e := newRepo(t, nil)
+	r.Files("main", tenFiles("needle old")...)
+	first := e.done(e.want(r.Dir))
+	root := e.done(e.requestFullBuild())
+	if root.GetGeneration() != 2 || root.GetBuilt() != "full: a full build was asked for" || root.GetShards()[0].GetKey() == first.GetShards()[0].GetKey() {
+		t.Errorf("after %v\n%v", first, root)
+	}
+	if !root.GetBuiltInFullAt().AsTime().After(first.GetBuiltInFullAt().AsTime()) {
+		t.Errorf("built in full at %v, before at %v", root.GetBuiltInFullAt(), first.GetBuiltInFullAt())
+	}
+	if again := e.done(e.want(r.Dir)); again.GetGeneration() != 2 || again.GetEpoch() != 3 {
+		t.Errorf("without a change: %v", again)
+	}
+	r.Files("main", tenFiles("needle new")...)
+	if delta := e.done(e.want(r.Dir)); delta.GetBuilt() != "delta: documents changed" || !proto.Equal(delta.GetBuiltInFullAt(), root.GetBuiltInFullAt()) {
+		t.Errorf("a delta: %v", delta)
 	}
 }
 

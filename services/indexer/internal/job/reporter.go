@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/trawl-search/trawl/internal/catalog"
@@ -20,23 +21,22 @@ const reportEvery = time.Second
 // reporter writes a job's progress in the background, so that a slow etcd does not
 // delay the job. A progress that cannot be written is dropped.
 type reporter struct {
-	store    *catalog.Store
-	lease    *catalog.Lease
-	epoch    uint64
-	attempts uint32
-	log      *slog.Logger
-	cancel   context.CancelFunc
-	done     sync.WaitGroup
-	wake     chan struct{}
+	store  *catalog.Store
+	lease  *catalog.Lease
+	base   *catalogv1.Status // what all statuses of the job have
+	log    *slog.Logger
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+	wake   chan struct{}
 
 	mu     sync.Mutex
 	latest *catalogv1.Status
 }
 
-func startReporter(ctx context.Context, store *catalog.Store, lease *catalog.Lease, epoch uint64, attempts uint32, log *slog.Logger) *reporter {
+func startReporter(ctx context.Context, store *catalog.Store, lease *catalog.Lease, base *catalogv1.Status, log *slog.Logger) *reporter {
 	ctx, cancel := context.WithCancel(ctx)
 	r := &reporter{
-		store: store, lease: lease, epoch: epoch, attempts: attempts, log: log, cancel: cancel, wake: make(chan struct{}, 1),
+		store: store, lease: lease, base: base, log: log, cancel: cancel, wake: make(chan struct{}, 1),
 	}
 	r.done.Go(func() { r.run(ctx) })
 	return r
@@ -45,7 +45,8 @@ func startReporter(ctx context.Context, store *catalog.Store, lease *catalog.Lea
 // set replaces the progress to write next. It never waits.
 func (r *reporter) set(state ingestv1.State, progress *ingestv1.Progress) {
 	r.mu.Lock()
-	r.latest = &catalogv1.Status{State: state, Epoch: r.epoch, Attempts: r.attempts, Progress: progress}
+	r.latest = proto.CloneOf(r.base)
+	r.latest.State, r.latest.Progress = state, progress
 	r.mu.Unlock()
 	select {
 	case r.wake <- struct{}{}:

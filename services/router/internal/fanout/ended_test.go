@@ -75,3 +75,25 @@ func TestNoTurnInALaterRound(t *testing.T) {
 		t.Errorf("%v", c)
 	}
 }
+
+// TestNobodyIsAskedAfterTheEnd: when the time of a query is over, no searcher is asked for the shards whose
+// turn has not come, and the account says so.
+func TestNobodyIsAskedAfterTheEnd(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	account := coverage.New(someShards(2))
+	fanout.Scatter(ctx, (&world{tb: t, searchers: 2}).fanout(fanout.Policy{}), someShards(2), account,
+		func(context.Context, fanout.Target, []searchapi.Shard) (reply, error) {
+			t.Error("a searcher was asked")
+			return reply{}, nil
+		}, func([]searchapi.Digest) {})
+	c := account.Coverage()
+	if c.NotReached != 2 {
+		t.Errorf("%v", c)
+	}
+	for _, u := range c.Uncovered {
+		if u.Message != coverage.NoTurn {
+			t.Errorf("%q, want %q", u.Message, coverage.NoTurn)
+		}
+	}
+}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/regex"
+	"github.com/trawl-search/trawl/integration/hostile"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -38,11 +39,11 @@ func TestHostileTypeRepos(t *testing.T) {
 	}
 	before := heap()
 	var next, refused, answered atomic.Int64
-	var hostile sync.WaitGroup
+	var callers sync.WaitGroup
 	for range 32 {
-		hostile.Go(func() {
-			for i := next.Add(1); i <= 528; i = next.Add(1) {
-				query := fmt.Sprintf(`(type:repo (r:(\w|/){%d}x or r:(r[d-f]p|%d){490} or r:.)) foo`, 900+i%99, i)
+		callers.Go(func() {
+			for i := next.Add(1); i <= hostile.TypeRepos; i = next.Add(1) {
+				query := hostile.TypeRepo(int(i))
 				for range 20 { // they come back at once
 					_, err := search(query)
 					if code := status.Code(err); code == codes.ResourceExhausted {
@@ -59,7 +60,7 @@ func TestHostileTypeRepos(t *testing.T) {
 		})
 	}
 	ended := make(chan struct{})
-	go func() { hostile.Wait(); close(ended) }()
+	go func() { callers.Wait(); close(ended) }()
 	most, honest := int64(0), 0
 	for done := false; !done; honest++ {
 		if resp, err := search("foo r:org/repo1"); err != nil || len(resp.Files) != 11 {
@@ -85,7 +86,7 @@ func TestHostileTypeRepos(t *testing.T) {
 	if !memory.Reserve(size / 2) {
 		t.Error("not all memory is given back")
 	}
-	if _, err := search(strings.TrimSpace(strings.Repeat(`(type:repo r:(\w|/){900}) `, 528))); status.Code(err) != codes.InvalidArgument {
+	if _, err := search(strings.TrimSpace(strings.Repeat(`(type:repo r:(\w|/){900}) `, hostile.TypeRepos))); status.Code(err) != codes.InvalidArgument {
 		t.Errorf("528 of them in one query: %v", err)
 	}
 	for _, query := range []string{`r:(a.b){998} r:(a.c){998} r:(a.d){998}`, strings.Repeat(`(\w\d){990} `, 20)} {

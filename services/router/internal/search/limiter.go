@@ -55,9 +55,9 @@ const (
 // Latency is no signal: it differs by orders of magnitude between queries, and callers
 // choose their deadlines.
 //
-// One caller gets at most a share of the limit, and callers with more than an equal part
-// leave headroom to the others. So who asks little is let in beside those who ask as much
-// as they can. It is safe for concurrent use.
+// One caller gets at most a share of the limit. A caller that already uses more than an
+// equal part leaves headroom for the others, so that a light caller is admitted beside
+// heavy ones. A limiter is safe for concurrent use.
 type limiter struct {
 	most float64
 	// share of the limit that the queries of one caller may use.
@@ -76,8 +76,8 @@ type limiter struct {
 	mean float64
 }
 
-// newLimiter returns a limiter of at most that many queries at once, of which one caller
-// gets at most a share.
+// newLimiter returns a limiter that never admits more than most queries at once, and never
+// more than a share of its limit to one caller.
 func newLimiter(most int, share float64, metrics *Metrics) *limiter {
 	l := &limiter{most: float64(most), share: share, limit: min(firstLimit, float64(most)), metrics: metrics, callers: make(map[string]int)}
 	metrics.limit.Set(l.limit)

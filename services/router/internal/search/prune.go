@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/regex"
@@ -154,7 +153,7 @@ func evaluateBranch(q *query.Branch, root *catalogv1.Root) verdict {
 	}
 	matching := 0
 	for i, b := range root.Branches {
-		if branchMatches(q, i, b.Name) {
+		if q.Matches(b.Name, i) {
 			matching++
 		}
 	}
@@ -165,16 +164,6 @@ func evaluateBranch(q *query.Branch, root *catalogv1.Root) verdict {
 		return all
 	}
 	return maybe
-}
-
-func branchMatches(q *query.Branch, ordinal int, name string) bool {
-	switch {
-	case q.Pattern == "HEAD":
-		return ordinal == 0
-	case q.Exact:
-		return name == q.Pattern
-	}
-	return strings.Contains(name, q.Pattern)
 }
 
 // evaluateLanguage treats a shard that names no languages as unknown.

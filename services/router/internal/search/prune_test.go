@@ -2,7 +2,6 @@ package search_test
 
 import (
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -94,9 +93,6 @@ func TestPruningKeepsWhatMatches(t *testing.T) {
 			if err == nil {
 				q, err = indextest.Resolve(c, q)
 			}
-			if errors.Is(err, query.ErrNoSymbols) || hasSymbol(q) {
-				continue
-			}
 			if err != nil {
 				t.Fatalf("seed %d, %q: %v", seed, text.Text, err)
 			}
@@ -106,17 +102,6 @@ func TestPruningKeepsWhatMatches(t *testing.T) {
 	if pruned == 0 {
 		t.Error("nothing was ever pruned")
 	}
-}
-
-func hasSymbol(q query.Q) (has bool) {
-	if q != nil {
-		query.Walk(q, func(n query.Q) bool {
-			_, symbol := n.(*query.Symbol)
-			has = has || symbol
-			return true
-		})
-	}
-	return has
 }
 
 func checkPruning(t *testing.T, p *placed, c *indextest.Corpus, layout *search.Layout, q query.Q, what string) int {

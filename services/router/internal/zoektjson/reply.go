@@ -86,7 +86,7 @@ type lineFragment struct {
 	LineOffset  int    `json:"LineOffset"`
 	Offset      uint32 `json:"Offset"`
 	MatchLength int    `json:"MatchLength"`
-	// SymbolInfo is always null: there are no symbols yet.
+	// SymbolInfo is always null.
 	SymbolInfo *struct{} `json:"SymbolInfo"`
 }
 

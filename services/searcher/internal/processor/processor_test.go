@@ -26,7 +26,7 @@ func take(t *testing.T, s *processor.Slots) (context.Context, *processor.Slot) {
 	return ctx, slot
 }
 
-// free says whether a slot can be had at once.
+// free reports whether a slot can be had at once.
 func free(t *testing.T, s *processor.Slots) bool {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -101,7 +101,7 @@ type used struct {
 	ranges [][2]int64
 }
 
-// sound says whether all that the view has read is still what the object has.
+// sound reports whether all that the view has read is still what the object has.
 func (u *used) sound() error {
 	for _, r := range u.ranges {
 		if !bytes.Equal(u.object.data[r[0]:r[1]], u.whole[r[0]:r[1]]) {

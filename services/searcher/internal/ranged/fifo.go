@@ -61,13 +61,14 @@ type fifo struct {
 	blocks, departed uint32
 }
 
-// smallShare: a small queue of one part in so many.
+// smallShare is the divisor of the small queue: it holds a tenth of all bytes.
 const smallShare = 10
 
 // ghost is when a block left the small queue, 0 for never.
 type ghost uint32
 
-// insert takes a block that has come. A recent ghost of it says it was here.
+// insert adds a block that was just read. A recent ghost means that the block was cached
+// not long ago, so it goes to the main queue.
 func (q *fifo) insert(b *block, g ghost) {
 	b.main = g != 0 && q.departed-uint32(g) < q.blocks
 	b.freq = 0
@@ -92,7 +93,7 @@ func (q *fifo) bytes(b *block) *int64 {
 	return &q.smallBytes
 }
 
-// unused puts a block back that nobody uses any more.
+// unused puts a block back into its queue once its last reader has left.
 func (q *fifo) unused(b *block) {
 	if !b.linked {
 		q.of(b).push(b)

@@ -15,9 +15,9 @@ import (
 // longestRun bounds the blocks of one ranged read.
 const longestRun = 16
 
-// flight is one ranged read of adjacent blocks. All who want one of them wait
-// for it; when nobody does any more it is given up. Err is guarded by done, what
-// follows it by the cache's mutex.
+// flight is one ranged read of adjacent blocks. Every reader of one of the blocks waits
+// for it, and the last one to leave cancels it. Err may be read once done is closed; the
+// fields below it are guarded by the cache's mutex.
 type flight struct {
 	object *object
 	blocks []*block
@@ -135,8 +135,8 @@ func (c *Cache) copy(file *os.File, off, n int64, body io.Reader) error {
 	return nil
 }
 
-// write writes a piece, on a disk that is full after evicting blocks, which
-// make room that somebody else took outside of the budget.
+// write writes a piece. On a full disk it evicts blocks and tries again: another program
+// may have taken space that the budget counts as free.
 func (c *Cache) write(file *os.File, off int64, piece []byte) error {
 	for {
 		_, err := file.WriteAt(piece, off)

@@ -13,8 +13,8 @@ import (
 // multiple of disk.Page.
 const blockSize = 256 << 10
 
-// Prefix is how the names of this package's files begin. What has such a name
-// when no cache runs was left by a process that died, and is of no use.
+// Prefix begins the names of this package's files. A file with such a name that exists
+// before a cache starts was left by a process that died, and can be removed.
 const Prefix = ".blocks-"
 
 // object is a shard of the bucket, and the sparse file that holds what was

@@ -174,7 +174,7 @@ func (v *view) claim(first, last uint32) (flights []*flight, short <-chan struct
 	return flights, nil
 }
 
-// olderWaits says whether a view of an older search waits for room: it comes
+// olderWaits reports whether a view of an older search waits for room: it comes
 // first. Callers hold mu.
 func (c *Cache) olderWaits(v *view) bool {
 	for w := range c.waiting {

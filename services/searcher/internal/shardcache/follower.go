@@ -54,8 +54,10 @@ type Follower struct {
 	log         *slog.Logger
 
 	mu sync.Mutex
-	// applied is the revision of the roots that the store acts on, 0 before the first.
+	// applied is the revision of the roots that the store acts on, 0 before the first, and without are
+	// the draining searchers that it takes no account of.
 	applied int64
+	without []membership.ID
 	changed chan struct{}
 }
 
@@ -82,7 +84,7 @@ func (f *Follower) Run(ctx context.Context) {
 			f.log.ErrorContext(ctx, "a shard cannot be placed", "error", err)
 		}
 		f.store.Want(roots.Revision, refs)
-		f.setApplied(roots.Revision)
+		f.setApplied(roots.Revision, members.Draining())
 		select {
 		case <-roots.Changed():
 		case <-members.Changed():
@@ -92,10 +94,18 @@ func (f *Follower) Run(ctx context.Context) {
 	}
 }
 
-func (f *Follower) setApplied(revision int64) {
+// Without returns the draining searchers of which the store took no account when it last worked out
+// what it wants. They are in ascending order and must only be read.
+func (f *Follower) Without() []membership.ID {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.applied = revision
+	return f.without
+}
+
+func (f *Follower) setApplied(revision int64, without []membership.ID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.applied, f.without = revision, without
 	close(f.changed)
 	f.changed = make(chan struct{})
 }

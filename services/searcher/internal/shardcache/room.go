@@ -169,8 +169,8 @@ func (s *Store) takeLeft(ref Ref) (taken int64, ok bool) {
 	return taken, true
 }
 
-// dropLeft removes a file that an earlier process left, if there is one: of a shard that
-// is not wanted, or else of one that nobody has asked for yet. Callers hold mu.
+// dropLeft removes one file that an earlier process left, if there is one. It prefers a
+// shard that is not wanted to one that is wanted but was not searched yet. Callers hold mu.
 func (s *Store) dropLeft() bool {
 	var chosen searchapi.Digest
 	for d := range s.left {
@@ -235,7 +235,8 @@ func (e *entry) heat() float64 {
 	return (float64(e.asked) + 1) / float64(e.ref.Size+1)
 }
 
-// coldest is a whole file that nobody uses; callers hold mu.
+// coldest returns the least searched whole shard that no query uses now, nil if there is
+// none. Callers hold mu.
 func (s *Store) coldest() (coldest *entry) {
 	for _, e := range s.entries {
 		idle := e.state == ready && e.current.whole && e.current.users == 1
@@ -250,7 +251,7 @@ func (s *Store) coldest() (coldest *entry) {
 func (s *Store) toRanges(e *entry) bool {
 	old := e.current
 	s.unlink(e.ref.Digest, old)
-	old.leave() // the last: nobody uses it
+	old.leave() // the entry was its last user
 	s.close(old, e.ref.Digest)
 	s.giveBack(old)
 	s.metrics.evicted.Inc()
@@ -305,7 +306,7 @@ func (s *Store) makeRoom(e *entry) bool {
 	return true
 }
 
-// yields says whether the shard, a whole file, gives way to one that is hotter.
+// yields reports whether the shard, a whole file, gives way to one that is hotter.
 func (e *entry) yields(to *entry) bool {
 	return e.state == ready && e.current.whole && e.current.users == 1 &&
 		(e.heat() < 0 || to.asked >= leastAsked && byFar*e.heat() < to.heat())

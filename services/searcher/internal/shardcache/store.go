@@ -1,7 +1,7 @@
-// Package shardcache keeps the shards that are placed on a searcher: on local disk,
-// verified when they arrive, open for as long as somebody searches them, and
-// fetched anew when one turns out to be damaged. What the disk budget has no room
-// for is served by ranged reads of the bucket (package ranged).
+// Package shardcache keeps the shards that are placed on a searcher. They lie on local
+// disk, are verified when they arrive, stay open while queries use them, and are fetched
+// again if they turn out to be damaged. Shards beyond the disk budget are served by ranged
+// reads of the bucket (package ranged).
 //
 //	             want             fetched, verified, opened
 //	(unknown) ─────────▶ loading ────────────────────────▶ ready
@@ -9,11 +9,11 @@
 //	                      │   ▼                               │ damage found
 //	                     waiting ◀──────────────────────────────┘
 //
-// A shard is ready as a whole copy or by ranges. Which ones are whole is decided
-// by how often each is asked for, and its size: see room.go.
+// A ready shard is either a whole copy or read by ranges. How often a shard is searched
+// and how large it is decide which shards are whole: see room.go.
 //
-// A shard that is no longer wanted stays for a grace time, since queries planned
-// before may still ask for it, and is removed once nobody uses it.
+// A shard that is no longer wanted stays for a grace time, because queries that were
+// planned earlier may still ask for it. It is removed when its last query has ended.
 package shardcache
 
 import (
@@ -177,6 +177,8 @@ type Counts struct {
 	// Ready ones are open, Pending ones have not been tried to their end yet,
 	// Failed ones have, and wait for the next try.
 	Ready, Pending, Failed int
+	// Bytes are the sizes of the ready ones.
+	Bytes int64
 	// Reason is why one of the failed ones failed.
 	Reason string
 }
@@ -193,6 +195,7 @@ func (s *Store) Counts() (c Counts, changed <-chan struct{}) {
 		case !e.unwanted.IsZero():
 		case e.state == ready:
 			c.Ready++
+			c.Bytes += e.ref.Size
 		case e.failure != nil:
 			c.Failed++
 			c.Reason = e.failure.Error()

@@ -1,0 +1,265 @@
+// Package relevance measures how high servers rank the file that somebody looks for. The queries are
+// made by rule from repos at fixed commits: names and what their comments and commits say. Trawl is
+// asked as `trawl up`, beside zoekt-webserver in both of its orders.
+package relevance
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/trawl-search/trawl/bench/corpus"
+	"github.com/trawl-search/trawl/bench/peer"
+	"github.com/trawl-search/trawl/bench/report"
+	"github.com/trawl-search/trawl/bench/server"
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
+)
+
+// Config says what to measure.
+type Config struct {
+	// Repos is the folder of the Git repositories, each by its name; see README.md.
+	Repos string
+	// Trawl is the program. ZoektBin is the folder of zoekt's; empty means the PATH.
+	Trawl, ZoektBin string
+	// Results is the folder of the dated results.
+	Results string
+	// Log shows progress. Args are the flags as given, for the record.
+	Log  io.Writer
+	Args []string
+}
+
+// engine is a server, and how it is asked.
+type engine struct {
+	name  string
+	opts  server.Options
+	ranks []int // of the targets, from 1; 0 if not among the files shown
+}
+
+// shown is how many files are asked for. A target that is not among them counts as not found.
+const shown = 50
+
+// Main measures, and writes a dated result.
+func Main(ctx context.Context, cfg Config) (err error) {
+	started := time.Now()
+	dir, err := os.MkdirTemp("", "relevance-")
+	if err != nil {
+		return fmt.Errorf("making a folder for the repos: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	fmt.Fprintln(cfg.Log, "making the queries")
+	repos, queries, err := prepare(ctx, cfg.Repos, filepath.Join(dir, "src"))
+	if err != nil {
+		return err
+	}
+	trawl := []*engine{{name: "trawl", opts: server.Early(shown)}}
+	if err := askTrawl(ctx, &cfg, repos, dir, queries, trawl); err != nil {
+		return err
+	}
+	bm25 := server.Every(shown)
+	bm25.UseBM25Scoring = true
+	zoekt := []*engine{{name: "zoekt, default", opts: server.Every(shown)}, {name: "zoekt, BM25", opts: bm25}}
+	indexer, webserver, ok := peer.ZoektPrograms(cfg.ZoektBin)
+	if ok {
+		err = askZoekt(ctx, &cfg, indexer, webserver, repos, dir, queries, zoekt)
+	} else {
+		zoekt = nil
+		fmt.Fprintln(cfg.Log, "zoekt-index and zoekt-webserver are neither on the PATH nor in ZOEKT_BIN: Trawl is measured alone")
+	}
+	if err != nil {
+		return err
+	}
+	for i, q := range queries { // of the half that is only reported, nothing but figures is seen
+		if rank := trawl[0].ranks[i]; q.tuning && rank != 1 {
+			fmt.Fprintf(cfg.Log, "%-14s %3d  %s  (%s)\n", q.kind, rank, q.query, q.target)
+		}
+	}
+	var text bytes.Buffer
+	fmt.Fprintf(&text, "Relevance of %d known items in %d repos, %s\n\n", len(queries), len(repos.Repos), started.UTC().Format("2006-01-02 15:04"))
+	report.Host(ctx, &text, cfg.Args)
+	if ok {
+		fmt.Fprintf(&text, "  zoekt     %s, with ctags\n", peer.ZoektVersion(ctx, webserver))
+	}
+	fmt.Fprintf(&text, "  queries   SHA-256 %.16s\n", digest(queries))
+	for _, p := range pins {
+		fmt.Fprintf(&text, "  %-9s %.12s\n", p.name, p.commit)
+	}
+	write(&text, queries, append(trawl, zoekt...))
+	stem := filepath.Join(cfg.Results, started.UTC().Format("2006-01-02-150405")+"-relevance.txt")
+	if err := os.WriteFile(stem, text.Bytes(), 0o666); err != nil {
+		return fmt.Errorf("writing the results: %w", err)
+	}
+	fmt.Fprintf(cfg.Log, "%s\nwritten to %s\n", text.String(), stem)
+	return nil
+}
+
+// prepare writes the files of the repos into a folder, and makes the queries.
+func prepare(ctx context.Context, repos, dir string) (c corpus.Corpus, queries []known, err error) {
+	t := &tree{files: map[string][]*file{}, commits: map[string][]commit{}}
+	c.Name = "relevance"
+	for _, p := range pins {
+		from := filepath.Join(repos, p.name)
+		if _, err := os.Stat(from); err != nil {
+			return c, nil, fmt.Errorf("%s is not in %s: %w: git clone %s", p.name, from, errMissing, p.url)
+		}
+		r := corpus.Repo{Name: p.name, Dir: filepath.Join(dir, p.name)}
+		if err := os.MkdirAll(dir, 0o777); err != nil {
+			return c, nil, fmt.Errorf("making a folder for the repos: %w", err)
+		}
+		if err := p.export(ctx, from, r.Dir); err != nil {
+			return c, nil, err
+		}
+		c.Repos = append(c.Repos, r)
+		t.repos = append(t.repos, p.name)
+		if t.files[p.name], err = readFiles(r); err != nil {
+			return c, nil, err
+		}
+		if t.commits[p.name], err = p.readCommits(ctx, from, t.files[p.name]); err != nil {
+			return c, nil, err
+		}
+	}
+	return c, generate(t), nil
+}
+
+// askTrawl indexes the repos with `trawl up` and asks it.
+func askTrawl(ctx context.Context, cfg *Config, c corpus.Corpus, dir string, queries []known, engines []*engine) (err error) {
+	s, err := server.Trawl(ctx, io.Discard, cfg.Trawl, filepath.Join(dir, "trawl"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	conn, err := grpc.NewClient(s.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return fmt.Errorf("connecting to %s: %w", s.GRPC, err)
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	ingest := ingestv1.NewIngestServiceClient(conn)
+	bar := report.NewProgress(cfg.Log, "indexing with Trawl", len(c.Repos))
+	for i, r := range c.Repos {
+		git := filepath.Join(dir, strconv.Itoa(i)+".git")
+		if err := r.Git(ctx, git); err != nil {
+			return err
+		}
+		if _, err := server.Publish(ctx, ingest, r.Name, git); err != nil {
+			return err
+		}
+		bar.Step(r.Name)
+	}
+	if err := s.AwaitRepos(ctx, len(c.Repos)); err != nil {
+		return err
+	}
+	return ask(ctx, cfg, s, queries, engines)
+}
+
+// askZoekt indexes the repos with zoekt-index and ctags and asks zoekt-webserver.
+func askZoekt(ctx context.Context, cfg *Config, indexer, webserver string, c corpus.Corpus, dir string, queries []known, engines []*engine) (err error) {
+	fmt.Fprintln(cfg.Log, "indexing with zoekt")
+	index := filepath.Join(dir, "zoekt")
+	if err := os.Mkdir(index, 0o777); err != nil {
+		return fmt.Errorf("making a folder for zoekt's index: %w", err)
+	}
+	if _, err := peer.IndexZoekt(ctx, indexer, c, index, "-require_ctags"); err != nil {
+		return err
+	}
+	s, err := server.Zoekt(ctx, webserver, index)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if err := s.AwaitRepos(ctx, len(c.Repos)); err != nil {
+		return err
+	}
+	return ask(ctx, cfg, s, queries, engines)
+}
+
+// ask asks a server every query in each of its ways.
+func ask(ctx context.Context, cfg *Config, s *server.Server, queries []known, engines []*engine) error {
+	for _, e := range engines {
+		bar := report.NewProgress(cfg.Log, e.name, len(queries))
+		for _, q := range queries {
+			reply, err := s.Search(ctx, q.query, e.opts)
+			if err != nil {
+				return fmt.Errorf("asking %s for %q: %w", e.name, q.query, err)
+			}
+			files, err := reply.Ranked()
+			if err != nil {
+				return err
+			}
+			e.ranks = append(e.ranks, 1+slices.Index(files, q.target))
+			bar.Step(string(q.kind))
+		}
+	}
+	return nil
+}
+
+// write writes a table for each half.
+func write(w io.Writer, queries []known, engines []*engine) {
+	for _, tuning := range []bool{false, true} {
+		title := "The half that is only reported"
+		if tuning {
+			title = "The half that was tuned on"
+		}
+		fmt.Fprintf(w, "\n%s: mean reciprocal rank, and targets among the first 1, 5 and 10 files in percent\n\n", title)
+		var t report.Table
+		header := []string{"", "queries"}
+		for _, e := range engines {
+			header = append(header, e.name, "1", "5", "10")
+		}
+		t.Row(header...)
+		for _, k := range append([]kind{""}, kinds...) {
+			t.Row(row(queries, engines, k, tuning)...)
+		}
+		t.Write(w)
+	}
+}
+
+// row is that of a kind; none means all.
+func row(queries []known, engines []*engine, k kind, tuning bool) []string {
+	cells := []string{string(k), ""}
+	if k == "" {
+		cells[0] = "all"
+	}
+	for _, e := range engines {
+		var ranks []int
+		for i, q := range queries {
+			if q.tuning == tuning && (k == "" || q.kind == k) {
+				ranks = append(ranks, e.ranks[i])
+			}
+		}
+		m := measure(ranks)
+		cells[1] = strconv.Itoa(len(ranks))
+		cells = append(cells, fmt.Sprintf("%.3f", m.mrr), fmt.Sprintf("%.0f", m.first[0]), fmt.Sprintf("%.0f", m.first[1]), fmt.Sprintf("%.0f", m.first[2]))
+	}
+	return cells
+}
+
+// figures of some queries: the mean reciprocal rank, and how many percent of the targets are among the
+// first 1, 5 and 10 files.
+type figures struct {
+	mrr   float64
+	first [3]float64
+}
+
+func measure(ranks []int) (f figures) {
+	for _, rank := range ranks {
+		if rank == 0 {
+			continue
+		}
+		f.mrr += 1 / float64(rank) / float64(len(ranks))
+		for i, most := range []int{1, 5, 10} {
+			if rank <= most {
+				f.first[i] += 100 / float64(len(ranks))
+			}
+		}
+	}
+	return f
+}

@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"context"
+	"io"
+	"log/slog"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/spf13/cobra"
+
+	"github.com/trawl-search/trawl/internal/mcptools"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+func newMCP(p Process) *cobra.Command {
+	var (
+		addr routerAt
+		cfg  mcptools.Config
+	)
+	cfg.SetDefaults()
+	cmd := &cobra.Command{
+		Use:   "mcp",
+		Short: "Serve search to a coding agent, over standard input and output",
+		Long: `Serve search to a coding agent over the Model Context Protocol, on standard input and output. It asks a router, as
+trawl search does. docs/mcp.md has the tools, and how to configure clients:
+
+  claude mcp add trawl -- trawl mcp --addr search.example.org:443 --tls --token-file ~/.trawl-token`,
+		Args: usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := cfg.Validate(); err != nil {
+				return usageError{err}
+			}
+			return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
+				open := func() mcptools.API { return remote{c.search} }
+				tools := mcptools.New(open, cfg, Version(), slog.New(slog.NewTextHandler(p.Err, &slog.HandlerOptions{Level: slog.LevelWarn})))
+				return tools.Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(p.In), Writer: keepOpen{p.Out}})
+			})
+		},
+	}
+	addressFlag(cmd.Flags(), p, &addr)
+	cmd.Flags().StringSliceVar(&cfg.Tools, "tools", cfg.Tools, "tools to offer; there are also list_refs, count and compare")
+	return cmd
+}
+
+// keepOpen is an output that is not closed with its transport.
+type keepOpen struct{ io.Writer }
+
+// Close implements io.Closer.
+func (keepOpen) Close() error { return nil }
+
+// remote is a router as the tools ask it.
+type remote struct{ router searchv1.SearchServiceClient }
+
+// Search implements mcptools.API.
+func (r remote) Search(ctx context.Context, req *searchv1.SearchRequest) (*searchv1.SearchResponse, error) {
+	return r.router.Search(ctx, req)
+}
+
+// List implements mcptools.API.
+func (r remote) List(ctx context.Context, req *searchv1.ListRequest) (*searchv1.ListResponse, error) {
+	return r.router.List(ctx, req)
+}
+
+// GetFile implements mcptools.API.
+func (r remote) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error) {
+	return r.router.GetFile(ctx, req)
+}

@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/trawl-search/trawl/internal/config"
+)
+
+var update = flag.Bool("update", false, "write docs/settings.md anew")
+
+// preface begins the reference of settings.
+const preface = `# Settings
+
+Made from the code by ` + "`make generate`" + `. Each setting of a role is a key of its YAML file (` + "`--config FILE`" + `), an environment
+variable and a flag; what comes later wins: default, file, variable, flag. A file or a variable may give a secret itself or as ` + "`file:PATH`" + `, a flag
+only as ` + "`file:PATH`" + `. An unknown key is an error. ` + "`trawl ROLE --print-config`" + ` prints what is in force. On Kubernetes the [chart](../charts/trawl/README.md)
+sets them. Sizes are written like 64MiB, times like 1m30s, lists with commas. Flags of commands for callers are in their ` + "`--help`" + `.
+`
+
+// TestSettingsReference: docs/settings.md is what the code says.
+func TestSettingsReference(t *testing.T) {
+	var want bytes.Buffer
+	want.WriteString(preface)
+	for _, section := range []struct {
+		title, role string
+		settings    config.Settings
+	}{
+		{"Router", roleRouter, &routerSettings{}},
+		{"Searcher", roleSearcher, &searcherSettings{}},
+		{"Indexer", roleIndexer, &indexerSettings{}},
+		{"trawl up", "up", &upSettings{}},
+		{"trawl tokens create", tokensRole, &createSettings{}},
+		{"trawl gc", "gc", &gcSettings{}},
+		{"trawl restore", "restore", &restoreSettings{}},
+		{"trawl selftest", "selftest", &selfTestSettings{}},
+	} {
+		var table bytes.Buffer
+		if err := config.Reference(&table, section.role, section.settings); err != nil {
+			t.Fatal(err)
+		}
+		text := table.String()
+		if section.role == "up" {
+			text = regexp.MustCompile("(?m)^\\| `(indexer|searcher|router)\\..*\n").ReplaceAllString(text, "") +
+				"\nBeside these it takes those of each role, with the role before the key: `searcher.disk-budget`, `--searcher-disk-budget`. Some have other defaults:\n`trawl up --print-config` shows them.\n"
+		}
+		fmt.Fprintf(&want, "\n## %s\n\n%s", section.title, text)
+	}
+	const name = "../../../../docs/settings.md"
+	if *update {
+		if err := os.WriteFile(name, want.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(name)
+	if err != nil || !bytes.Equal(got, want.Bytes()) {
+		t.Errorf("docs/settings.md is not what the code says: run make generate (%v)", err)
+	}
+	if n := strings.Count(want.String(), "<br>"); n < 300 {
+		t.Errorf("only %d settings are in it", n/2)
+	}
+}

@@ -1,0 +1,160 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/time/rate"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/trawl-search/trawl/cmd/trawl/internal/progress"
+	adminv1 "github.com/trawl-search/trawl/proto/trawl/admin/v1"
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
+)
+
+// reindexing is one run of `trawl repos reindex`.
+type reindexing struct {
+	names     []string // empty: all
+	before    time.Time
+	perMinute float64
+	dryRun    bool
+}
+
+func newReindex(p Process) *cobra.Command {
+	var (
+		addr   routerAt
+		all    bool
+		before string
+		r      reindexing
+	)
+	cmd := &cobra.Command{
+		Use:   "reindex {REPO... | --all}",
+		Short: "Index repositories again in full, though nothing changed in them",
+		Long: `Index repositories again in full, though nothing changed in them: after an upgrade whose shards have more than
+those of before, say. What is searched stays until the new index is there.
+
+The command asks for the repositories at a steady rate and does not wait for them. What was built in full
+since --before is left alone, so a run that was broken off goes on where it was with the time that it printed.`,
+		Args: usageArgs(func(_ *cobra.Command, args []string) error {
+			if all == (len(args) > 0) {
+				return errors.New("names of repositories, or --all for all of them")
+			}
+			return nil
+		}),
+		RunE: func(cmd *cobra.Command, names []string) error {
+			r.names, r.before = names, time.Now()
+			if before != "" {
+				at, err := time.Parse(time.RFC3339, before)
+				if err != nil {
+					return usageError{fmt.Errorf("--before is %q: want a time such as %s", before, time.Now().UTC().Format(time.RFC3339))}
+				}
+				r.before = at
+			}
+			if r.perMinute < 0 {
+				return usageError{errors.New("--rate is negative: want a number of repositories a minute, 0 for no limit")}
+			}
+			return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error { return r.run(ctx, c, p) })
+		},
+	}
+	addressFlag(cmd.Flags(), p, &addr)
+	cmd.Flags().BoolVar(&all, "all", false, "all repositories that your token allows")
+	cmd.Flags().StringVar(&before, "before", "", "leave alone what was built in full at this time (RFC 3339) or later; empty: now")
+	cmd.Flags().Float64Var(&r.perMinute, "rate", 60, "most repositories to ask for in a minute; 0: no limit")
+	cmd.Flags().BoolVar(&r.dryRun, "dry-run", false, "print how many repositories would be indexed again, and change nothing")
+	return cmd
+}
+
+// run asks for one repo after the other. The router leaves alone what need not be built, whatever
+// has happened since the repos were listed.
+func (r reindexing) run(ctx context.Context, c client, p Process) error {
+	names, err := r.candidates(ctx, c)
+	if err != nil {
+		return err
+	}
+	if r.dryRun {
+		_, err := fmt.Fprintf(p.Out, "%d repositories would be indexed again\n", len(names))
+		return err
+	}
+	limit := rate.NewLimiter(rate.Inf, 1)
+	if r.perMinute > 0 {
+		limit.SetLimit(rate.Limit(r.perMinute / time.Minute.Seconds()))
+	}
+	tally := progress.NewTally(p.Err, isTerminal(p.Err), "repos")
+	defer tally.Done()
+	requested := 0
+	for i, name := range names {
+		tally.Update(uint64(i), uint64(len(names)))
+		was, err := r.request(ctx, c, limit, name)
+		if err != nil {
+			tally.Done()
+			fmt.Fprintf(p.Err, "%d repositories are asked for, %d are left; to go on: %s\n", requested, len(names)-i, r.again())
+			return err
+		}
+		if was {
+			requested++
+		}
+	}
+	tally.Update(uint64(len(names)), uint64(len(names)))
+	tally.Done()
+	_, err = fmt.Fprintf(p.Out, "%d repositories are asked for; trawl repos --stale lists those that wait\n", requested)
+	return err
+}
+
+// request asks for one repo when its turn has come, and reports whether that was needed. A repo
+// that was deleted since it was listed needs nothing.
+func (r reindexing) request(ctx context.Context, c client, limit *rate.Limiter, name string) (bool, error) {
+	if err := limit.Wait(ctx); err != nil {
+		return false, context.Cause(ctx)
+	}
+	resp, err := c.admin.ReindexRepo(ctx, &adminv1.ReindexRepoRequest{Name: name, UnlessBuiltSince: timestamppb.New(r.before)})
+	if len(r.names) == 0 && status.Code(err) == codes.NotFound {
+		return false, nil
+	}
+	return resp.GetRequested(), err
+}
+
+// candidates are the repos that were last built in full before the time given, and for which nobody
+// has asked that already.
+func (r reindexing) candidates(ctx context.Context, c client) (names []string, err error) {
+	due := func(s *ingestv1.RepoStatus) {
+		built := s.GetBuiltInFullAt()
+		if !s.GetFullBuildPending() && (built == nil || built.AsTime().Before(r.before)) {
+			names = append(names, s.GetName())
+		}
+	}
+	for _, name := range r.names {
+		resp, err := c.ingest.GetRepo(ctx, &ingestv1.GetRepoRequest{Name: name})
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		due(resp.GetStatus())
+	}
+	for req := (&ingestv1.ListReposRequest{}); len(r.names) == 0; {
+		page, err := c.ingest.ListRepos(ctx, req)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range page.GetRepos() {
+			due(s)
+		}
+		if req.After = page.GetNextAfter(); req.GetAfter() == "" {
+			break
+		}
+	}
+	return names, nil
+}
+
+// again is the command that goes on with this run.
+func (r reindexing) again() string {
+	which := "--all"
+	if len(r.names) > 0 {
+		which = strings.Join(r.names, " ")
+	}
+	return fmt.Sprintf("trawl repos reindex %s --rate %g --before %s", which, r.perMinute, r.before.UTC().Format(time.RFC3339Nano))
+}

@@ -1,0 +1,166 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/trawl-search/trawl/cmd/trawl/internal/progress"
+	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
+	adminv1 "github.com/trawl-search/trawl/proto/trawl/admin/v1"
+)
+
+func newSearchers(p Process) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "searchers",
+		Short: "List searchers, and take one out of service",
+		Args:  usageArgs(cobra.NoArgs),
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newSearchersList(p), newSearchersDrain(p))
+	return cmd
+}
+
+func newSearchersList(p Process) *cobra.Command {
+	var (
+		addr   routerAt
+		asJSON bool
+	)
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the searchers with their shards",
+		Args:  usageArgs(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
+				resp, err := c.admin.ListSearchers(ctx, &adminv1.ListSearchersRequest{})
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return printSearchersJSON(p.Out, resp.GetSearchers())
+				}
+				return printSearchers(p.Out, resp.GetSearchers())
+			})
+		},
+	}
+	addressFlag(cmd.Flags(), p, &addr)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
+	return cmd
+}
+
+func printSearchers(out io.Writer, searchers []*adminv1.Searcher) error {
+	tw := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, "ID\tZONE\tADDRESS\tVERSION\tFORMATS\tSHARDS\tSIZE\tLOADING\tSTATE\tSINCE")
+	for _, s := range searchers {
+		formats := strings.Trim(strings.ReplaceAll(fmt.Sprint(s.GetShardFormats()), " ", ","), "[]")
+		since := "-"
+		if s.GetStartedAt() != nil {
+			since = moment(s.GetStartedAt())
+		}
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%d\t%s\t%s\n", render.Safe([]byte(s.GetId())), dash(render.Safe([]byte(s.GetZone()))),
+			dash(render.Safe([]byte(s.GetAddress()))), dash(render.Safe([]byte(s.GetVersion()))), dash(formats), s.GetShards(),
+			render.Bytes(s.GetShardBytes()), s.GetLoading(), searcherState(s), since)
+	}
+	if err := tw.Flush(); err != nil {
+		return fmt.Errorf("printing the searchers: %w", err)
+	}
+	return nil
+}
+
+func searcherState(s *adminv1.Searcher) string {
+	return strings.ToLower(strings.TrimPrefix(s.GetState().String(), "SEARCHER_STATE_"))
+}
+
+func printSearchersJSON(out io.Writer, searchers []*adminv1.Searcher) error {
+	for _, s := range searchers {
+		text, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(s)
+		if err != nil {
+			return fmt.Errorf("printing the searchers: %w", err)
+		}
+		if _, err := fmt.Fprintf(out, "%s\n", text); err != nil {
+			return fmt.Errorf("printing the searchers: %w", err)
+		}
+	}
+	return nil
+}
+
+func newSearchersDrain(p Process) *cobra.Command {
+	var (
+		addr routerAt
+		undo bool
+	)
+	cmd := &cobra.Command{
+		Use:   "drain ID",
+		Short: "Have other searchers take over the shards of one, and wait until they have them",
+		Long: `Have other searchers take over the shards of one, and wait until they have them.
+
+The searcher answers queries until then, so no answer lacks anything. After that it can be stopped for good. It stays
+drained when it is started again, until --undo. Broken off, the command can be run again: the searcher goes on draining.`,
+		Args: usageArgs(cobra.ExactArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
+				_, err := c.admin.DrainSearcher(ctx, &adminv1.DrainSearcherRequest{Id: args[0], Undo: undo})
+				if err != nil {
+					return err
+				}
+				if undo {
+					_, err := fmt.Fprintf(p.Out, "%s takes shards again\n", args[0])
+					return err
+				}
+				return waitDrained(ctx, c, p, args[0])
+			})
+		},
+	}
+	addressFlag(cmd.Flags(), p, &addr)
+	cmd.Flags().BoolVar(&undo, "undo", false, "let the searcher take shards again")
+	return cmd
+}
+
+// errUndone is a drain that somebody else ended.
+var errUndone = errors.New("the drain was undone meanwhile")
+
+// waitDrained waits until the other searchers have the shards of one.
+func waitDrained(ctx context.Context, c client, p Process, id string) error {
+	tally := progress.NewTally(p.Err, isTerminal(p.Err), "searchers ready")
+	defer tally.Done()
+	for {
+		resp, err := c.admin.ListSearchers(ctx, &adminv1.ListSearchersRequest{})
+		if err != nil {
+			return err
+		}
+		others := 0
+		var self *adminv1.Searcher
+		for _, s := range resp.GetSearchers() {
+			switch {
+			case s.GetId() == id:
+				self = s
+			case s.GetState() == adminv1.SearcherState_SEARCHER_STATE_ACTIVE:
+				others++
+			}
+		}
+		switch self.GetState() {
+		case adminv1.SearcherState_SEARCHER_STATE_DRAINED, adminv1.SearcherState_SEARCHER_STATE_GONE:
+			tally.Done()
+			_, err := fmt.Fprintf(p.Out, "%s is drained: it can be stopped\n", id)
+			return err
+		case adminv1.SearcherState_SEARCHER_STATE_DRAINING:
+			tally.Update(uint64(others-min(others, len(self.GetAwaited()))), uint64(others))
+		default:
+			return errUndone
+		}
+		select {
+		case <-ctx.Done():
+			tally.Done()
+			fmt.Fprintf(p.Err, "%s goes on draining; these do not have its shards yet: %s\n", id, strings.Join(self.GetAwaited(), ", "))
+			return context.Cause(ctx)
+		case <-time.After(time.Second):
+		}
+	}
+}

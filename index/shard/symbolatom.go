@@ -1,0 +1,227 @@
+package shard
+
+import (
+	"cmp"
+	"regexp/syntax"
+	"slices"
+
+	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/index/rank"
+	"github.com/trawl-search/trawl/index/regex"
+	"github.com/trawl-search/trawl/index/symbols"
+)
+
+// symbolMatching is how a text is found in the names of symbols. The matcher sees a name alone:
+// ^ and $ are its ends. What leads to candidates is a text of the content: names have no part
+// of a word, so that \b holds where a name begins or ends with a word byte.
+func symbolMatching(q *query.Symbol, memory *regex.Memory) (*matching, error) {
+	m, err := newMatching(q.Child, memory)
+	if err != nil {
+		return nil, err
+	}
+	m.inNames, m.scope = m, query.Content
+	child, ok := q.Child.(*query.Regexp)
+	if !ok {
+		return m, nil
+	}
+	around := &query.Regexp{Tree: atBoundaries(child.Tree), CaseSensitive: child.CaseSensitive}
+	inText, err := newMatching(around, memory)
+	if err != nil {
+		return nil, err
+	}
+	inText.inNames, inText.scope = m, query.Content
+	return inText, nil
+}
+
+// atBoundaries is an expression with \b for all that looks at ends of lines and texts.
+func atBoundaries(tree *syntax.Regexp) *syntax.Regexp {
+	changed := *tree
+	switch tree.Op {
+	case syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText:
+		return &syntax.Regexp{Op: syntax.OpWordBoundary, Flags: tree.Flags &^ syntax.WasDollar}
+	}
+	changed.Sub = make([]*syntax.Regexp, len(tree.Sub))
+	for i, sub := range tree.Sub {
+		changed.Sub[i] = atBoundaries(sub)
+	}
+	return &changed
+}
+
+// symbolAtom makes what finds a text in the names of symbols ready: candidates are the blobs in
+// which a word that the text is in is marked as defined, where there are marks.
+func (s *search) symbolAtom(m *matching) (node, error) {
+	names := m.inNames
+	a := &contentAtom{s: s, matcher: names.matcher, needs: m.needs, maybeEmpty: names.maybeEmpty, inNames: true}
+	s.textAtoms++
+	if s.words == nil || !m.withinWords || !s.words.Marked() {
+		p, err := s.contentPlan(m.needs)
+		a.planned = p.plan
+		return &atomNode{content: a}, err
+	}
+	found, err := s.definingBlobs(m)
+	a.planned = plan{blobs: &blobList{found}, estimate: uint64(len(found))}
+	return &atomNode{content: a}, err
+}
+
+// definingBlobs returns the blobs that may have a symbol in whose name an expression matches:
+// by the marks, by the text where superblocks are opaque, and those whose marks are not of all
+// of their documents.
+func (s *search) definingBlobs(m *matching) ([]uint32, error) {
+	known := s.known[m]
+	if known.defining != nil {
+		return known.defining, nil
+	}
+	candidates, err := s.candidateWords(m)
+	if err != nil {
+		return nil, err
+	}
+	words, err := s.matchBlocks(nil, m.inWords, candidates.blocks, candidates.all)
+	if err != nil {
+		return nil, err
+	}
+	tallies, err := s.definingSuperblocks(words)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(tallies, func(a, b tally) int { return cmp.Compare(a.superblock, b.superblock) })
+	opaque, err := s.opaqueTallies(nil, m)
+	if err != nil {
+		return nil, err
+	}
+	byBlob, err := s.byBlob(mergeTallies(joinTallies(tallies), opaque))
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.otherwiseMarked()
+	if err != nil {
+		return nil, err
+	}
+	found = slices.Clone(found)
+	for i := range byBlob {
+		found = append(found, byBlob[i].blob)
+	}
+	slices.Sort(found)
+	known = s.known[m]
+	known.defining = slices.Compact(found)
+	s.known[m] = known
+	return known.defining, nil
+}
+
+// definingSuperblocks returns those in which one of the words is defined, in any order.
+func (s *search) definingSuperblocks(found []wordMatch) (tallies []tally, err error) {
+	defer s.explain.during(PhasePostings)()
+	s.stats.ListsRead += uint64(len(found))
+	r := &s.wordReader
+	if err := s.words.Read(r); err != nil {
+		return nil, err
+	}
+	for i := range found {
+		df, err := r.Open(found[i].word)
+		if err != nil {
+			return nil, err
+		}
+		s.counts.postings += uint64(df)
+		for superblocks, _ := r.Block(); len(superblocks) > 0; superblocks, _ = r.Block() {
+			if !r.AnyDefined() {
+				continue
+			}
+			for i, superblock := range superblocks {
+				if r.DefinedAt(i) {
+					tallies = append(tallies, tally{superblock: superblock, matches: 1})
+				}
+			}
+		}
+		if err := cmp.Or(r.Err(), s.tick()); err != nil {
+			return nil, err
+		}
+		if len(tallies) > int(s.words.Superblocks()) { // of many words: each superblock once
+			slices.SortFunc(tallies, func(a, b tally) int { return cmp.Compare(a.superblock, b.superblock) })
+			tallies = joinTallies(tallies)
+		}
+	}
+	return tallies, nil
+}
+
+// otherwiseMarked returns the blobs, ascending, with a document in another language than that by
+// whose rules the blob's definitions are marked. They are found once for a shard: identical
+// files of two languages are few.
+func (s *search) otherwiseMarked() ([]uint32, error) {
+	if known := s.shard.otherwise.Load(); known != nil {
+		return *known, nil
+	}
+	shared, err := s.docs.SharedBlobs()
+	if err != nil {
+		return nil, err
+	}
+	found := []uint32{}
+	for i := range shared.Len() {
+		blob := uint32(shared.At(i))
+		if n := len(found); n > 0 && found[n-1] == blob {
+			continue
+		}
+		marked, err := s.languageOfBlob(blob)
+		if err != nil {
+			return nil, err
+		}
+		for doc, err := range s.docs.DocsOf(blob) {
+			if err != nil {
+				return nil, err
+			}
+			language, err := s.docs.Language(doc)
+			if err != nil {
+				return nil, err
+			}
+			if symbols.For(language) != marked {
+				found = append(found, blob)
+				break
+			}
+		}
+		if err := s.tick(); err != nil {
+			return nil, err
+		}
+	}
+	s.shard.otherwise.Store(&found)
+	return found, nil
+}
+
+// symbolsOf returns the symbols of a document, good until those of another are asked for.
+func (s *search) symbolsOf(rules *symbols.Language, blob uint32, text []byte) []symbols.Symbol {
+	known := &s.symbols
+	if !known.valid || known.blob != blob || known.rules != rules {
+		known.found = rules.Append(known.found[:0], text)
+		known.valid, known.blob, known.rules = true, blob, rules
+	}
+	return known.found
+}
+
+// knownSymbols are those of the document that was looked at last.
+type knownSymbols struct {
+	valid bool
+	blob  uint32
+	rules *symbols.Language
+	found []symbols.Symbol
+}
+
+// rulesOf are the rules for a document.
+func (s *search) rulesOf(doc uint32) (*symbols.Language, error) {
+	language, err := s.docs.Language(doc)
+	return symbols.For(language), err
+}
+
+// searchNames finds all matches in the names of a document's symbols.
+func (a *contentAtom) searchNames(d *document, text []byte) error {
+	for _, symbol := range a.s.symbolsOf(a.rules, d.blob, text) {
+		name := text[symbol.Start:symbol.End:symbol.End]
+		for start, end := range regex.RangesWhile(a.matcher, name, 0, a.s.goOn) {
+			quality := rank.Of(text, int(symbol.Start)+start, int(symbol.Start)+end)
+			a.add(span{symbol.Start + uint32(start), symbol.Start + uint32(end)}, quality)
+		}
+		if !a.found && a.maybeEmpty && a.s.ended == nil {
+			_, _, a.found = regex.FindWhile(a.matcher, name, 0, a.s.goOn)
+		}
+		if a.s.ended != nil {
+			break
+		}
+	}
+	return a.s.ended
+}

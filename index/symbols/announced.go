@@ -1,0 +1,441 @@
+package symbols
+
+import "slices"
+
+// announced finds the definitions of languages in which a keyword stands before each name: Go,
+// Rust, Swift, Kotlin, Scala, Zig and PHP.
+func announced(f *finder) {
+	a := announcing{finder: f}
+	if f.lang.flags&inHTML != 0 {
+		f.pos = f.after(0, "<?")
+	}
+	for {
+		switch kind := f.next(); kind {
+		case tokenEnd:
+			return
+		case tokenWord:
+			a.word()
+		case '{':
+			f.push(a.opens.kind, a.opens.name)
+			a.opens = frame{kind: otherFrame}
+			a.member = true
+			continue
+		case '}':
+			f.pop()
+			a.member = true
+			continue
+		case ';', ',':
+			if kind == ';' {
+				a.opens = frame{kind: otherFrame}
+			}
+			a.member = true
+			continue
+		case '(', '[':
+			if f.in() == enumFrame || f.in() == typeFrame {
+				a.brackets(kind)
+			}
+		case '#': // an attribute
+			if f.peek() == '[' {
+				f.next()
+				f.balanced('[', ']')
+				continue
+			}
+		case '?':
+			if f.lang.flags&inHTML != 0 && f.pos < len(f.text) && f.text[f.pos] == '>' {
+				f.pos = f.after(f.pos, "<?")
+			}
+			continue
+		case '<':
+			if f.lang.flags&heredocs != 0 && hasPrefix(f.text[f.start:], "<<<") {
+				f.heredoc(f.start + 3)
+			}
+		}
+		a.member = a.member && (f.kind == tokenWord && a.modifier)
+	}
+}
+
+// announcing is what announced knows between two tokens.
+type announcing struct {
+	*finder
+	opens    frame // that the next brace opens
+	member   bool  // a field or constant may stand next
+	modifier bool  // the word was one, and what follows may still be a member
+}
+
+func (a *announcing) brackets(open byte) {
+	closing := byte(')')
+	if open == '[' {
+		closing = ']'
+	}
+	a.balanced(open, closing)
+}
+
+// word takes a word: it announces a name, or is one of a member.
+func (a *announcing) word() {
+	word := a.finder.lexer.word()
+	a.modifier = false
+	act := a.lang.words.action(word)
+	if a.before == '.' || a.start > 0 && a.text[a.start-1] == '$' {
+		act = noAction
+	}
+	flags := a.lang.flags
+	inBody := a.in() == bodyFrame || a.in() == otherFrame
+	switch act {
+	case noAction:
+		a.memberNamed()
+	case isIgnored:
+		a.modifier = true
+	case isAttribute:
+		if a.peek() == '(' {
+			a.next()
+			a.balanced('(', ')')
+			a.kind = tokenWord
+		}
+		a.modifier = true
+	case isType, isEnum, isModule, isAlias:
+		if flags&goTypes == 0 || !inBody {
+			a.typeNamed(act)
+		}
+	case isFunc:
+		if flags&goTypes != 0 && !a.lineStart() {
+			a.opens = frame{kind: bodyFrame}
+			return
+		}
+		a.function()
+	case isImpl:
+		a.implementation()
+	case isCase:
+		if a.in() == enumFrame || a.in() == typeFrame {
+			a.cases()
+		}
+	case isConst, isVar:
+		if contains("*<,&(~", a.before) {
+			return // of a type, or of a parameter
+		}
+		if inBody || flags&groups != 0 && a.peek() == '(' {
+			if !inBody {
+				a.next()
+				a.group(act)
+			}
+			return
+		}
+		a.value(act)
+	case isMacro:
+		if a.peek() == '!' {
+			a.next()
+		}
+		if a.next() == tokenWord {
+			a.add(Macro, a.token())
+		}
+	}
+}
+
+// memberNamed takes a word that may be the name of a field, or of a constant of an enum.
+func (a *announcing) memberNamed() {
+	if !a.member {
+		return
+	}
+	flags := a.lang.flags
+	switch {
+	case flags&heredocs != 0 && a.in() == topFrame && string(a.finder.lexer.word()) == "define":
+		a.defined()
+	case a.in() == enumFrame && flags&variants != 0:
+		a.add(Constant, a.token())
+	case a.in() == typeFrame && flags&colonFields != 0 && a.peek() == ':' && !hasPrefix(a.text[a.pos:], "::"):
+		a.add(Field, a.token())
+	case a.in() == typeFrame && flags&dollarFields != 0 && a.text[a.start] == '$':
+		a.add(Field, Span{uint32(a.start + 1), uint32(a.pos)})
+	case a.in() == typeFrame && flags&dollarFields != 0:
+		a.modifier = true // its type
+	}
+}
+
+// defined takes the constant of PHP's define('NAME', …).
+func (a *announcing) defined() {
+	if a.peek() != '(' {
+		return
+	}
+	a.next()
+	if a.next() == tokenLiteral && a.pos-a.start > 2 {
+		a.add(Constant, Span{uint32(a.start + 1), uint32(a.pos - 1)})
+	}
+}
+
+// typeNamed takes the name of a type or module.
+func (a *announcing) typeNamed(act action) {
+	flags := a.lang.flags
+	if flags&groups != 0 && a.peek() == '(' {
+		a.next()
+		a.group(act)
+		return
+	}
+	if a.next() != tokenWord {
+		return
+	}
+	for a.lang.words.action(a.finder.lexer.word()) != noAction || string(a.finder.lexer.word()) == "class" { // enum class X
+		if next := a.lang.words.action(a.finder.lexer.word()); next == isEnum || next == isType && act != isEnum {
+			act = next
+		}
+		if a.next() != tokenWord {
+			return
+		}
+	}
+	name := a.token()
+	switch act {
+	case isModule:
+		if flags&dottedModules != 0 {
+			for a.peek() == '.' || a.peek() == '\\' {
+				a.next()
+				if a.next() != tokenWord {
+					return
+				}
+				name.End = uint32(a.pos)
+			}
+		}
+		a.add(Module, name)
+		a.opens = frame{name: name, kind: topFrame}
+	case isAlias:
+		a.add(Type, name)
+		a.opens = frame{kind: otherFrame}
+	case isEnum:
+		a.add(Type, name)
+		a.opens = frame{name: name, kind: enumFrame}
+	default:
+		a.add(Type, name)
+		a.opens = frame{name: name, kind: typeFrame}
+	}
+	if flags&goTypes != 0 {
+		a.goType(name)
+	}
+	if flags&constructors != 0 {
+		a.constructor(name)
+	}
+}
+
+// constructor takes the fields of a primary constructor, as Kotlin and Scala have it.
+func (a *announcing) constructor(name Span) {
+	if a.peek() == '<' {
+		a.next()
+		a.balanced('<', '>')
+	}
+	if a.peek() != '(' {
+		return
+	}
+	a.next()
+	outer := a.frames
+	a.frames = append(slices.Clip(a.frames), frame{name: name, kind: typeFrame})
+	for depth := 1; depth > 0; {
+		switch a.next() {
+		case tokenEnd:
+			depth = 0
+		case '(':
+			depth++
+		case ')':
+			depth--
+		case tokenWord:
+			if depth == 1 {
+				if act := a.lang.words.action(a.finder.lexer.word()); act == isConst || act == isVar {
+					if a.next() == tokenWord {
+						a.add(Field, a.token())
+					}
+				}
+			}
+		}
+	}
+	a.frames = outer
+}
+
+// function takes the name of a function, and passes what it takes.
+func (a *announcing) function() {
+	kind := Function
+	if in := a.in(); in == typeFrame || in == enumFrame {
+		kind = Method
+	}
+	scope := Span{}
+	switch {
+	case a.lang.flags&receivers != 0 && a.peek() == '(':
+		if a.broken = false; a.in() != topFrame {
+			return // a function without a name
+		}
+		a.next()
+		scope = a.receiver()
+		kind = Method
+	case a.peek() == '<':
+		a.next()
+		a.balanced('<', '>')
+	case a.peek() == '&':
+		a.next()
+	}
+	if a.peek() == '(' || a.next() != tokenWord {
+		if a.kind == '`' && a.next() == tokenWord { // Kotlin's quoted names
+			name := a.token()
+			end := a.after(a.pos, "`")
+			a.pos = end
+			name.End = uint32(end - 1)
+			a.add(kind, name)
+		}
+		a.opens = frame{kind: bodyFrame}
+		return
+	}
+	name := a.token()
+	for a.lang.flags&constructors != 0 && a.pos < len(a.text) && a.text[a.pos] == '.' { // of a receiver's
+		a.next()
+		if scope = name; a.next() != tokenWord {
+			return
+		}
+		name = a.token()
+	}
+	a.add(kind, name)
+	if scope.End > 0 && len(a.found) > a.begin {
+		a.found[len(a.found)-1].Scope = scope
+	}
+	a.opens = frame{name: name, kind: bodyFrame}
+	if a.peek() == '<' {
+		a.next()
+		a.balanced('<', '>')
+	}
+	if a.peek() == '[' {
+		a.next()
+		a.balanced('[', ']')
+	}
+	if a.peek() == '(' {
+		a.next()
+		a.balanced('(', ')')
+	}
+	if a.lang.flags&goTypes != 0 {
+		a.goResult()
+	}
+}
+
+// receiver passes a receiver and returns the name of its type.
+func (a *announcing) receiver() (name Span) {
+	for depth := 1; depth > 0; {
+		switch a.next() {
+		case tokenEnd:
+			depth = 0
+		case '(':
+			depth++
+		case ')':
+			depth--
+		case '[':
+			a.balanced('[', ']')
+		case tokenWord:
+			name = a.token()
+		}
+	}
+	return name
+}
+
+// implementation takes the type that an impl or extension is of.
+func (a *announcing) implementation() {
+	if a.peek() == '<' {
+		a.next()
+		a.balanced('<', '>')
+	}
+	name := Span{}
+	for at := a.pos; at < len(a.text) && at < a.pos+512; at++ {
+		c := a.text[at]
+		if c == '{' || c == ';' {
+			break
+		}
+		if !isWordByte(c) || at > 0 && isWordByte(a.text[at-1]) {
+			continue
+		}
+		word := Span{uint32(at), uint32(a.wordEnd(at))}
+		switch string(a.text[word.Start:word.End]) {
+		case "for":
+			name = Span{}
+		case "where":
+			at = len(a.text)
+		default:
+			if name.End == 0 {
+				name = word
+			}
+		}
+	}
+	a.opens = frame{name: name, kind: typeFrame}
+}
+
+// cases takes the constants of Swift's case, or of PHP's.
+func (a *announcing) cases() {
+	for a.next() == tokenWord {
+		a.add(Constant, a.token())
+		if a.peek() == '(' {
+			a.next()
+			a.balanced('(', ')')
+		}
+		if a.peek() != ',' {
+			return
+		}
+		a.next()
+	}
+}
+
+// value takes the name of a constant or variable.
+func (a *announcing) value(act action) {
+	kind := Constant
+	if act == isVar {
+		kind = Variable
+	}
+	if a.in() == typeFrame || a.in() == enumFrame {
+		if act == isVar || a.lang.flags&constFields != 0 {
+			kind = Field
+		}
+	}
+	for a.next() == tokenWord && a.lang.words.action(a.finder.lexer.word()) != noAction {
+		if a.lang.words.action(a.finder.lexer.word()) == isFunc { // Rust's const fn
+			a.function()
+			return
+		}
+	}
+	if a.kind != tokenWord {
+		return
+	}
+	name := a.token()
+	if a.lang.flags&dollarFields != 0 && a.text[name.Start] == '$' {
+		name.Start++
+	}
+	if a.lang.flags&typedConsts != 0 && a.peek() != '=' && a.next() == tokenWord { // PHP's const int X
+		name = a.token()
+	}
+	if a.lang.flags&valueTypes != 0 && a.zigType(name) {
+		return
+	}
+	a.add(kind, name)
+	for a.lang.flags&groups != 0 && a.peek() == ',' {
+		a.next()
+		if a.next() == tokenWord {
+			a.add(kind, a.token())
+		}
+	}
+}
+
+// mostOpenEnded is after how many heredocs without an end others are not looked for.
+const mostOpenEnded = 8
+
+// heredoc passes a heredoc, whose mark stands from at on: 'EOT', "EOT", -EOT or ~EOT.
+func (l *lexer) heredoc(at int) {
+	for at < len(l.text) && (l.text[at] == '-' || l.text[at] == '~' || l.text[at] == '"' || l.text[at] == '\'' || l.text[at] == '\\') {
+		at++
+	}
+	end := at
+	for end < len(l.text) && isWordByte(l.text[end]) {
+		end++
+	}
+	if end == at || l.openEnded >= mostOpenEnded || l.text[at] >= '0' && l.text[at] <= '9' {
+		return
+	}
+	mark := string(l.text[at:end])
+	for line := lineEnd(l.text, end); line < len(l.text); {
+		start := line + 1
+		for start < len(l.text) && (l.text[start] == ' ' || l.text[start] == '\t') {
+			start++
+		}
+		if hasPrefix(l.text[min(start, len(l.text)):], mark) {
+			l.pos = start + len(mark)
+			return
+		}
+		line = lineEnd(l.text, min(start, len(l.text)))
+	}
+	l.openEnded++
+}

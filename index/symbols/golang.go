@@ -1,0 +1,163 @@
+package symbols
+
+// goType takes the fields of a struct, and the methods of an interface, that a name of Go is.
+func (a *announcing) goType(name Span) {
+	if a.peek() == '[' { // type parameters, or an array
+		a.next()
+		a.balanced('[', ']')
+	}
+	if a.peek() == '=' {
+		a.next()
+	}
+	a.opens = frame{kind: otherFrame}
+	if a.peek() != 's' && a.peek() != 'i' || a.next() != tokenWord {
+		return
+	}
+	word := string(a.finder.lexer.word())
+	if word != "struct" && word != "interface" || a.peek() != '{' {
+		return
+	}
+	a.next()
+	a.push(typeFrame, name)
+	a.goMembers(word == "interface")
+	a.pop()
+}
+
+// goMembers takes the members up to the closing brace.
+func (a *announcing) goMembers(methods bool) {
+	for {
+		switch a.next() {
+		case tokenEnd, '}':
+			return
+		case '{':
+			a.balanced('{', '}')
+		case '(':
+			a.balanced('(', ')')
+		case '[':
+			a.balanced('[', ']')
+		case tokenWord:
+			if !a.broken && a.before != '{' && a.before != ';' {
+				continue
+			}
+			next := a.peekSame()
+			switch {
+			case methods && next == '(':
+				a.add(Method, a.token())
+			case !methods && (next == ',' || next == '*' || next == '[' || next == '(' || next == '<' || isWordByte(next)):
+				a.add(Field, a.token())
+				for a.peek() == ',' {
+					a.next()
+					if a.next() == tokenWord {
+						a.add(Field, a.token())
+					}
+				}
+			}
+		}
+	}
+}
+
+// peekSame is peek within the line.
+func (l *lexer) peekSame() byte {
+	for at := l.pos; at < len(l.text) && l.text[at] != '\n'; at++ {
+		if l.text[at] > ' ' {
+			return l.text[at]
+		}
+	}
+	return 0
+}
+
+// goResult passes types with braces in the result of a function.
+func (a *announcing) goResult() {
+	for {
+		switch a.peekSame() {
+		case '{', 0:
+			return
+		default:
+			if a.next() == tokenEnd {
+				return
+			}
+			switch word := a.finder.lexer.word(); {
+			case a.kind == '(':
+				a.balanced('(', ')')
+			case a.kind == tokenWord && (string(word) == "interface" || string(word) == "struct") && a.peekSame() == '{':
+				a.next()
+				a.balanced('{', '}')
+			}
+		}
+	}
+}
+
+// group takes the names of Go's declarations in parentheses.
+func (a *announcing) group(act action) {
+	kind := Constant
+	if act == isVar {
+		kind = Variable
+	}
+	for {
+		switch a.next() {
+		case tokenEnd, ')':
+			return
+		case '{':
+			a.balanced('{', '}')
+		case '(':
+			a.balanced('(', ')')
+		case '[':
+			a.balanced('[', ']')
+		case tokenWord:
+			if !a.broken && a.before != '(' && a.before != ';' || continues(a.before) {
+				continue
+			}
+			if act == isAlias {
+				name := a.token()
+				a.add(Type, name)
+				a.goType(name)
+				continue
+			}
+			a.add(kind, a.token())
+			for a.peekSame() == ',' {
+				a.next()
+				if a.next() == tokenWord {
+					a.add(kind, a.token())
+				}
+			}
+		}
+	}
+}
+
+// continues reports whether an expression goes on after a token at the end of a line.
+func continues(token byte) bool {
+	switch token {
+	case '+', '-', '*', '/', '|', '&', '.', '=', ',', '<', '>', '^', '%', '!', ':':
+		return true
+	}
+	return false
+}
+
+// zigType takes a constant of Zig whose value is a type.
+func (a *announcing) zigType(name Span) bool {
+	if a.peek() != '=' {
+		return false
+	}
+	a.next()
+	for range 2 { // extern struct, packed union
+		if a.peek() < 'a' || a.next() != tokenWord {
+			return false
+		}
+		switch string(a.finder.lexer.word()) {
+		case "struct", "union", "opaque":
+			a.add(Type, name)
+			a.opens = frame{name: name, kind: typeFrame}
+		case "enum", "error":
+			a.add(Type, name)
+			a.opens = frame{name: name, kind: enumFrame}
+		default:
+			continue
+		}
+		if a.peek() == '(' {
+			a.next()
+			a.balanced('(', ')')
+		}
+		return true
+	}
+	return false
+}

@@ -1,0 +1,168 @@
+package symbols
+
+// flags are what languages of one family differ in.
+type flags uint32
+
+// Flags of languages in which declarations announce themselves, or do not.
+const (
+	groups        flags = 1 << iota // const ( … )
+	receivers                       // func (r T) name
+	goTypes                         // type name struct { … }
+	colonFields                     // name: Type
+	dollarFields                    // $name
+	variants                        // the names in an enum are constants
+	constructors                    // class name(val field: Type)
+	constFields                     // a constant within a type is a field
+	typedConsts                     // const int NAME
+	valueTypes                      // const name = struct { … }
+	dottedModules                   // package a.b
+	inHTML                          // code is between <? and ?>
+	heredocs                        // <<<EOT
+	typeFirst                       // Java, C#: types are announced by their keywords only
+	packages                        // package a.b;
+	operators                       // operator+
+	localTypes                      // bodies have types and functions
+	properties                      // int Name { get; set; }
+	objectiveC
+)
+
+// Languages of lines.
+const (
+	shell flags = 1 + iota
+	perl
+	lua
+	elixir
+	haskell
+	rLang
+	sql
+)
+
+var slashes = lexis{line: []string{"//"}, open: "/*", close: "*/"}
+
+func curly(change func(*lexis)) *lexis {
+	x := slashes
+	change(&x)
+	return x.ready()
+}
+
+var (
+	goLexis     = curly(func(x *lexis) { x.rune, x.raw = true, '`' })
+	cLexis      = curly(func(x *lexis) { x.rune, x.preprocessor, x.rawCpp, x.extra = true, true, true, "$" })
+	javaLexis   = curly(func(x *lexis) { x.rune, x.triple, x.extra = true, true, "$" })
+	csLexis     = curly(func(x *lexis) { x.rune, x.triple, x.verbatim, x.preprocessor = true, true, true, true })
+	rustLexis   = curly(func(x *lexis) { x.rune, x.nested, x.multiline, x.rawRust = true, true, true, true })
+	swiftLexis  = curly(func(x *lexis) { x.nested, x.triple = true, true })
+	kotlinLexis = curly(func(x *lexis) { x.rune, x.nested, x.triple = true, true, true })
+	zigLexis    = curly(func(x *lexis) { x.rune, x.open, x.close = true, "", ""; x.line = []string{"//", `\\`}; x.extra = "@" })
+	phpLexis    = curly(func(x *lexis) { x.single, x.multiline, x.line, x.extra = true, true, []string{"//"}, "$" })
+	jsLexis     = curly(func(x *lexis) { x.single, x.template, x.regexps, x.extra = true, true, true, "$" })
+	pyLexis     = (&lexis{line: []string{"#"}, single: true, triple: true, tripleSingle: true}).ready()
+	rubyLexis   = (&lexis{line: []string{"#"}, single: true, regexps: true, extra: "@$"}).ready()
+	lineLexis   = (&lexis{}).ready()
+)
+
+var (
+	goWords = newKeywords(map[action][]string{isFunc: {"func"}, isAlias: {"type"}, isConst: {"const"}, isVar: {"var"}})
+
+	rustWords = newKeywords(map[action][]string{
+		isFunc: {"fn"}, isType: {"struct", "trait", "union"}, isEnum: {"enum"}, isAlias: {"type"}, isModule: {"mod"},
+		isConst: {"const"}, isVar: {"static"}, isMacro: {"macro_rules"}, isImpl: {"impl"},
+		isAttribute: {"pub", "unsafe", "async", "extern", "default"}, isIgnored: {"mut"},
+	})
+	swiftWords = newKeywords(map[action][]string{
+		isFunc: {"func"}, isType: {"class", "struct", "protocol", "actor"}, isEnum: {"enum"}, isAlias: {"typealias", "associatedtype"},
+		isImpl: {"extension"}, isCase: {"case"}, isConst: {"let"}, isVar: {"var"},
+	})
+	kotlinWords = newKeywords(map[action][]string{
+		isFunc: {"fun"}, isType: {"class", "interface", "object"}, isEnum: {"enum"}, isAlias: {"typealias"}, isModule: {"package"},
+		isConst: {"val"}, isVar: {"var"},
+	})
+	scalaWords = newKeywords(map[action][]string{
+		isFunc: {"def"}, isType: {"class", "trait", "object", "enum"}, isAlias: {"type"}, isModule: {"package"},
+		isConst: {"val"}, isVar: {"var"},
+	})
+	zigWords = newKeywords(map[action][]string{isFunc: {"fn"}, isConst: {"const"}, isVar: {"var"}, isAttribute: {"pub", "export", "inline"}})
+	phpWords = newKeywords(map[action][]string{
+		isFunc: {"function"}, isType: {"class", "interface", "trait"}, isEnum: {"enum"}, isModule: {"namespace"}, isConst: {"const"}, isCase: {"case"},
+		isAttribute: {"public", "private", "protected", "static", "final", "abstract", "readonly", "var"},
+	})
+
+	cWords = newKeywords(map[action][]string{
+		isType: {"struct", "union"}, isEnum: {"enum"}, isTypedef: {"typedef"}, isExtern: {"extern"},
+		isIgnored:   {"if", "for", "while", "switch", "return", "do", "else", "goto", "case", "asm", "__asm__"},
+		isAttribute: {"__attribute__", "__declspec", "_Alignas", "__aligned"},
+	})
+	cppWords = newKeywords(map[action][]string{
+		isType: {"struct", "union", "class"}, isEnum: {"enum"}, isTypedef: {"typedef"}, isExtern: {"extern"}, isModule: {"namespace"},
+		isIgnored:   {"if", "for", "while", "switch", "return", "do", "else", "goto", "case", "asm", "using", "friend", "static_assert", "__asm__"},
+		isAttribute: {"__attribute__", "__declspec", "alignas", "noexcept", "throw", "decltype", "explicit", "const", "override", "final", "requires"},
+	})
+	javaWords = newKeywords(map[action][]string{
+		isType: {"class", "interface", "record"}, isEnum: {"enum"}, isModule: {"package"},
+		isIgnored: {"if", "for", "while", "switch", "return", "do", "else", "case", "import", "try", "catch", "finally", "throw", "new", "synchronized", "assert"},
+	})
+	csWords = newKeywords(map[action][]string{
+		isType: {"class", "interface", "struct", "record", "delegate"}, isEnum: {"enum"}, isModule: {"namespace"},
+		isIgnored: {"if", "for", "while", "switch", "return", "do", "else", "case", "using", "try", "catch", "finally", "throw", "lock", "foreach", "fixed"},
+	})
+	jsWords = newKeywords(map[action][]string{
+		isFunc: {"function"}, isType: {"class"}, isConst: {"const"}, isVar: {"let", "var"},
+		isAttribute: {"static", "async", "get", "set"},
+		isIgnored:   {"if", "for", "while", "switch", "return", "do", "else", "case", "catch", "with", "super", "typeof", "new", "await"},
+	})
+	tsWords = newKeywords(map[action][]string{
+		isFunc: {"function"}, isType: {"class", "interface"}, isEnum: {"enum"}, isModule: {"namespace", "module"}, isAlias: {"type"},
+		isConst: {"const"}, isVar: {"let", "var"},
+		isAttribute: {"static", "async", "get", "set", "public", "private", "protected", "readonly", "abstract", "override", "declare", "accessor"},
+		isIgnored:   {"if", "for", "while", "switch", "return", "do", "else", "case", "catch", "with", "super", "typeof", "new", "await"},
+	})
+	pyWords = newKeywords(map[action][]string{
+		isFunc: {"def", "cdef", "cpdef"}, isType: {"class"}, isAttribute: {"async"},
+		isIgnored: {"if", "elif", "else", "for", "while", "try", "except", "finally", "with", "return", "raise", "import", "from", "pass", "lambda", "print", "assert", "del", "global", "match", "case"},
+	})
+	rubyWords = newKeywords(map[action][]string{
+		isFunc: {"def"}, isType: {"class"}, isModule: {"module"}, isVar: {"attr_reader", "attr_writer", "attr_accessor", "attr"}, isAlias: {"alias", "alias_method"},
+	})
+)
+
+// languages are the rules, by linguist's names.
+var languages = func() map[string]*Language {
+	all := []*Language{
+		{"Go", goLexis, announced, goWords, groups | receivers | goTypes},
+		{"Rust", rustLexis, announced, rustWords, colonFields | variants},
+		{"Swift", swiftLexis, announced, swiftWords, 0},
+		{"Kotlin", kotlinLexis, announced, kotlinWords, constructors | constFields | variants | dottedModules},
+		{"Scala", kotlinLexis, announced, scalaWords, constructors | constFields | dottedModules},
+		{"Zig", zigLexis, announced, zigWords, colonFields | variants | valueTypes},
+		{"PHP", phpLexis, announced, phpWords, dollarFields | typedConsts | inHTML | heredocs | dottedModules},
+		{"C", cLexis, declared, cWords, 0},
+		{"C++", cLexis, declared, cppWords, operators},
+		{"CUDA", cLexis, declared, cppWords, operators},
+		{"Objective-C", cLexis, declared, cWords, objectiveC},
+		{"Objective-C++", cLexis, declared, cppWords, objectiveC | operators},
+		{"Java", javaLexis, declared, javaWords, typeFirst | packages | localTypes},
+		{"C#", csLexis, declared, csWords, typeFirst | packages | properties | operators},
+		{"JavaScript", jsLexis, script, jsWords, 0},
+		{"JSX", jsLexis, script, jsWords, 0},
+		{"TypeScript", jsLexis, script, tsWords, 0},
+		{"TSX", jsLexis, script, tsWords, 0},
+		{"Python", pyLexis, python, pyWords, 0},
+		{"Cython", pyLexis, python, pyWords, 0},
+		{"Ruby", rubyLexis, ruby, rubyWords, 0},
+		{"Shell", lineLexis, lines, nil, shell},
+		{"Perl", lineLexis, lines, nil, perl},
+		{"Lua", lineLexis, lines, nil, lua},
+		{"Elixir", lineLexis, lines, nil, elixir},
+		{"Haskell", lineLexis, lines, nil, haskell},
+		{"R", lineLexis, lines, nil, rLang},
+		{"SQL", lineLexis, lines, nil, sql},
+		{"PLpgSQL", lineLexis, lines, nil, sql},
+		{"PLSQL", lineLexis, lines, nil, sql},
+		{"TSQL", lineLexis, lines, nil, sql},
+	}
+	byName := make(map[string]*Language, len(all))
+	for _, l := range all {
+		byName[l.name] = l
+	}
+	return byName
+}()

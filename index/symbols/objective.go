@@ -1,0 +1,65 @@
+package symbols
+
+// objective takes what starts with @ in Objective-C.
+func (d *declaring) objective() {
+	if d.next() != tokenWord {
+		return
+	}
+	switch string(d.finder.lexer.word()) {
+	case "interface", "implementation", "protocol":
+		if d.next() != tokenWord || d.peek() == ';' || d.peek() == ',' {
+			return // a forward declaration
+		}
+		d.frames = d.frames[:0]
+		d.add(Type, d.token())
+		d.push(typeFrame, d.token())
+		for d.peek() == ':' || d.peek() == '<' || d.peek() == '(' {
+			switch d.next() {
+			case ':':
+				d.next()
+			case '<':
+				d.balanced('<', '>')
+			case '(':
+				d.balanced('(', ')')
+			}
+		}
+		if d.peek() == '{' {
+			d.next()
+			d.balanced('{', '}')
+		}
+	case "end":
+		d.frames = d.frames[:0]
+	case "property":
+		if d.peek() == '(' {
+			d.next()
+			d.balanced('(', ')')
+		}
+		d.head = head{words: 1}
+		return
+	}
+	d.head = head{}
+}
+
+// objectiveMethod takes the first part of a selector.
+func (d *declaring) objectiveMethod() {
+	if d.peek() == '(' {
+		d.next()
+		d.balanced('(', ')')
+	}
+	if d.next() == tokenWord {
+		d.add(Method, d.token())
+	}
+	for {
+		switch d.next() {
+		case tokenEnd, ';':
+			d.head = head{}
+			return
+		case '(':
+			d.balanced('(', ')')
+		case '{':
+			d.body()
+			d.head = head{}
+			return
+		}
+	}
+}

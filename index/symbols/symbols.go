@@ -1,0 +1,202 @@
+// Package symbols finds where names are defined in source code: functions, types, constants
+// and the like, in the languages that are used most. It reads tokens, not grammar: comments and
+// strings are passed, and a table for each family of languages says which tokens announce a
+// name. Text that is no code, or not complete, gives fewer names, never an error.
+//
+// Finding takes time linear in the text, and memory for the nesting of brackets only.
+package symbols
+
+import "slices"
+
+// Version of the finder. It grows with each change of what is found in some text: an index has
+// what the finder of its time found.
+const Version = 1
+
+// Kind of a symbol.
+type Kind uint8
+
+// Kinds of symbols.
+const (
+	Function Kind = 1 + iota
+	Method
+	Type
+	Constant
+	Macro
+	Field
+	Variable
+	Module
+)
+
+var kindNames = [...]string{"", "function", "method", "type", "constant", "macro", "field", "variable", "module"}
+
+// String is the kind's name, such as "function".
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return ""
+}
+
+// KindOf is the kind of a name, false if it is none.
+func KindOf(name string) (Kind, bool) {
+	i := slices.Index(kindNames[1:], name)
+	return Kind(i + 1), i >= 0
+}
+
+// Kinds are the names of all kinds.
+func Kinds() []string { return slices.Clone(kindNames[1:]) }
+
+// Span is the bytes [Start, End) of a text.
+type Span struct{ Start, End uint32 }
+
+// Symbol is a name that is defined in a text.
+type Symbol struct {
+	// Span is the name. No word, as package words has it, is in it in part.
+	Span
+	Kind Kind
+	// Scope is the name of the innermost symbol that the definition is within, empty if there
+	// is none or it is not known.
+	Scope Span
+}
+
+// Language is the rules of a language. It is immutable.
+type Language struct {
+	name  string
+	lexis *lexis
+	find  func(*finder)
+	words *keywords
+	flags flags
+}
+
+// For returns the rules for a language by its linguist name, nil if there are none.
+func For(language string) *Language { return languages[language] }
+
+// Supported are the names of all languages that have rules, sorted.
+func Supported() []string {
+	var names []string
+	for name := range languages {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Append appends the symbols of a text in the order of their names' places; the names do not
+// overlap. Of a nil Language there are none. It is safe for concurrent use.
+func (l *Language) Append(dst []Symbol, text []byte) []Symbol {
+	if l == nil {
+		return dst
+	}
+	f := finder{lexer: lexer{lexis: l.lexis, text: text}, lang: l, found: dst, begin: len(dst)}
+	l.find(&f)
+	return f.settle()
+}
+
+// finder is one search of a text.
+type finder struct {
+	lexer
+	lang   *Language
+	found  []Symbol
+	begin  int // of this text's in found
+	frames []frame
+	popped frame  // that was closed last
+	last   string // the name that was found last, where a function has several equations
+}
+
+// frame is a pair of braces that is open.
+type frame struct {
+	name Span // of what it is of
+	kind frameKind
+	// typedef says that the name of a typedef may follow it.
+	typedef bool
+	// indent is how far the line is indented that opens it, where indentation says what is within.
+	indent uint32
+}
+
+type frameKind uint8
+
+// Kinds of frames.
+const (
+	topFrame    frameKind = iota // a file or a namespace
+	typeFrame                    // members
+	enumFrame                    // constants, then members
+	bodyFrame                    // code of a function
+	otherFrame                   // values, or anything else
+	objectFrame                  // an object literal
+)
+
+// maxFrames bounds the braces whose kind is remembered; those within count as the last.
+const maxFrames = 200
+
+// add adds a symbol.
+func (f *finder) add(kind Kind, name Span) {
+	if name.End <= name.Start {
+		return
+	}
+	text := f.text
+	if isWordByte(text[name.Start]) && name.Start > 0 && isWordByte(text[name.Start-1]) ||
+		isWordByte(text[name.End-1]) && int(name.End) < len(text) && isWordByte(text[name.End]) {
+		return
+	}
+	f.found = append(f.found, Symbol{Span: name, Kind: kind, Scope: f.scope()})
+}
+
+func isWordByte(c byte) bool {
+	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}
+
+// scope is the name of the innermost frame that has one.
+func (f *finder) scope() Span {
+	for _, open := range slices.Backward(f.frames) {
+		if open.name.End > 0 {
+			return open.name
+		}
+	}
+	return Span{}
+}
+
+// settle sorts what was found, and leaves out what overlaps.
+func (f *finder) settle() []Symbol {
+	own := f.found[f.begin:]
+	ascending := func(a, b Symbol) int { return int(int64(a.Start) - int64(b.Start)) }
+	if !slices.IsSortedFunc(own, ascending) {
+		slices.SortStableFunc(own, ascending)
+	}
+	kept := own[:0]
+	for _, s := range own {
+		if n := len(kept); n > 0 && s.Start < kept[n-1].End {
+			continue
+		}
+		kept = append(kept, s)
+	}
+	return f.found[:f.begin+len(kept)]
+}
+
+// token is the place of the token.
+func (f *finder) token() Span { return Span{uint32(f.start), uint32(f.pos)} }
+
+// push opens a frame.
+func (f *finder) push(kind frameKind, name Span) {
+	if len(f.frames) < maxFrames {
+		f.frames = append(f.frames, frame{name: name, kind: kind})
+	} else {
+		f.balanced('{', '}')
+	}
+}
+
+// pop closes the innermost frame.
+func (f *finder) pop() {
+	f.popped = frame{}
+	if n := len(f.frames); n > 0 {
+		f.popped = f.frames[n-1]
+		f.frames = f.frames[:n-1]
+	}
+}
+
+// in is the kind of the innermost frame.
+func (f *finder) in() frameKind {
+	if n := len(f.frames); n > 0 {
+		return f.frames[n-1].kind
+	}
+	return topFrame
+}

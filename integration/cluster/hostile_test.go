@@ -1,0 +1,243 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/testcontainers/testcontainers-go/wait"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"github.com/trawl-search/trawl/integration/hostile"
+	"github.com/trawl-search/trawl/internal/access"
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// smallMemory is what a container of all roles gets: as much as a small machine has.
+const smallMemory = 4 << 30
+
+// TestHostileCallers: all that hostile callers send comes at once to a `trawl up` in 4 GiB: bombs of gzip, heavy
+// expressions, two repositories that are tree bombs, web pages, and revisions that do not exist. No process
+// is killed, and honest callers get complete answers throughout, where tokens say who calls and where nobody is
+// asked.
+func TestHostileCallers(t *testing.T) {
+	for _, mode := range []string{"tokens", "insecure"} {
+		t.Run(mode, func(t *testing.T) {
+			s := startSmall(t, mode)
+			stop := s.asking(queryTime, s.repos...)
+			var recipes sync.WaitGroup
+			for _, recipe := range []func(){s.throwBombs, s.askTypeRepos, s.indexTreeBombs, s.askFutureRevisions} {
+				recipes.Go(recipe)
+			}
+			ended := make(chan struct{})
+			go func() { recipes.Wait(); close(ended) }()
+			s.openPages(ended)
+			if got := stop(); got.incomplete > 0 || len(got.failed) > 0 || got.complete < 5 {
+				t.Errorf("an honest caller noticed: %v", got)
+			}
+			s.survived()
+		})
+	}
+}
+
+// small is Trawl in one container, with some honest repositories.
+type small struct {
+	*cluster
+	mode    string
+	node    *node
+	repos   []*repository
+	hostile *routerClient // of a caller with a token, where tokens are asked for
+}
+
+func startSmall(t *testing.T, mode string) *small {
+	t.Helper()
+	s := &small{cluster: newNetwork(t), mode: mode}
+	var err error
+	s.node, err = s.start(t.Context(), spec{
+		name: "router-and-all", image: s.images.Indexer, ports: []string{"7430/tcp", "7431/tcp"}, volumes: []string{"/data"}, memory: smallMemory,
+		ready: wait.ForHTTP("/readyz").WithPort("7431/tcp"),
+		args: concat([]string{
+			"up", "--data-dir", "/data", "--grpc", "0.0.0.0:7430", "--http", "0.0.0.0:7431", "--etcd-listen", "127.0.0.1:2379",
+			"--access-mode", mode, "--indexer-workers", "2",
+		}, s.policy()),
+	})
+	s.must(err)
+	s.clients = []*routerClient{newRouterClient(t, s.node, s.newToken("honest", "admin"))}
+	s.hostile = newRouterClient(t, s.node, s.newToken("hostile", "search,ingest"))
+	t.Cleanup(func() { s.hostile.Close() })
+	s.repos = s.newRepositories("honest", 3)
+	s.index(s.repos...)
+	s.expect(s.repos...)
+	return s
+}
+
+// newToken makes a token for all repos; none where nobody is asked for one.
+func (s *small) newToken(name, scopes string) access.Text {
+	s.t.Helper()
+	if s.mode != "tokens" {
+		return ""
+	}
+	out := s.node.run(s.t, "/trawl", "tokens", "create", "--etcd-endpoints", "http://127.0.0.1:2379", "--name", name, "--allow", "**", "--scopes", scopes)
+	token := regexp.MustCompile(`trawl_\S+`).FindString(out)
+	if token == "" {
+		s.t.Fatalf("no token in %q", out)
+	}
+	return access.Text(token)
+}
+
+// throwBombs throws bombs as two hundred callers without a token.
+func (s *small) throwBombs() {
+	s.must(hostile.RegisterBombs()) // nothing else in this process compresses
+	var conns []*grpc.ClientConn
+	for range 20 {
+		conn, err := grpc.NewClient(s.node.address(s.t, "7430/tcp"), grpc.WithTransportCredentials(insecure.NewCredentials()))
+		s.must(err)
+		defer conn.Close()
+		conns = append(conns, conn)
+	}
+	want := codes.Unauthenticated
+	if s.mode != "tokens" {
+		want = codes.ResourceExhausted
+	}
+	hostile.ThrowBombs(s.t.Context(), conns, "http://"+s.node.address(s.t, "7431/tcp")+"/api/search", func(method string, err error) {
+		if status.Code(err) != want {
+			s.t.Errorf("a bomb by %s: %v", method, err)
+		}
+	})
+}
+
+// askTypeRepos asks for what costs most, 32 at once; what is refused comes back.
+func (s *small) askTypeRepos() {
+	var next, refused atomic.Int64
+	var callers sync.WaitGroup
+	for range 32 {
+		callers.Go(func() {
+			for i := next.Add(1); i <= hostile.TypeRepos; i = next.Add(1) {
+				for range 20 {
+					_, err := s.hostile.query(s.t.Context(), hostile.TypeRepo(int(i)), queryTime, nil)
+					switch code := status.Code(err); code {
+					case codes.ResourceExhausted:
+						refused.Add(1)
+						time.Sleep(time.Millisecond)
+						continue
+					case codes.OK, codes.DeadlineExceeded:
+					default:
+						s.t.Errorf("query %d: %v", i, err)
+					}
+					break
+				}
+			}
+		})
+	}
+	callers.Wait()
+	s.t.Logf("of %d heavy queries %d tries were refused", hostile.TypeRepos, refused.Load())
+}
+
+// indexTreeBombs has two bombs indexed at the same time, again and again.
+func (s *small) indexTreeBombs() {
+	const rounds = 3
+	var callers sync.WaitGroup
+	for i, part := range []string{"", strings.Repeat("long", 50)} {
+		r := s.newRepository(fmt.Sprintf("bomb%d", i))
+		callers.Go(func() {
+			hostile.TreeBomb(r.Repo, part)
+			for range rounds {
+				put, err := s.hostile.ingest.PutRepo(s.t.Context(), &ingestv1.PutRepoRequest{Url: r.url})
+				if err != nil {
+					s.t.Errorf("a tree bomb: %v", err)
+					return
+				}
+				got := s.settled(put)
+				if got.GetState() != ingestv1.State_STATE_FAILED || !tooLarge.MatchString(got.GetReason()) {
+					s.t.Errorf("a tree bomb: %v", got)
+				}
+			}
+		})
+	}
+	callers.Wait()
+}
+
+// askFutureRevisions asks for them as 256 callers at once, by every way there is.
+func (s *small) askFutureRevisions() {
+	answer, err := s.hostile.search.Search(s.t.Context(), &searchv1.SearchRequest{Query: heron, Options: &searchv1.SearchOptions{MaxFiles: 1}})
+	s.must(err)
+	ways := hostile.FutureRevisions(s.hostile.search, heron, answer.GetNextPageToken())
+	var callers sync.WaitGroup
+	for i := range 256 {
+		callers.Go(func() {
+			for range 4 {
+				err := ways[i%len(ways)](s.t.Context())
+				if code := status.Code(err); code != codes.FailedPrecondition && code != codes.ResourceExhausted {
+					s.t.Errorf("way %d to a revision that does not exist: %v", i%len(ways), err)
+				}
+			}
+		})
+	}
+	callers.Wait()
+}
+
+// openPages has the pages of other sites ask, until the other recipes have ended.
+func (s *small) openPages(ended <-chan struct{}) {
+	for over := false; !over; {
+		select {
+		case <-ended:
+			over = true
+		case <-time.After(50 * time.Millisecond):
+		}
+		for _, page := range hostile.Pages(s.node.address(s.t, "7430/tcp"), s.node.address(s.t, "7431/tcp")) {
+			want := page.Want
+			if s.mode == "tokens" && want != 0 {
+				want = 401 // without a token nothing else is looked at
+			}
+			code, _, err := page.Send(s.t.Context())
+			if err != nil || code != want {
+				s.t.Errorf("%s: status %d, want %d: %v", page.Name, code, want, err)
+			}
+		}
+	}
+}
+
+var (
+	tooLarge = regexp.MustCompile("more .*than")
+	oomKills = regexp.MustCompile(`(?m)^oom_kill (\d+)$`)
+	peak     = regexp.MustCompile(`(?m)^peak (\d+)$`)
+)
+
+// survived: no process of the container was killed for want of memory, nor started again, and git is gone.
+func (s *small) survived() {
+	s.t.Helper()
+	state, err := s.node.State(s.t.Context())
+	s.must(err)
+	if !state.Running || state.OOMKilled {
+		s.t.Errorf("the container runs: %t, killed for want of memory: %t", state.Running, state.OOMKilled)
+	}
+	told := s.node.run(s.t, "/bin/sh", "-c", `cd /sys/fs/cgroup; cat memory.events memory/memory.oom_control 2>/dev/null
+		echo peak $(cat memory.peak memory/memory.max_usage_in_bytes 2>/dev/null)`)
+	kills, most := oomKills.FindStringSubmatch(told), peak.FindStringSubmatch(told)
+	if kills == nil || most == nil {
+		s.t.Fatalf("the kernel does not tell of memory: %q", told)
+	}
+	bytes, err := strconv.ParseInt(most[1], 10, 64)
+	s.must(err)
+	s.t.Logf("%s processes were killed for want of memory; files included, %d MiB at the most", kills[1], bytes>>20)
+	if kills[1] != "0" {
+		s.t.Errorf("%s processes were killed for want of memory", kills[1])
+	}
+	eventually(s.t, "git has ended", func(context.Context) error {
+		left := s.node.run(s.t, "/bin/sh", "-c", "for p in /proc/[0-9]*; do read -r name < $p/comm && case $name in git*) echo $p $name;; esac; done 2>/dev/null; true")
+		if left != "" {
+			return fmt.Errorf("there are %q", left)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,256 @@
+package k8s
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/trawl-search/trawl/internal/access"
+	"github.com/trawl-search/trawl/internal/pinned"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+const (
+	// noticed is how long routers take at most to refuse what needs etcd: the ten seconds for which tokens are
+	// accepted without it, and some more on a slow machine.
+	noticed = 15 * time.Second
+	// scrapeEvery is the time between two looks at the metrics of all pods.
+	scrapeEvery = 5 * time.Second
+	// etcdAlert is the alert of an etcd that is away.
+	etcdAlert = "TrawlEtcdUnreachable"
+)
+
+// outages takes etcd away, with and without a grace for the tokens of searches.
+func (e *e2e) outages() {
+	e.outageOf("without grace", 0)
+	e.set("access.outageGraceSeconds=600")
+	e.outageOf("with grace", 10*time.Minute)
+}
+
+func (e *e2e) outageOf(name string, grace time.Duration) {
+	e.t.Run(name, func(t *testing.T) {
+		within := *e
+		within.t = t
+		within.outage(grace)
+		within.settled()
+	})
+}
+
+// asked is what a caller got who asks once.
+type asked struct {
+	at, ended    time.Time
+	linearizable bool
+	code         codes.Code
+	complete     bool
+	// asOf says that the answer names the time at which the token was known to be good.
+	asOf bool
+	err  error
+}
+
+// outage takes etcd away for two minutes. Callers get whole answers, or are refused: those who ask
+// for the newest revision as soon as routers notice, and all once their tokens are as old as they may be. The
+// alert fires.
+func (e *e2e) outage(grace time.Duration) {
+	long := 2 * time.Minute
+	if testing.Short() {
+		long = 80 * time.Second
+	}
+	stop := e.askOnce()
+	recording := e.record()
+	time.Sleep(3 * scrapeEvery)
+	e.kubectl("scale", "--namespace=servers", "statefulset/etcd", "--replicas=0")
+	e.kubectl("wait", "--namespace=servers", "--for=delete", "pod/etcd-0", "--timeout=1m")
+	away := time.Now()
+	time.Sleep(long)
+	back := time.Now()
+	dir := recording()
+	e.kubectl("scale", "--namespace=servers", "statefulset/etcd", "--replicas=1")
+	e.settled()
+	time.Sleep(3 * scrapeEvery)
+	well := time.Now().Add(-2 * scrapeEvery)
+	all := stop()
+
+	e.count("while etcd is there", all, func(a asked) bool { return a.ended.Before(away.Add(-10*time.Second)) || a.at.After(well) }, func(a asked) error {
+		if a.code != codes.OK || !a.complete {
+			return errors.New("it is no complete answer")
+		}
+		return nil
+	})
+	e.count(fmt.Sprintf("in the first %v without etcd", noticed), all, func(a asked) bool { return a.at.After(away) && a.at.Before(away.Add(noticed)) }, nil)
+	e.count("then", all, func(a asked) bool { return a.at.After(away.Add(noticed)) && a.ended.Before(back) }, func(a asked) error {
+		switch {
+		case (a.linearizable || grace == 0) && a.code != codes.Unavailable:
+			return errors.New("it is not refused")
+		case !a.linearizable && grace > 0 && (a.code != codes.OK || !a.complete || !a.asOf):
+			return errors.New("it is no complete answer that says as of when the token was good")
+		}
+		return nil
+	})
+	e.alerts(dir, away)
+}
+
+// count logs how calls ended that are chosen, and fails the test at those that are judged so.
+func (e *e2e) count(when string, all []asked, chosen func(asked) bool, judge func(asked) error) {
+	e.t.Helper()
+	ends, slowest := map[string]int{}, time.Duration(0)
+	var bad []string
+	for _, a := range all {
+		if !chosen(a) {
+			continue
+		}
+		consistency := "bounded"
+		if a.linearizable {
+			consistency = "linearizable"
+		}
+		end := fmt.Sprintf("%s %v", consistency, a.code)
+		if a.code == codes.OK {
+			end += fmt.Sprintf(" complete=%t", a.complete)
+		}
+		ends[end]++
+		slowest = max(slowest, a.ended.Sub(a.at))
+		if judge == nil {
+			continue
+		}
+		if err := judge(a); err != nil {
+			bad = append(bad, fmt.Sprintf("%s %s: %v: %v", a.at.Format("15:04:05.000"), end, err, a.err))
+		}
+	}
+	var lines []string
+	for _, end := range slices.Sorted(maps.Keys(ends)) {
+		lines = append(lines, fmt.Sprintf("%d %s", ends[end], end))
+	}
+	e.t.Logf("%s: %s; the slowest took %v", when, strings.Join(lines, ", "), slowest.Round(time.Millisecond))
+	if len(lines) == 0 {
+		e.t.Errorf("%s nobody asked", when)
+	}
+	if len(bad) > 0 {
+		e.t.Errorf("%s %d calls went wrong, first:\n%s", when, len(bad), strings.Join(bad[:min(len(bad), most)], "\n"))
+	}
+}
+
+// askOnce asks by two callers who take no for an answer, one for the newest revision and one for what
+// was there within the hour, until stop is called.
+func (e *e2e) askOnce() (stop func() []asked) {
+	ctx, cancel := context.WithCancel(e.t.Context())
+	var mu sync.Mutex
+	var all []asked
+	var running sync.WaitGroup
+	for _, linearizable := range []bool{false, true} {
+		conn, err := e.dial()
+		e.must(err)
+		running.Go(func() {
+			defer conn.Close()
+			for ctx.Err() == nil {
+				a := e.ask(ctx, conn, linearizable)
+				if ctx.Err() == nil {
+					mu.Lock()
+					all = append(all, a)
+					mu.Unlock()
+				}
+				time.Sleep(100 * time.Millisecond)
+			}
+		})
+	}
+	return func() []asked {
+		cancel()
+		running.Wait()
+		return all
+	}
+}
+
+// ask asks once; an answer that hides that something is missing fails the test.
+func (e *e2e) ask(ctx context.Context, conn *grpc.ClientConn, linearizable bool) asked {
+	ctx, cancel := context.WithTimeout(ctx, tryTime)
+	defer cancel()
+	options := &searchv1.SearchOptions{MaxFiles: 10_000}
+	if !linearizable {
+		options.Consistency = &searchv1.Consistency{Level: &searchv1.Consistency_Bounded{Bounded: durationpb.New(time.Hour)}}
+	}
+	a := asked{at: time.Now(), linearizable: linearizable}
+	var trailer metadata.MD
+	answer, err := searchv1.NewSearchServiceClient(conn).Search(ctx, &searchv1.SearchRequest{Query: heron, Options: options}, grpc.Trailer(&trailer))
+	a.ended, a.code, a.err = time.Now(), status.Code(err), err
+	a.complete, a.asOf = answer.GetCoverage().GetComplete(), len(trailer.Get(access.AuthorizedAsOf)) > 0
+	if err == nil {
+		if err := wrong(answer, e.repos); err != nil {
+			e.t.Errorf("a wrong answer: %v", err)
+		}
+	}
+	return a
+}
+
+// record keeps what all pods tell of themselves, until stop is called, which returns the folder.
+func (e *e2e) record() (stop func() (dir string)) {
+	dir := e.t.TempDir()
+	ctx, cancel := context.WithCancel(e.t.Context())
+	list, err := e.pods(ctx, e.namespace)
+	e.must(err)
+	var running sync.WaitGroup
+	ports := map[string]string{"router": "7431", "searcher": "7441", "indexer": "7451"}
+	running.Go(func() {
+		for ctx.Err() == nil {
+			now := time.Now()
+			for _, p := range list {
+				if ports[p.role] == "" {
+					continue
+				}
+				page, err := e.Kubectl(ctx, "get", "--raw", "/api/v1/namespaces/"+e.namespace+"/pods/https:"+p.name+":"+ports[p.role]+"/proxy/metrics")
+				if err == nil {
+					err = os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d-%s.prom", now.UnixMilli(), p.name)), []byte(page), 0o600)
+				}
+				if err != nil && ctx.Err() == nil {
+					e.t.Errorf("the metrics of %s: %v", p.name, err)
+				}
+			}
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Until(now.Add(scrapeEvery))):
+			}
+		}
+	})
+	return func() string {
+		cancel()
+		running.Wait()
+		return dir
+	}
+}
+
+// alerts evaluates the chart's alerts over what was recorded: the one of etcd fired, after etcd went.
+func (e *e2e) alerts(dir string, away time.Time) {
+	e.t.Helper()
+	root, err := pinned.Repository(e.t.Context())
+	e.must(err)
+	cmd := exec.CommandContext(e.t.Context(), "go", "run", "./fired", filepath.Join(root, "charts", "trawl", "alerts", "alerts.yaml"), dir)
+	cmd.Dir = filepath.Join(root, "tools")
+	out, err := cmd.Output()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		e.t.Fatalf("evaluate the alerts: %v: %s", err, exit.Stderr)
+	}
+	e.must(err)
+	fired := map[string]time.Duration{}
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line) // name, severity, time
+		at, err := time.Parse(time.RFC3339, fields[2])
+		e.must(err)
+		fired[fields[0]] = at.Sub(away)
+		e.t.Logf("%s (%s) fired %.0f s after etcd went", fields[0], fields[1], at.Sub(away).Seconds())
+	}
+	if after, ok := fired[etcdAlert]; !ok || after < 0 {
+		e.t.Errorf("%s fired: %t, %v after etcd went", etcdAlert, ok, after)
+	}
+}

@@ -1,0 +1,100 @@
+package k8s
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"text/template"
+)
+
+//go:embed servers.yaml
+var serversYAML string
+
+var serversTemplate = template.Must(template.New("servers").Parse(serversYAML))
+
+// server is one of the servers that Trawl relies on, as its operators bring them along.
+type server struct {
+	Name, Image string
+	Port        int
+	// Path and Health are where it says over HTTP that it is well.
+	Path   string
+	Health int
+	Args   []string
+	Env    map[string]string
+	// Bucket asks for a folder that the S3 server takes for a bucket.
+	Bucket bool
+}
+
+// passwordOf is the password of a user of etcd, NATS or S3.
+func passwordOf(user string) string { return "hunter2-" + user }
+
+// startServers starts etcd, NATS and S3 in a namespace of their own. If they are secured, etcd
+// wants TLS with a certificate of the caller, and NATS wants TLS; their certificates are in the Secrets
+// etcd and nats. NATS wants a user and a password in any case. What they keep outlives their pods.
+func (e *e2e) startServers(namespace string, secured bool) {
+	e.t.Helper()
+	host := "." + namespace
+	etcd := server{
+		Name: "etcd", Image: "etcd", Port: 2379, Path: "/health", Health: 2381,
+		Args: []string{
+			"--name=etcd", "--data-dir=/data/etcd", "--listen-peer-urls=http://127.0.0.1:2380", "--listen-metrics-urls=http://0.0.0.0:2381",
+			"--listen-client-urls=http://0.0.0.0:2379", "--advertise-client-urls=http://etcd" + host + ":2379",
+		},
+	}
+	nats := server{
+		Name: "nats", Image: "nats", Port: 4222, Path: "/healthz", Health: 8222,
+		Args: []string{"--jetstream", "--store_dir=/data", "--port=4222", "--http_port=8222", "--user=trawl", "--pass=" + passwordOf("trawl")},
+	}
+	if secured {
+		for i, arg := range etcd.Args {
+			if strings.Contains(arg, "-client-urls=") {
+				etcd.Args[i] = strings.Replace(arg, "=http:", "=https:", 1)
+			}
+		}
+		etcd.Args = append(etcd.Args, "--cert-file=/tls/tls.crt", "--key-file=/tls/tls.key", "--trusted-ca-file=/tls/ca.crt", "--client-cert-auth",
+			"--enable-grpc-gateway=false")
+		nats.Args = append(nats.Args, "--tls", "--tlscert=/tls/tls.crt", "--tlskey=/tls/tls.key")
+	}
+	s3 := server{
+		Name: "s3", Image: "versitygw", Port: 7070, Path: "/health", Health: 7070, Bucket: true,
+		Args: []string{"--port=:7070", "--health=/health", "--region=us-east-1", "posix", "--sidecar=/meta", "/data"},
+		Env:  map[string]string{"ROOT_ACCESS_KEY_ID": "trawl", "ROOT_SECRET_ACCESS_KEY": passwordOf("s3")},
+	}
+	var manifest bytes.Buffer
+	e.must(serversTemplate.Execute(&manifest, map[string]any{
+		"Namespace": namespace, "Secured": secured, "Images": images, "Servers": []server{etcd, nats, s3},
+	}))
+	e.must(e.Apply(e.t.Context(), manifest.String()))
+	for _, name := range []string{"etcd", "nats", "s3"} {
+		e.kubectl("rollout", "status", "--namespace="+namespace, "statefulset/"+name, "--timeout=3m")
+	}
+}
+
+// JSON is a value as YAML has it, too.
+func (server) JSON(value any) (string, error) {
+	text, err := json.Marshal(value)
+	return string(text), err
+}
+
+// secrets makes Secrets in a namespace.
+func (e *e2e) secrets(namespace string, all map[string]map[string]string) {
+	e.t.Helper()
+	var manifest strings.Builder
+	for name, data := range all {
+		text, err := json.Marshal(data)
+		e.must(err)
+		if namespace == e.namespace {
+			e.own["secret/"+name] = true
+		}
+		fmt.Fprintf(&manifest, "---\napiVersion: v1\nkind: Secret\nmetadata: {name: %s, namespace: %s}\nstringData: %s\n", name, namespace, text)
+	}
+	e.must(e.Apply(e.t.Context(), manifest.String()))
+}
+
+// port is where this machine reaches a port of a Service of the type NodePort.
+func (e *e2e) port(namespace, service, name string) string {
+	e.t.Helper()
+	return e.Nodes[0].IP + ":" + e.kubectl("get", "--namespace="+namespace, "service/"+service, `--output=jsonpath={.spec.ports[?(@.name=="`+name+`")].nodePort}`)
+}

@@ -1,0 +1,58 @@
+package bucket
+
+import (
+	"os"
+	"time"
+
+	"github.com/minio/minio-go/v7/pkg/credentials"
+)
+
+// credentialsFile takes S3 keys from a file, and again when the file changes. While a changed file
+// cannot be read requests fail, with its error. Its callers take turns.
+type credentialsFile struct {
+	credentials.FileAWSCredentials
+
+	read    time.Time // when the file that was read had last changed
+	checked time.Time
+	stale   bool // the file had changed when it was last looked at
+}
+
+// credentialsPoll bounds how often it is looked whether the file has changed.
+const credentialsPoll = time.Second
+
+// Retrieve implements credentials.Provider.
+func (f *credentialsFile) Retrieve() (credentials.Value, error) {
+	return f.RetrieveWithCredContext(nil)
+}
+
+// RetrieveWithCredContext implements credentials.Provider.
+func (f *credentialsFile) RetrieveWithCredContext(cc *credentials.CredContext) (credentials.Value, error) {
+	changed, err := f.changed()
+	if err != nil {
+		return credentials.Value{}, err
+	}
+	value, err := f.FileAWSCredentials.RetrieveWithCredContext(cc)
+	if err == nil {
+		f.read, f.checked, f.stale = changed, time.Now(), false
+	}
+	return value, err
+}
+
+// IsExpired implements credentials.Provider. It is asked more often than the keys are taken, so it
+// says the same until they are.
+func (f *credentialsFile) IsExpired() bool {
+	if time.Since(f.checked) >= credentialsPoll {
+		changed, err := f.changed()
+		f.stale, f.checked = err == nil && !changed.Equal(f.read), time.Now()
+	}
+	return f.stale || f.FileAWSCredentials.IsExpired()
+}
+
+// changed is when the file last changed, through symbolic links, as Kubernetes replaces them.
+func (f *credentialsFile) changed() (time.Time, error) {
+	info, err := os.Stat(f.Filename)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return info.ModTime(), nil
+}

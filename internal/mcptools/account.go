@@ -1,0 +1,169 @@
+package mcptools
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// coverage says what an answer covers. Where something was not found and the answer is
+// complete, it names what was searched.
+type coverage struct {
+	Complete bool `json:"complete"`
+	// Repos is the number of repos in which nothing was found, with the branches searched.
+	Repos   int          `json:"repos,omitempty"`
+	AtLeast bool         `json:"repos_at_least,omitempty"`
+	Commits []repoCommit `json:"commits,omitempty"`
+	// Shards and NotSearched count shards.
+	Shards      uint64      `json:"shards"`
+	NotSearched uint64      `json:"not_searched,omitempty"`
+	Missing     []uncovered `json:"missing,omitempty"`
+}
+
+type repoCommit struct {
+	Repo   string `json:"repo"`
+	Branch string `json:"branch"`
+	Commit string `json:"commit"`
+}
+
+type uncovered struct {
+	Repos  []string `json:"repos,omitempty"`
+	Reason string   `json:"reason"`
+}
+
+// text is the other form of c.
+func (c *coverage) text() string {
+	if c == nil {
+		return ""
+	}
+	if !c.Complete {
+		var b strings.Builder
+		fmt.Fprintf(&b, "INCOMPLETE: %d of %s not searched, so counts are lower bounds and a missing match proves nothing; try again.\n",
+			c.NotSearched, plural(c.Shards, "shard", "shards"))
+		for _, m := range c.Missing {
+			fmt.Fprintf(&b, "  not searched: %s: %s\n", strings.Join(m.Repos, ", "), m.Reason)
+		}
+		return b.String()
+	}
+	if c.Repos == 0 {
+		return "Complete.\n"
+	}
+	var b strings.Builder
+	more := ""
+	if c.AtLeast {
+		more = "more than "
+	}
+	fmt.Fprintf(&b, "Complete over %s%s", more, plural(c.Repos, "repo", "repos"))
+	for i, r := range c.Commits {
+		separator := ", "
+		if i == 0 {
+			separator = " at these commits: "
+		}
+		fmt.Fprintf(&b, "%s%s@%s (%s)", separator, r.Repo, short(r.Commit), r.Branch)
+	}
+	if left := c.Repos - len(c.Commits); left > 0 && len(c.Commits) > 0 {
+		b.WriteString(" and others")
+	}
+	b.WriteString(".\n")
+	return b.String()
+}
+
+// account makes all of the answer but its results: what was covered, and notes about
+// arguments that are probably mistakes. It fails if none of the repos named exists.
+func (c *call) account(ctx context.Context, scope Scope, list []*finding) (*result, error) {
+	tail := &result{Coverage: &coverage{Complete: true}}
+	if c.budget.note != "" {
+		tail.Notes = append(tail.Notes, c.budget.note)
+	}
+	seen := make(map[string]bool)
+	var empty []*finding
+	for _, f := range list {
+		if f.err != nil {
+			continue
+		}
+		tail.Coverage.add(f.resp.GetCoverage(), c.budget)
+		for _, file := range f.resp.GetFiles() {
+			seen[strings.ToLower(file.GetRepo())] = true
+		}
+		if f.resp.GetStatistics().GetFilesMatched() == 0 {
+			empty = append(empty, f)
+		}
+	}
+	var group errgroup.Group
+	var unknown, unmatched []string
+	group.Go(func() (err error) { unknown, err = c.unknownRepos(ctx, scope, seen); return err })
+	if len(empty) > 0 {
+		group.Go(func() error { return c.addRepos(ctx, scope, tail.Coverage, empty[0].resp) })
+		group.Go(func() (err error) { unmatched, err = c.unmatched(ctx, scope); return err })
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	if len(unknown) > 0 && len(unknown) == len(scope.Repos) {
+		return nil, plainError(strings.Join(unknown, "\n"))
+	}
+	tail.Notes = append(append(tail.Notes, unknown...), unmatched...)
+	tail.trim(c.budget.tail())
+	return tail, nil
+}
+
+// add adds the coverage of one search.
+func (c *coverage) add(one *searchv1.Coverage, b budget) {
+	c.Complete = c.Complete && one.GetComplete()
+	c.Shards += one.GetRequested()
+	c.NotSearched += one.GetFailed() + one.GetNotReached()
+	for _, u := range one.GetUncovered() {
+		m := uncovered{Reason: strings.ToLower(strings.TrimPrefix(u.GetReason().String(), "UNCOVERED_REASON_"))}
+		for _, repo := range u.GetRepos()[:min(len(u.GetRepos()), 3)] {
+			m.Repos = append(m.Repos, shown(repo, b.names()))
+		}
+		if len(c.Missing) < 10 {
+			c.Missing = append(c.Missing, m)
+		}
+	}
+}
+
+// addRepos adds which repos were searched, at which commits, if the answer was given of the
+// same state of the index.
+func (c *call) addRepos(ctx context.Context, scope Scope, cov *coverage, resp *searchv1.SearchResponse) error {
+	if !resp.GetCoverage().GetComplete() {
+		return nil
+	}
+	list, err := c.api.List(ctx, &searchv1.ListRequest{
+		Query: scope.repos(), SyntaxVersion: syntaxVersion, MaxBytes: 1 << 20,
+		Consistency: &searchv1.Consistency{Level: &searchv1.Consistency_AtLeast{AtLeast: resp.GetRevisionToken()}},
+	})
+	if err != nil {
+		return fmt.Errorf("list the repos that were searched: %w", err)
+	}
+	cov.Repos, cov.AtLeast = len(list.GetRepos()), len(list.GetNextPageToken()) > 0
+	if !bytes.Equal(list.GetRevisionToken(), resp.GetRevisionToken()) {
+		return nil // a repo may have been indexed again in between
+	}
+	for _, repo := range list.GetRepos()[:min(len(list.GetRepos()), 100)] {
+		for _, b := range repo.GetBranches() {
+			cov.Commits = append(cov.Commits, repoCommit{shown(repo.GetName(), c.budget.names()), shown(b.GetName(), c.budget.names()), b.GetCommit()})
+		}
+	}
+	return nil
+}
+
+// trim leaves out notes and names until the rest of the answer takes at most limit bytes.
+func (r *result) trim(limit int) {
+	for i, n := range r.Notes {
+		r.Notes[i] = cut(n, limit/3)
+	}
+	all, missing, notes := r.Coverage.Commits, r.Coverage.Missing, r.Notes
+	fits := func(commits, missed, noted int) bool {
+		r.Coverage.Commits, r.Coverage.Missing, r.Notes = all[:commits], missing[:missed], notes[:noted]
+		return tailSize(r) <= limit
+	}
+	noted := most(len(notes), func(n int) bool { return fits(0, 0, n) })
+	missed := most(len(missing), func(n int) bool { return fits(0, n, noted) })
+	fits(most(len(all), func(n int) bool { return fits(n, missed, noted) }), missed, noted)
+}

@@ -1,0 +1,159 @@
+package mcptools
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+type compareArgs struct {
+	Repo  string   `json:"repo" jsonschema:"name of one repo"`
+	Base  string   `json:"base" jsonschema:"a branch by its whole name"`
+	Head  string   `json:"head" jsonschema:"the branch to compare with base"`
+	Paths []string `json:"paths,omitempty" jsonschema:"globs of paths; default all"`
+	Limit
+}
+
+func compareTool(s *Server) {
+	add(s, "compare", "Compare branches", "List the files that differ between two indexed branches of a repo. read_file shows each side.", (*call).compare)
+}
+
+// comparison is what compare answers. Counts are of all files, shown or not.
+type comparison struct {
+	Repo     string   `json:"repo"`
+	Base     string   `json:"base"`
+	Head     string   `json:"head"`
+	Modified int      `json:"modified"`
+	Added    int      `json:"added"`
+	Removed  int      `json:"removed"`
+	Files    []change `json:"files"`
+	LeftOut  int      `json:"left_out,omitempty"`
+	// Coverage is of the search for the files.
+	Coverage *coverage `json:"coverage"`
+	Notes    []string  `json:"notes,omitempty"`
+}
+
+// change is a file that differs. Kind is M, A or D, as Git has it.
+type change struct {
+	Kind string `json:"kind"`
+	Path string `json:"path"`
+}
+
+func (r *comparison) answer() *answer {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s..%s: %d modified, %d added, %d removed", r.Repo, r.Base, r.Head, r.Modified, r.Added, r.Removed)
+	if r.LeftOut > 0 {
+		fmt.Fprintf(&b, "; left out: %s, narrow paths to see them", plural(r.LeftOut, "file", "files"))
+	}
+	b.WriteByte('\n')
+	for _, f := range r.Files {
+		fmt.Fprintf(&b, "  %s %s\n", f.Kind, f.Path)
+	}
+	return &answer{text: b.String() + r.Coverage.text() + noteText(r.Notes), data: r}
+}
+
+func (c *call) compare(ctx context.Context, in compareArgs) (*answer, error) {
+	if in.Base == "" || in.Head == "" || in.Base == in.Head {
+		return nil, plainError("base and head: want two different branches; list_refs has them")
+	}
+	if err := c.checkBranches(ctx, meant(in.Repo), meant(in.Base), meant(in.Head)); err != nil {
+		return nil, err
+	}
+	names := c.budget.names() / 2
+	r := &comparison{Repo: shown(meant(in.Repo), names), Base: shown(meant(in.Base), names), Head: shown(meant(in.Head), names), Files: []change{}}
+	if c.budget.note != "" {
+		r.Notes = append(r.Notes, c.budget.note)
+	}
+	kinds, err := c.changes(ctx, r, in)
+	if err != nil {
+		return nil, err
+	}
+	paths := make([]string, 0, len(kinds))
+	for path := range kinds {
+		paths = append(paths, path)
+	}
+	slices.Sort(paths)
+	var all []change
+	for _, path := range paths {
+		switch kinds[path] {
+		case "M":
+			r.Modified++
+		case "A":
+			r.Added++
+		default:
+			r.Removed++
+		}
+		all = append(all, change{kinds[path], shown(path, c.budget.names())})
+	}
+	show := func(n int) *answer {
+		r.Files, r.LeftOut = append([]change{}, all[:n]...), len(all)-n
+		return r.answer()
+	}
+	room := min(len(all), c.budget.bytes()/5)
+	return show(most(room, func(n int) bool { return c.budget.holds(show(n)) })), nil
+}
+
+// checkBranches fails if the repo does not exist or has not both branches.
+func (c *call) checkBranches(ctx context.Context, repo string, branches ...string) error {
+	list, err := c.api.List(ctx, repoNamed(repo))
+	if err != nil {
+		return fmt.Errorf("look for the branches: %w", err)
+	}
+	if len(list.GetRepos()) == 0 {
+		return plainError(c.unknownRepo(ctx, repo))
+	}
+	var have []string
+	for _, b := range list.GetRepos()[0].GetBranches() {
+		have = append(have, b.GetName())
+	}
+	for _, b := range branches {
+		if !slices.Contains(have, b) {
+			return plainError(fmt.Sprintf("%s has no indexed branch %s; the nearest: %s", shown(repo, 200), shown(b, 200), strings.Join(c.shownNames(closest(b, have)), ", ")))
+		}
+	}
+	return nil
+}
+
+// changes are the kinds of the files that differ, by path. A document is a content at a path
+// with the branches that have it there, so those of exactly one of the branches differ.
+func (c *call) changes(ctx context.Context, r *comparison, in compareArgs) (map[string]string, error) {
+	base, head := meant(in.Base), meant(in.Head)
+	req := &searchv1.SearchRequest{
+		Query: join("r:"+quote("^"+regexp.QuoteMeta(meant(in.Repo))+"$"), "(b:"+quote(base)+" or b:"+quote(head)+" )", anyOf("f:", in.Paths, globPath), "type:file"),
+		Options: &searchv1.SearchOptions{
+			SyntaxVersion: syntaxVersion, MaxFiles: maxCountFiles, MaxMatchesPerFile: 1, MaxBytes: maxCountBytes,
+		},
+	}
+	kinds := make(map[string]string)
+	for page := range maxTreePages {
+		resp, err := c.api.Search(ctx, req)
+		if err != nil {
+			return nil, fmt.Errorf("list the files of both branches: %w", err)
+		}
+		if page == 0 || !resp.GetCoverage().GetComplete() {
+			r.Coverage = &coverage{Complete: true}
+			r.Coverage.add(resp.GetCoverage(), c.budget)
+		}
+		for _, f := range resp.GetFiles() {
+			inBase, inHead := slices.Contains(f.GetBranches(), base), slices.Contains(f.GetBranches(), head)
+			path := string(f.GetPath())
+			switch {
+			case inBase == inHead:
+			case kinds[path] != "":
+				kinds[path] = "M"
+			case inBase:
+				kinds[path] = "D"
+			default:
+				kinds[path] = "A"
+			}
+		}
+		if req.PageToken = resp.GetNextPageToken(); len(req.PageToken) == 0 {
+			return kinds, nil
+		}
+	}
+	return nil, plainError(fmt.Sprintf("the branches have more than %d files: narrow paths", maxTreePages*maxCountFiles))
+}

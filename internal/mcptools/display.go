@@ -1,0 +1,86 @@
+package mcptools
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Text of repositories reaches a model as text only: a line of a file or a name can neither
+// begin a new line nor hold a control character.
+
+// clean makes a line of a file fit to be shown.
+func clean(line []byte) string {
+	return strings.Map(func(r rune) rune {
+		if r != '\t' && unicode.IsControl(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, strings.ToValidUTF8(string(line), string(utf8.RuneError)))
+}
+
+// shown is a name as it is shown: quoted if it holds anything that does not print. Tools
+// take names back in this form.
+func shown(name string, limit int) string {
+	if !utf8.ValidString(name) || strings.HasPrefix(name, `"`) || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		name = strconv.Quote(name)
+	}
+	return cut(name, limit)
+}
+
+// meant is the name that a caller means by what it was shown.
+func meant(name string) string {
+	if strings.HasPrefix(name, `"`) {
+		if plain, err := strconv.Unquote(name); err == nil {
+			return plain
+		}
+	}
+	return name
+}
+
+// cut shortens text to limit bytes, and says how much is missing.
+func cut(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	mark := fmt.Sprintf("…(+%d bytes)", len(text)-max(limit-20, 0))
+	return text[:runeStart(text, max(limit-len(mark), 0))] + mark
+}
+
+// cutAround shortens a line to about limit bytes around the place that matters.
+func cutAround(text string, at, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	from := runeStart(text, max(min(at-limit/3, len(text)-limit), 0))
+	to := runeStart(text, min(from+limit, len(text)))
+	text, before, after := text[from:to], from > 0, to < len(text)
+	if before {
+		text = "…" + text
+	}
+	if after {
+		text += "…"
+	}
+	return text
+}
+
+// runeStart is i, or the start of the rune that i is within.
+func runeStart(text string, i int) int {
+	for i > 0 && i < len(text) && !utf8.RuneStart(text[i]) {
+		i--
+	}
+	return i
+}
+
+// short is a commit as text shows it.
+func short(commit string) string { return commit[:min(len(commit), 12)] }
+
+// plural is a number with its noun.
+func plural[N int | uint32 | uint64](n N, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

@@ -1,0 +1,148 @@
+package mcptools
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// maxPatterns bounds the patterns of one call: each one has a share of the budget.
+const maxPatterns = 8
+
+type grepArgs struct {
+	Patterns   []string `json:"patterns" jsonschema:"1 to 8 regular expressions (RE2), each answered by itself"`
+	Literal    bool     `json:"literal,omitempty" jsonschema:"the patterns are plain text"`
+	IgnoreCase bool     `json:"ignore_case,omitempty" jsonschema:"search without regard to case"`
+	Scope
+	Context uint32 `json:"context,omitempty" jsonschema:"lines shown before and after each match, 0 to 20"`
+	Detail  Detail `json:"detail,omitempty" jsonschema:"default auto: the first of lines, short, numbers, files, directories in which everything fits; a fixed one is given in pages"`
+	Cursor  string `json:"cursor,omitempty" jsonschema:"cursor of an earlier answer to the same arguments"`
+	Limit
+}
+
+func grepTool(s *Server) {
+	add(s, "grep", "Search by regular expressions",
+		"Find every line that matches regular expressions, over all repos or some. Several patterns are searched at once. "+
+			"Totals are exact. Zero matches with \"Complete\" is proof that there are none.", (*call).grep)
+}
+
+// ladder are all rungs.
+var ladder = []Detail{Lines, ShortLines, LineNumbers, Files, Directories}
+
+func (c *call) grep(ctx context.Context, in grepArgs) (*answer, error) {
+	if len(in.Patterns) == 0 || len(in.Patterns) > maxPatterns {
+		return nil, plainError(fmt.Sprintf("patterns: %d given, want 1 to %d", len(in.Patterns), maxPatterns))
+	}
+	rungs, err := rungsOf(in.Detail, ladder)
+	if err != nil {
+		return nil, err
+	}
+	own := in
+	own.MaxTokens, own.Cursor = 0, ""
+	from, err := decodeCursor(in.Cursor, markOf("grep", own))
+	if err != nil {
+		return nil, err
+	}
+	finds := make([]find, len(in.Patterns))
+	for i, pattern := range in.Patterns {
+		if pattern == "" {
+			return nil, plainError("patterns: an empty pattern matches everywhere: glob lists files")
+		}
+		finds[i] = grepFind(pattern, in)
+		finds[i].ladder, finds[i].fixed = rungs, len(rungs) == 1
+		if len(in.Patterns) > 1 {
+			finds[i].label = cut(clean([]byte(strings.ReplaceAll(pattern, "\n", `\n`))), 60)
+		}
+	}
+	return c.search(ctx, in.Scope, finds, from, in.Cursor != "")
+}
+
+// grepFind is the query of one pattern.
+func grepFind(pattern string, in grepArgs) find {
+	sensitive := "case:yes"
+	if in.IgnoreCase {
+		sensitive = "case:no"
+	}
+	const content = "content:"
+	f := find{text: pattern, context: min(in.Context, 20)}
+	f.locate = func(p int) int { return unquotedOffset(f.text, p-len(content)-1) }
+	if in.Literal {
+		pattern = regexp.QuoteMeta(pattern)
+	}
+	f.literalHint = !in.Literal
+	f.query = join(content+quote(pattern), sensitive, in.query())
+	return f
+}
+
+// rungsOf are the rungs for a detail that was asked for.
+func rungsOf(detail Detail, ladder []Detail) ([]Detail, error) {
+	if detail == "" || detail == "auto" {
+		return ladder, nil
+	}
+	if !slices.Contains(ladder, detail) {
+		return nil, plainError(fmt.Sprintf("detail: %s is unknown: want auto or one of %v", shown(string(detail), 50), ladder))
+	}
+	return []Detail{detail}, nil
+}
+
+type searchArgs struct {
+	Query string `json:"query" jsonschema:"words that must all be in a file, in any order; may hold quotes, or, -word, regular expressions, and fields such as lang:go f:path r:repo"`
+	Scope
+	Cursor string `json:"cursor,omitempty" jsonschema:"cursor of an earlier answer to the same arguments"`
+	Limit
+}
+
+func searchTool(s *Server) {
+	add(s, "search", "Ranked search",
+		"Find the files that fit some words best, best first, with their best lines. "+
+			"If no file has all words, files with any of them are shown, and the answer says so.", (*call).ranked)
+}
+
+// bestLines is how many matches of a file a ranked answer shows.
+const bestLines = 5
+
+func (c *call) ranked(ctx context.Context, in searchArgs) (*answer, error) {
+	if strings.TrimSpace(in.Query) == "" {
+		return nil, plainError("query: it is empty: glob and list_tree list files")
+	}
+	own := in
+	own.MaxTokens, own.Cursor = 0, ""
+	from, err := decodeCursor(in.Cursor, markOf("search", own))
+	if err != nil {
+		return nil, err
+	}
+	f := find{text: in.Query, ladder: []Detail{ShortLines}, fixed: true, perFile: bestLines}
+	f.query, f.locate = in.Query, func(p int) int { return p }
+	if scope := in.query(); scope != "" {
+		f.query, f.locate = "("+in.Query+" ) "+scope, func(p int) int { return p - 1 }
+	}
+	if words := plainWords(in.Query); len(words) > 1 && in.Cursor == "" {
+		probe, err := c.api.Search(ctx, &searchv1.SearchRequest{Query: f.query, Options: &searchv1.SearchOptions{
+			SyntaxVersion: syntaxVersion, MaxFiles: 1, MaxMatchesPerFile: 1, Mode: searchv1.Mode_MODE_TOP_K,
+		}})
+		if err != nil {
+			return nil, f.inPattern(err)
+		}
+		from.Any = len(probe.GetFiles()) == 0 && probe.GetCoverage().GetComplete()
+	}
+	if from.Any {
+		f.label = "no file has all words; files with any of them"
+		f.query = join("("+strings.Join(strings.Fields(in.Query), " or ")+" )", in.query())
+	}
+	return c.search(ctx, in.Scope, []find{f}, from, in.Cursor != "")
+}
+
+// plainWords are the words of a query that is nothing but words.
+func plainWords(query string) []string {
+	words := strings.Fields(query)
+	for _, w := range words {
+		if w == "or" || strings.ContainsAny(w, `:"()-\`) {
+			return nil
+		}
+	}
+	return words
+}

@@ -1,0 +1,199 @@
+package mcptools
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+const (
+	// candidateBytes and candidateFiles bound what is compared with a name that is not
+	// there.
+	candidateBytes = 1 << 20
+	candidateFiles = 300
+	// nearest is how many names are suggested.
+	nearest = 3
+	// comparedRunes bounds the names that are compared: the comparison takes quadratic time.
+	comparedRunes = 120
+)
+
+// unknownRepos says of each repo that the scope names, and that was not seen in answers,
+// if there is none of that name, and which are named alike.
+func (c *call) unknownRepos(ctx context.Context, scope Scope, seen map[string]bool) (notes []string, err error) {
+	var unseen []string
+	for _, name := range scope.exactRepos() {
+		if !seen[strings.ToLower(name)] {
+			unseen = append(unseen, name)
+		}
+	}
+	if len(unseen) == 0 {
+		return nil, nil
+	}
+	list, err := c.api.List(ctx, &searchv1.ListRequest{
+		Query: anyOf("r:", unseen, globRepo), SyntaxVersion: syntaxVersion, MaxBytes: candidateBytes,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for the repos named: %w", err)
+	}
+	for _, name := range unseen {
+		if !slices.ContainsFunc(list.GetRepos(), func(r *searchv1.RepoEntry) bool { return strings.EqualFold(r.GetName(), name) }) {
+			notes = append(notes, c.unknownRepo(ctx, name))
+		}
+	}
+	return notes, nil
+}
+
+// unknownRepo says that there is no repo of that name, and what to do.
+func (c *call) unknownRepo(ctx context.Context, name string) string {
+	text := fmt.Sprintf("there is no repo %s (or you may not see it)", shown(name, 200))
+	// A name with up to two differences has one of three parts unchanged.
+	list, err := c.api.List(ctx, &searchv1.ListRequest{Query: "r:" + quote(`(?i:`+parts(path.Base(name))+`)`), SyntaxVersion: syntaxVersion, MaxBytes: candidateBytes})
+	if err != nil || len(list.GetRepos()) == 0 {
+		list, err = c.api.List(ctx, &searchv1.ListRequest{SyntaxVersion: syntaxVersion, MaxBytes: candidateBytes})
+	}
+	if err != nil || len(list.GetRepos()) == 0 {
+		return text + "; list_repos shows all that there are"
+	}
+	names := make([]string, len(list.GetRepos()))
+	for i, r := range list.GetRepos() {
+		names[i] = r.GetName()
+	}
+	return text + "; the nearest: " + strings.Join(c.shownNames(closest(name, names)), ", ")
+}
+
+// unmatched says that no document at all is within the scope, and which paths are named
+// like those asked for.
+func (c *call) unmatched(ctx context.Context, scope Scope) ([]string, error) {
+	if len(scope.Paths) == 0 && scope.Lang == "" && scope.Branch == "" {
+		return nil, nil
+	}
+	inScope, err := c.api.Search(ctx, &searchv1.SearchRequest{
+		Query: join(scope.query(), "type:file"), Options: &searchv1.SearchOptions{SyntaxVersion: syntaxVersion, MaxFiles: 1, Mode: searchv1.Mode_MODE_TOP_K},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for files in scope: %w", err)
+	}
+	if inScope.GetStatistics().GetFilesMatched() > 0 || !inScope.GetCoverage().GetComplete() {
+		return nil, nil
+	}
+	text := "no file is in scope: repos, paths, branch and lang together match none"
+	if len(scope.Paths) == 0 {
+		return []string{text + "; check branch and lang"}, nil
+	}
+	wide := scope
+	wide.Paths, wide.Lang = nil, ""
+	if names := c.nearestPaths(ctx, wide, scope.Paths[0], false); len(names) > 0 {
+		text += "; the nearest paths: " + strings.Join(names, ", ")
+	}
+	return []string{text}, nil
+}
+
+// nearestPaths are paths of files, or of directories, in scope that are named like a path or
+// glob.
+func (c *call) nearestPaths(ctx context.Context, scope Scope, name string, directories bool) []string {
+	name = strings.NewReplacer("**/", "", "*", "", "?", "").Replace(meant(name))
+	end := `$`
+	if directories {
+		end = `/`
+	}
+	resp, err := c.api.Search(ctx, &searchv1.SearchRequest{
+		Query:   join(scope.query(), "type:file", "f:"+quote(`(?i:`+parts(path.Base(name))+`)[^/]*`+end)),
+		Options: &searchv1.SearchOptions{SyntaxVersion: syntaxVersion, MaxFiles: candidateFiles},
+	})
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, f := range resp.GetFiles() {
+		file := string(f.GetPath())
+		if !directories {
+			names = append(names, file)
+			continue
+		}
+		for dir := path.Dir(file); dir != "." && dir != "/"; dir = path.Dir(dir) {
+			names = append(names, dir)
+		}
+	}
+	slices.Sort(names)
+	return c.shownNames(closest(name, slices.Compact(names)))
+}
+
+func (c *call) shownNames(names []string) []string {
+	for i, n := range names {
+		names[i] = shown(n, 200)
+	}
+	return names
+}
+
+// parts are three parts of a name, as alternatives of an expression.
+func parts(name string) string {
+	runes := []rune(strings.ToValidUTF8(name, ""))
+	if len(runes) < 3 {
+		return regexp.QuoteMeta(string(runes))
+	}
+	third := len(runes) / 3
+	var all []string
+	for _, p := range [][]rune{runes[:third], runes[third : 2*third], runes[2*third:]} {
+		all = append(all, regexp.QuoteMeta(string(p)))
+	}
+	return strings.Join(all, "|")
+}
+
+// closest are the names that differ least from name, in their last part above all.
+func closest(name string, names []string) []string {
+	type candidate struct {
+		name       string
+		base, full int
+	}
+	of := make([]candidate, len(names))
+	for i, n := range names {
+		of[i] = candidate{name: n, base: distance(path.Base(n), path.Base(name))}
+	}
+	slices.SortStableFunc(of, func(a, b candidate) int { return a.base - b.base })
+	if len(of) == 0 {
+		return nil
+	}
+	least := of[0].base
+	of = of[:min(len(of), 10*nearest)]
+	of = slices.DeleteFunc(of, func(c candidate) bool { return c.base > least+1 })
+	for i := range of {
+		of[i].full = distance(of[i].name, name)
+	}
+	slices.SortStableFunc(of, func(a, b candidate) int { return 4*(a.base-b.base) + a.full - b.full })
+	var best []string
+	for _, c := range of[:min(len(of), nearest)] {
+		best = append(best, c.name)
+	}
+	return best
+}
+
+// distance is the Levenshtein distance without regard to case.
+func distance(a, b string) int {
+	x, y := compared(a), compared(b)
+	row := make([]int, len(y)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i, r := range x {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j, s := range y {
+			cost := 1
+			if r == s {
+				cost = 0
+			}
+			diagonal, row[j+1] = row[j+1], min(row[j]+1, row[j+1]+1, diagonal+cost)
+		}
+	}
+	return row[len(y)]
+}
+
+func compared(name string) []rune {
+	runes := []rune(strings.ToLower(name))
+	return runes[:min(len(runes), comparedRunes)]
+}

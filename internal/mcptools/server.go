@@ -1,0 +1,164 @@
+// Package mcptools serves search to coding agents over the Model Context Protocol: tools
+// that answer within a number of tokens. One set of tools is behind both transports,
+// standard input and output (trawl mcp) and streamable HTTP (routers, at /mcp).
+// docs/mcp.md describes the tools.
+//
+// Every answer has two forms, text and structured content, with the same facts. Clients
+// show a model one of them, so each of them alone keeps the budget. See budget.
+package mcptools
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/trawl-search/trawl/internal/config"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// Path is where routers serve the protocol over HTTP.
+const Path = "/mcp"
+
+// API answers what tools ask: the service of a router, or a client of one. It is safe for
+// concurrent use. The calls of one tool call go to one API.
+type API interface {
+	Search(ctx context.Context, req *searchv1.SearchRequest) (*searchv1.SearchResponse, error)
+	List(ctx context.Context, req *searchv1.ListRequest) (*searchv1.ListResponse, error)
+	GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error)
+}
+
+// Config says which tools there are. Each one costs every conversation the tokens of its
+// description, so the default is a part of them.
+type Config struct {
+	Tools []string `config:"tools" doc:"tools for coding agents at /mcp: grep, search, glob, read_file, list_tree, list_repos, list_refs, count, compare; empty: none, and no such path"`
+}
+
+// SetDefaults implements config.Settings.
+func (c *Config) SetDefaults() {
+	c.Tools = []string{"grep", "search", "glob", "read_file", "list_tree", "list_repos"}
+}
+
+// Validate implements config.Settings.
+func (c *Config) Validate() error {
+	var check config.Check
+	for _, name := range c.Tools {
+		check.OneOf("tools", name, toolNames()...)
+	}
+	return check.Err()
+}
+
+// Server serves the tools. It keeps nothing between calls: there are no sessions, so each
+// call may reach another router, and nothing remains of a client that has gone. It is safe
+// for concurrent use.
+type Server struct {
+	sdk  *mcp.Server
+	open func() API
+	log  *slog.Logger
+}
+
+// instructions are what clients tell the model about the server as a whole.
+const instructions = `Code search over all indexed Git repositories. Answers keep a budget (max_tokens): what does not fit as lines is given in
+less detail, with exact totals, and a cursor for the rest. "Complete" with 0 matches means that there are none. Cite repo@commit, path and lines.
+Names of repos and paths are given back as they were shown, quotes included. Independent calls can be made in parallel.`
+
+// New returns a server of the tools of cfg, which is valid. Each call of a tool opens an
+// API of its own.
+func New(open func() API, cfg Config, version string, log *slog.Logger) *Server {
+	s := &Server{open: open, log: log}
+	s.sdk = mcp.NewServer(&mcp.Implementation{Name: "trawl", Title: "Trawl code search", Version: version}, &mcp.ServerOptions{
+		Instructions: instructions, Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
+	})
+	for _, name := range cfg.Tools {
+		for _, t := range tools() {
+			if t.name == name {
+				t.register(s)
+			}
+		}
+	}
+	s.sdk.AddReceivingMiddleware(endWithRequest, shortenErrors)
+	return s
+}
+
+// Run serves one client over a transport until it leaves or ctx ends.
+func (s *Server) Run(ctx context.Context, t mcp.Transport) error {
+	if err := s.sdk.Run(ctx, t); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("serve MCP: %w", err)
+	}
+	return nil
+}
+
+const (
+	// maxBody bounds a message over HTTP in bytes.
+	maxBody = 1 << 20
+	// sendTime bounds the sending of an answer, beyond the time for computing it.
+	sendTime = time.Minute
+)
+
+// Handler serves streamable HTTP. A request carries one call, so that limits of requests
+// are limits of calls. It does not check who calls, and from where: the router's gate does.
+func (s *Server) Handler(wallTime time.Duration) http.Handler {
+	streamable := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.sdk }, &mcp.StreamableHTTPOptions{
+		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true,
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// A connection without deadlines has none to move.
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(wallTime + sendTime))
+		if r.Method == http.MethodPost {
+			body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+			if err != nil {
+				http.Error(w, fmt.Sprintf("read the message: %v", err), http.StatusRequestEntityTooLarge)
+				return
+			}
+			if first := bytes.TrimLeft(body, " \t\r\n"); len(first) > 0 && first[0] == '[' {
+				http.Error(w, "batches are not supported: send each message in a request of its own", http.StatusBadRequest)
+				return
+			}
+			r.Body = io.NopCloser(bytes.NewReader(body))
+		}
+		ctx, cancel := context.WithTimeout(r.Context(), wallTime)
+		defer cancel()
+		streamable.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), requestKey{}, ctx)))
+	})
+}
+
+// requestKey is the key of the context that a call over HTTP must end with. The SDK passes
+// the values of a request's context to its call, but not its end.
+type requestKey struct{}
+
+// endWithRequest ends a call when its HTTP request ends, because the client has gone, or
+// when its time is over.
+func endWithRequest(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		if request, ok := ctx.Value(requestKey{}).(context.Context); ok {
+			var cancel context.CancelCauseFunc
+			ctx, cancel = context.WithCancelCause(ctx)
+			defer cancel(nil)
+			defer context.AfterFunc(request, func() { cancel(context.Cause(request)) })()
+		}
+		return next(ctx, method, req)
+	}
+}
+
+// maxError bounds the text of an error in bytes: it is within every budget.
+const maxError = 2000
+
+// shortenErrors bounds errors of calls. Those about arguments repeat them.
+func shortenErrors(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		result, err := next(ctx, method, req)
+		if call, ok := result.(*mcp.CallToolResult); ok && call != nil && call.IsError {
+			for _, content := range call.Content {
+				if text, ok := content.(*mcp.TextContent); ok {
+					text.Text = cut(text.Text, maxError)
+				}
+			}
+		}
+		return result, err
+	}
+}

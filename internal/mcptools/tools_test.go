@@ -1,0 +1,361 @@
+package mcptools
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// pond is a small library.
+func pond() map[string]map[string]string {
+	return map[string]map[string]string{
+		"github.com/acme/pond": {
+			"README.md":             "# Pond\nAll about fish.\n",
+			"cmd/pond/main.go":      "package main\n\nfunc main() {\n\tfeed(\"fish\")\n}\n",
+			"internal/fish/carp.go": "package fish\n\n// Carp is a fish.\ntype Carp struct{ Age int }\n\nfunc (c *Carp) Feed() error { return nil }\n",
+			"internal/fish/pike.go": "package fish\n\n// Pike eats carp (raw).\ntype Pike struct{}\n",
+		},
+		"github.com/acme/lake": {"boat.go": "package lake\n\nfunc Row() {}\n"},
+	}
+}
+
+// TestAnswers holds each tool to what it says of a small library.
+func TestAnswers(t *testing.T) {
+	session := connect(t, newLibrary(t, pond()))
+	for _, c := range []struct {
+		tool string
+		args args
+		want []string
+		not  []string
+	}{
+		{"grep", args{"patterns": []string{`func \(c`, "Carp"}},
+			[]string{`func \(c: 1 match in 1 file`, "Carp: 3 matches in 1 file", "github.com/acme/pond@0123456789ab (main)", "internal/fish/carp.go", "    6: func (c *Carp) Feed() error { return nil }", "Complete."}, nil},
+		{"grep", args{"patterns": []string{"carp"}, "ignore_case": true}, []string{"4 matches in 2 files"}, nil},
+		{"grep", args{"patterns": []string{"(raw)."}, "literal": true}, []string{"1 match in 1 file", "3: // Pike eats carp (raw)."}, nil},
+		{"grep", args{"patterns": []string{"feed"}, "context": 1}, []string{"    3- func main() {\n    4: \tfeed(\"fish\")\n    5- }"}, nil},
+		{"grep", args{"patterns": []string{"fish"}, "paths": []string{"*.go"}, "exclude": []string{"cmd/**"}}, []string{"3 matches in 2 files"}, []string{"README", "main.go"}},
+		{"grep", args{"patterns": []string{"package"}, "repos": []string{"github.com/acme/*"}}, []string{"4 matches in 4 files"}, nil},
+		{"grep", args{"patterns": []string{"package"}, "repos": []string{"GitHub.com/Acme/Lake"}}, []string{"1 match in 1 file"}, []string{"no repo"}},
+		{"grep", args{"patterns": []string{"package"}, "detail": "files"}, []string{"4 matches in 4 files, counts by file", "boat.go: 1"}, nil},
+		{"grep", args{"patterns": []string{"fish"}, "detail": "numbers"}, []string{"internal/fish/carp.go:1,3"}, nil},
+		{"grep", args{"patterns": []string{"whale"}},
+			[]string{"0 matches in 0 files", "Complete over 2 repos at these commits: github.com/acme/lake@0123456789ab (main), github.com/acme/pond@0123456789ab (main)."}, nil},
+		{"grep", args{"patterns": []string{"fish"}, "repos": []string{"github.com/acme/pond", "github.com/acme/lakes"}},
+			[]string{"5 matches", "there is no repo github.com/acme/lakes", "the nearest: github.com/acme/lake"}, nil},
+		{"grep", args{"patterns": []string{"fish"}, "paths": []string{"internal/fsh/*.go"}}, []string{"0 matches", "no file is in scope", "the nearest paths: internal/fish/"}, nil},
+		{"grep", args{"patterns": []string{"fish", "a("}}, []string{"fish: 5 matches", "a(: cannot read a⟨here⟩(: position 1", "set literal"}, nil},
+		{"grep", args{"patterns": []string{"fish"}, "max_tokens": 900_000}, []string{"max_tokens can be 1000 to 25000"}, nil},
+		{"search", args{"query": "Carp Feed"}, []string{"in 1 file", "internal/fish/carp.go"}, []string{"any of them"}},
+		{"search", args{"query": "Carp whale"}, []string{"no file has all words; files with any of them", "internal/fish/carp.go"}, nil},
+		{"search", args{"query": "fish f:README"}, []string{"README.md", "2: All about fish."}, []string{"carp.go"}},
+		{"glob", args{"patterns": []string{"*.go"}}, []string{"4 files", "cmd/pond/main.go", "boat.go"}, []string{"README"}},
+		{"glob", args{"patterns": []string{"internal/**/*.{go,md}", "README*"}}, []string{"3 files"}, nil},
+		{"glob", args{"patterns": []string{"carb.go"}}, []string{"0 files", "the nearest paths: internal/fish/carp.go"}, nil},
+		{"read_file", args{"files": []args{
+			{"repo": "github.com/acme/pond", "path": "internal/fish/carp.go", "start": 3, "end": 4},
+			{"repo": "github.com/acme/pond", "path": "README.md"},
+			{"repo": "github.com/acme/pond", "path": "internal/fish/crap.go"},
+			{"repo": "github.com/acme/pnd", "path": "README.md"},
+		}}, []string{
+			"github.com/acme/pond@0123456789ab internal/fish/carp.go lines 3-4", "3: // Carp is a fish.\n4: type Carp struct{ Age int }\n",
+			"README.md lines 1-2 of 2\n1: # Pond\n2: All about fish.\n", "there is no such file; the nearest: internal/fish/carp.go", "there is no repo github.com/acme/pnd", "the nearest: github.com/acme/pond",
+		}, []string{"5: "}},
+		{"list_tree", args{"repo": "github.com/acme/pond"}, []string{"4 files, to depth 2", "  README.md\n  cmd/pond/ (1 file)\n  internal/fish/ (2 files)\n"}, nil},
+		{"list_tree", args{"repo": "github.com/acme/pond", "path": "internal/", "depth": 3}, []string{"  fish/carp.go\n  fish/pike.go\n"}, []string{"README"}},
+		{"list_repos", args{}, []string{"2 repos", "github.com/acme/pond: 4 files", "main@0123456789ab"}, nil},
+		{"list_repos", args{"pattern": "LAKE"}, []string{"1 repo\n", "github.com/acme/lake"}, []string{"pond"}},
+		{"list_refs", args{"repo": "github.com/acme/pond"}, []string{"main@0123456789ab"}, []string{"lake"}},
+		{"count", args{"patterns": []string{"fish"}}, []string{"5 matches in 4 files, counts by repo and directory", "  internal/fish/: 3 in 2 files"}, nil},
+	} {
+		r := good(t, session, c.tool, c.args)
+		for _, want := range c.want {
+			if !strings.Contains(r.text, want) {
+				t.Errorf("%s %v: no %q in\n%s", c.tool, c.args, want, r.text)
+			}
+		}
+		for _, not := range c.not {
+			if strings.Contains(r.text, not) {
+				t.Errorf("%s %v: %q is in\n%s", c.tool, c.args, not, r.text)
+			}
+		}
+		if len(r.data) == 0 {
+			t.Errorf("%s %v: no structured content", c.tool, c.args)
+		}
+	}
+}
+
+// TestErrorsSayWhatToDo: what cannot be answered is an error that the model reads, short
+// whatever was sent.
+func TestErrorsSayWhatToDo(t *testing.T) {
+	session := connect(t, newLibrary(t, pond()))
+	huge := strings.Repeat("x", 300_000)
+	for _, c := range []struct {
+		tool string
+		args args
+		want string
+	}{
+		{"grep", args{"patterns": []string{}}, "want 1 to 8"},
+		{"grep", args{"patterns": strings.Split(strings.Repeat("x", 9), "")}, "want 1 to 8"},
+		{"grep", args{"patterns": []string{""}}, "glob lists files"},
+		{"grep", args{"patterns": []string{`a\`}}, "position 2"},
+		{"grep", args{"patterns": []string{"(?=x)"}}, "cannot read"},
+		{"grep", args{"patterns": []string{huge}}, "16384"},
+		{"grep", args{"patterns": huge}, "patterns"},
+		{"grep", args{"patterns": []string{"x"}, "detail": huge}, "detail: xxx"},
+		{"grep", args{"patterns": []string{"x"}, "cursor": "nonsense"}, "cursor belongs to another call"},
+		{"grep", args{"patterns": []string{"x"}, "no_such": 1}, "no_such"},
+		{"grep", args{"patterns": []string{"x"}, "context": -1}, "context"},
+		{"grep", args{"patterns": []string{"x"}, "repos": []string{"github.com/acme/pnod"}}, "the nearest: github.com/acme/pond"},
+		{"search", args{"query": "  "}, "it is empty"},
+		{"search", args{"query": "(fish", "paths": []string{"*.go"}}, "position"},
+		{"search", args{"query": "fish or"}, "cannot read fish ⟨here⟩or: position 5"},
+		{"glob", args{"patterns": []string{}}, "want globs"},
+		{"read_file", args{"files": []args{}}, "want 1 to 32"},
+		{"read_file", args{"files": []args{{"repo": "github.com/acme/pond", "path": "README.md", "start": 9}}}, "it has 2 lines: start 9"},
+		{"read_file", args{"files": []args{{"repo": "github.com/acme/pond", "path": "README.md", "start": 2, "end": 1}}}, "end 1 is before start 2"},
+		{"read_file", args{"files": []args{{"repo": "github.com/acme/pond", "path": huge}}}, "no such file"},
+		{"list_tree", args{"repo": "acme/pond"}, "the nearest: github.com/acme/pond"},
+		{"list_tree", args{"repo": "github.com/acme/pond", "path": "internal/fsh"}, "the nearest paths: internal/fish"},
+		{"list_repos", args{"pattern": "pnod"}, "the nearest: github.com/acme/pond"},
+		{"list_refs", args{"repo": "github.com/acme/pnd"}, "the nearest: github.com/acme/pond"},
+	} {
+		r := ask(t, session, c.tool, c.args)
+		if !r.failed || !strings.Contains(r.text, c.want) || len(r.text) > maxError {
+			t.Errorf("%s %.80v: error %v, no %q in %.300s", c.tool, c.args, r.failed, c.want, r.text)
+		}
+	}
+}
+
+// TestIncompleteAnswersSaySo: nothing is claimed of what was not searched.
+func TestIncompleteAnswersSaySo(t *testing.T) {
+	library := newLibrary(t, pond())
+	library.incomplete = true
+	session := connect(t, library)
+	for _, pattern := range []string{"fish", "whale"} {
+		r := good(t, session, "grep", args{"patterns": []string{pattern}})
+		if !strings.Contains(r.text, "INCOMPLETE: 1 of 2 shards not searched") || !strings.Contains(r.text, "host/away: deadline") ||
+			strings.Contains(r.text, "Complete") || !strings.Contains(r.text, "at least") || !r.results(t).Results[0].LowerBounds {
+			t.Errorf("%s:\n%s", pattern, r.text)
+		}
+	}
+}
+
+// TestHostileNames: names that hold anything reach the model as one line, and are taken back
+// as they were shown.
+func TestHostileNames(t *testing.T) {
+	names := []string{"a\nb: fake", "\x1b[2J.go", "\xff\xfe.go", `"quoted".go`, "\u202ertl.go", " space ", strings.Repeat("n", 3000), "tab\there"}
+	files := make(map[string]string)
+	for i, name := range names {
+		files[name] = fmt.Sprintf("needle %d\n\x1b[31mneedle\x00\xff\u202e\n", i)
+	}
+	session := connect(t, newLibrary(t, map[string]map[string]string{"host/hostile": files}))
+	of := good(t, session, "glob", args{"patterns": []string{"**"}, "max_tokens": 25_000}).results(t).Results[0]
+	if of.Files != uint64(len(names)) {
+		t.Fatalf("%d files, want %d", of.Files, len(names))
+	}
+	for _, f := range of.Repos[0].Files {
+		if !utf8.ValidString(f.Path) || strings.ContainsAny(f.Path, "\n\x1b\t\u202e") {
+			t.Errorf("shown as %q", f.Path)
+		}
+		r := good(t, session, "read_file", args{"files": []args{{"repo": "host/hostile", "path": f.Path}}})
+		if !strings.Contains(r.text, "1: needle ") || strings.ContainsAny(r.text, "\x1b\x00") {
+			t.Errorf("%s is read as %q", f.Path, r.text)
+		}
+	}
+}
+
+// TestOddFiles: files without a line, with one that is longer than any page, with very many.
+func TestOddFiles(t *testing.T) {
+	session := connect(t, newLibrary(t, map[string]map[string]string{"r": {
+		"empty": "", "no-newline": "one", "long": strings.Repeat("abcdefgh", 1<<18) + "\nsecond\n",
+		"many": strings.Repeat("line\n", 100_000),
+	}}))
+	for path, want := range map[string]string{"empty": "r@0123456789ab empty\n", "no-newline": "lines 1-1 of 1\n1: one\n", "long": "2: second"} {
+		if r := good(t, session, "read_file", args{"files": []args{{"repo": "r", "path": path}}}); !strings.Contains(r.text, want) {
+			t.Errorf("%s: no %q in %.300q", path, want, r.text)
+		}
+	}
+	r := good(t, session, "read_file", args{"files": []args{{"repo": "r", "path": "many", "start": 99_990}, {"repo": "r", "path": "many"}}})
+	var of passages
+	must(t, json.Unmarshal(r.data, &of))
+	if first, second := of.Files[0], of.Files[1]; first.End != 100_000 || first.Next != 0 || second.Start != 1 || second.Next != second.End+1 || second.End < 1000 {
+		t.Errorf("to line %d, then %d; to line %d, then %d", first.End, first.Next, second.End, second.Next)
+	}
+}
+
+// hung is an API that answers nothing until its caller gives up.
+type hung struct{ started, ended atomic.Int64 }
+
+func (h *hung) wait(ctx context.Context) error {
+	h.started.Add(1)
+	<-ctx.Done()
+	h.ended.Add(1)
+	return ctx.Err()
+}
+
+func (h *hung) Search(ctx context.Context, _ *searchv1.SearchRequest) (*searchv1.SearchResponse, error) {
+	return nil, h.wait(ctx)
+}
+
+func (h *hung) List(ctx context.Context, _ *searchv1.ListRequest) (*searchv1.ListResponse, error) {
+	return nil, h.wait(ctx)
+}
+
+func (h *hung) GetFile(ctx context.Context, _ *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error) {
+	return nil, h.wait(ctx)
+}
+
+// overHTTP connects a client to the tools over HTTP.
+func overHTTP(t *testing.T, api API, wallTime time.Duration) *mcp.ClientSession {
+	t.Helper()
+	handler := New(func() API { return api }, everyTool(), "test", slog.New(slog.DiscardHandler)).Handler(wallTime)
+	web := httptest.NewServer(handler)
+	t.Cleanup(web.Close)
+	client := &http.Client{Transport: &http.Transport{}}
+	t.Cleanup(client.CloseIdleConnections)
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "test"}, nil).Connect(t.Context(), &mcp.StreamableClientTransport{
+		Endpoint: web.URL, HTTPClient: client, DisableStandaloneSSE: true,
+	}, nil)
+	must(t, err)
+	t.Cleanup(func() { _ = session.Close() }) // there is no session to end
+	return session
+}
+
+// TestCancelledCallsEnd: a call that its client cancels stops asking at once, over both
+// transports.
+func TestCancelledCallsEnd(t *testing.T) {
+	for name, connect := range map[string]func(*testing.T, API) *mcp.ClientSession{
+		"stdio": func(t *testing.T, api API) *mcp.ClientSession { return connect(t, api) },
+		"http":  func(t *testing.T, api API) *mcp.ClientSession { return overHTTP(t, api, time.Minute) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			for tool, arguments := range map[string]args{
+				"grep": {"patterns": []string{"a", "b"}}, "search": {"query": "a b"}, "glob": {"patterns": []string{"*"}}, "list_repos": {},
+				"read_file": {"files": []args{{"repo": "r", "path": "p"}, {"repo": "r", "path": "q"}}}, "list_tree": {"repo": "r"},
+			} {
+				h := &hung{}
+				session := connect(t, h)
+				ctx, cancel := context.WithCancel(t.Context())
+				done := make(chan error, 1)
+				go func() {
+					_, err := session.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: arguments})
+					done <- err
+				}()
+				eventually(t, tool+" asks", func() bool { return h.started.Load() > 0 })
+				cancelled := time.Now()
+				cancel()
+				if err := <-done; err == nil {
+					t.Errorf("%s: no error", tool)
+				}
+				eventually(t, tool+" stops", func() bool { return h.started.Load() == h.ended.Load() })
+				t.Logf("%s stopped after %v", tool, time.Since(cancelled))
+			}
+		})
+	}
+}
+
+// TestWallTime: a call over HTTP ends within its time, whatever it asks.
+func TestWallTime(t *testing.T) {
+	h := &hung{}
+	r := ask(t, overHTTP(t, h, 50*time.Millisecond), "grep", args{"patterns": []string{"x"}})
+	if !r.failed || !strings.Contains(r.text, "the time for this call is over") || h.started.Load() == 0 || h.started.Load() != h.ended.Load() {
+		t.Errorf("%v, %d of %d ended: %s", r.failed, h.ended.Load(), h.started.Load(), r.text)
+	}
+}
+
+// eventually waits for what must come; how long is for the test's timeout.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for start := time.Now(); !holds(); time.Sleep(time.Millisecond) {
+		if time.Since(start) > time.Minute {
+			t.Fatalf("not after a minute: %s", what)
+		}
+	}
+}
+
+// TestRequestsOverHTTP: what is not one message is refused.
+func TestRequestsOverHTTP(t *testing.T) {
+	handler := New(func() API { return &hung{} }, everyTool(), "test", slog.New(slog.DiscardHandler)).Handler(time.Minute)
+	for _, c := range []struct {
+		method, body string
+		want         int
+	}{
+		{http.MethodGet, "", http.StatusMethodNotAllowed},
+		{http.MethodDelete, "", http.StatusMethodNotAllowed},
+		{http.MethodPost, " \n[" + strings.Repeat(`{"jsonrpc":"2.0","id":1,"method":"ping"},`, 999) + "{}]", http.StatusBadRequest},
+		{http.MethodPost, strings.Repeat("x", maxBody+1), http.StatusRequestEntityTooLarge},
+		{http.MethodPost, "nonsense", http.StatusBadRequest},
+		{http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"ping"}`, http.StatusOK},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), c.method, Path, strings.NewReader(c.body))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		if w.Code != c.want || w.Header().Get("Mcp-Session-Id") != "" {
+			t.Errorf("%s %.40s: %d %s, want %d", c.method, c.body, w.Code, w.Body, c.want)
+		}
+	}
+}
+
+// TestDefaultTools: six tools, and a description that leaves room for the conversation.
+func TestDefaultTools(t *testing.T) {
+	var cfg Config
+	cfg.SetDefaults()
+	must(t, cfg.Validate())
+	server := New(func() API { return &hung{} }, cfg, "test", slog.New(slog.DiscardHandler))
+	here, there := mcp.NewInMemoryTransports()
+	go func() { _ = server.Run(t.Context(), there) }() // it ends with its client
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "test"}, nil).Connect(t.Context(), here, nil)
+	must(t, err)
+	defer session.Close()
+	list, err := session.ListTools(t.Context(), nil)
+	must(t, err)
+	if n := len(encode(list)) / bytesPerToken; len(list.Tools) != 6 || n > 3000 {
+		t.Errorf("%d tools, described in %d tokens", len(list.Tools), n)
+	}
+	for _, tool := range list.Tools {
+		if tool.Annotations == nil || !tool.Annotations.ReadOnlyHint {
+			t.Errorf("%s does not say that it changes nothing", tool.Name)
+		}
+	}
+	cfg.Tools = []string{"grep", "gerp"}
+	if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), "gerp") {
+		t.Errorf("an unknown tool: %v", err)
+	}
+}
+
+// TestProblems: each kind of failure says what to do.
+func TestProblems(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{status.Error(codes.Unavailable, "etcd is away"), "try again in a few seconds"},
+		{status.Error(codes.ResourceExhausted, "too much"), "wait a second"},
+		{status.Error(codes.Unauthenticated, "the token was refused"), "cannot be solved by another call"},
+		{fmt.Errorf("count: %w", context.DeadlineExceeded), "ask for fewer"},
+		{status.Error(codes.DataLoss, "bad sum"), "report it"},
+		{fmt.Errorf("x: %w", errCursor), "pass it with the arguments"},
+		{errors.New("own"), "own"},
+	} {
+		if got := problem(c.err).Error(); !strings.Contains(got, c.want) {
+			t.Errorf("%v: %q, want %q", c.err, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/queue"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
+)
+
+// errLost is why a request is given up whose attempts take their indexers with them.
+var errLost = errors.New("indexers in a row died while they indexed this repo and no other")
+
+// attempts says what became of the earlier attempts at a request.
+//
+// When an indexer dies, it is not known which of its jobs killed it. So none of them is
+// blamed, and each is tried again alone: no other job runs beside it in its indexer. Only an
+// indexer that dies then counts against the request.
+type attempts struct {
+	alone bool
+	// lost counts the indexers in a row that died while the request had them for itself.
+	lost uint32
+}
+
+// attemptsBefore reads from the status how the last attempt ended. The lease is held, so if
+// the status says that a job runs, its indexer is gone, unless it is this one: then a job here
+// has lost its lease and does not know yet.
+func (w *Worker) attemptsBefore(ctx context.Context, lease *catalog.Lease) (attempts, error) {
+	status, err := w.Store.GetStatus(ctx, lease.Desired().GetName())
+	switch last := status.Record; {
+	case errors.Is(err, catalog.ErrNotFound):
+		return attempts{}, nil
+	case err != nil:
+		return attempts{}, err
+	case last.GetEpoch() != lease.Desired().GetEpoch():
+		return attempts{}, nil
+	case last.GetState() == ingestv1.State_STATE_FETCHING, last.GetState() == ingestv1.State_STATE_BUILDING:
+		switch {
+		case w.turns.has(lease.Desired().GetName()):
+			return attempts{alone: last.GetAlone(), lost: last.GetLost()}, nil
+		case last.GetAlone():
+			return attempts{alone: true, lost: last.GetLost() + 1}, nil
+		}
+		return attempts{alone: true}, nil
+	case last.GetState() == ingestv1.State_STATE_QUEUED:
+		return attempts{alone: last.GetAlone(), lost: last.GetLost()}, nil
+	}
+	return attempts{}, nil
+}
+
+// turns lets jobs run in this indexer beside each other, or one of them alone. The zero
+// value is ready.
+type turns struct {
+	mu sync.Mutex
+	// running counts the jobs of a repo that have their turn. There can be two: one has lost
+	// its lease and does not know yet.
+	running map[string]int
+	slots   *semaphore.Weighted
+}
+
+// everySlot is what a job alone takes of the slots, of which another job takes one.
+const everySlot = math.MaxInt64
+
+// begin waits until a job may run, and returns what ends its turn. A job that wants to be
+// alone waits for all that run, which are bounded in time; those that come later wait for it.
+func (t *turns) begin(ctx context.Context, repo string, alone bool) (end func(), err error) {
+	t.mu.Lock()
+	if t.slots == nil {
+		t.slots, t.running = semaphore.NewWeighted(everySlot), map[string]int{}
+	}
+	t.mu.Unlock()
+	need := int64(1)
+	if alone {
+		need = everySlot
+	}
+	if err := t.slots.Acquire(ctx, need); err != nil {
+		return nil, fmt.Errorf("wait for other jobs: %w", err)
+	}
+	t.count(repo, 1)
+	return func() {
+		t.count(repo, -1)
+		t.slots.Release(need)
+	}, nil
+}
+
+func (t *turns) count(repo string, n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.running[repo] += n; t.running[repo] == 0 {
+		delete(t.running, repo)
+	}
+}
+
+// has reports whether a job of the repo has its turn.
+func (t *turns) has(repo string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.running[repo] > 0
+}
+
+// noteAlone writes into the status that the next attempt is alone. If that fails, it is as
+// if the indexer had died, or it is not alone.
+func (w *Worker) noteAlone(ctx context.Context, d *queue.Delivery, lease *catalog.Lease, lost uint32, reason string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second) // the worker may be stopping
+	defer cancel()
+	err := w.Store.PutStatus(ctx, d.Repo, &catalogv1.Status{
+		State: ingestv1.State_STATE_QUEUED, Reason: clip(reason), Epoch: lease.Desired().GetEpoch(),
+		Attempts: uint32(d.NumDelivered), UpdatedAt: timestamppb.Now(), Alone: true, Lost: lost,
+	}, lease)
+	if err != nil {
+		w.Log.InfoContext(ctx, "status not written", "repo", d.Repo, "error", err)
+	}
+}

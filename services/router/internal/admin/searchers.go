@@ -1,0 +1,98 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/trawl-search/trawl/internal/access"
+	"github.com/trawl-search/trawl/internal/membership"
+	"github.com/trawl-search/trawl/internal/searchapi"
+	adminv1 "github.com/trawl-search/trawl/proto/trawl/admin/v1"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+)
+
+// seesAll fails for a caller who may not see every repo: searchers hold the shards of all.
+func seesAll(ctx context.Context) error {
+	if caller, err := access.From(ctx); err == nil && access.SeesAll(caller) {
+		return nil
+	}
+	return status.Error(codes.PermissionDenied, "searchers need a token with the scope admin for all repos: --allow '**' without --deny")
+}
+
+// ListSearchers implements adminv1.AdminServiceServer.
+func (s *Service) ListSearchers(ctx context.Context, _ *adminv1.ListSearchersRequest) (*adminv1.ListSearchersResponse, error) {
+	if err := seesAll(ctx); err != nil {
+		return nil, err
+	}
+	census, err := membership.TakeCensus(ctx, s.etcd, s.store.Prefix())
+	if err != nil {
+		return nil, storeError(ctx, "list searchers", err)
+	}
+	return &adminv1.ListSearchersResponse{Searchers: searchers(census)}, nil
+}
+
+// searchers are those of a census, in order of id.
+func searchers(census *membership.Census) (all []*adminv1.Searcher) {
+	live := make(map[membership.ID]bool)
+	for _, s := range census.Searchers {
+		live[s.GetId()] = true
+		all = append(all, searcher(census, s))
+	}
+	for id := range census.Drained {
+		if !live[id] {
+			all = append(all, &adminv1.Searcher{Id: id, State: adminv1.SearcherState_SEARCHER_STATE_GONE})
+		}
+	}
+	slices.SortFunc(all, func(a, b *adminv1.Searcher) int { return cmp.Compare(a.Id, b.Id) })
+	return all
+}
+
+func searcher(census *membership.Census, s *catalogv1.Searcher) *adminv1.Searcher {
+	out := &adminv1.Searcher{
+		Id: s.GetId(), Zone: s.GetZone(), Address: s.GetAddress(), Version: s.GetVersion(), ShardFormats: s.GetShardFormats(),
+		StartedAt: s.GetStartedAt(), State: adminv1.SearcherState_SEARCHER_STATE_ACTIVE,
+	}
+	for _, d := range census.Disks[s.GetId()] {
+		out.Shards, out.ShardBytes, out.Loading = d.GetShards(), d.GetShardBytes(), d.GetLoading()
+	}
+	if !s.GetDraining() && census.Drained[s.GetId()] == nil {
+		return out
+	}
+	// One that does not know yet that it is to drain is awaited by nobody else's report either.
+	out.State, out.Awaited = adminv1.SearcherState_SEARCHER_STATE_DRAINING, census.Awaited(s.GetId())
+	if s.GetDraining() && len(out.Awaited) == 0 {
+		out.State = adminv1.SearcherState_SEARCHER_STATE_DRAINED
+	}
+	return out
+}
+
+// DrainSearcher implements adminv1.AdminServiceServer. The last searcher that takes shards cannot be
+// drained: nobody would take its shards.
+func (s *Service) DrainSearcher(ctx context.Context, req *adminv1.DrainSearcherRequest) (*adminv1.DrainSearcherResponse, error) {
+	if err := seesAll(ctx); err != nil {
+		return nil, err
+	}
+	census, err := membership.TakeCensus(ctx, s.etcd, s.store.Prefix())
+	if err != nil {
+		return nil, storeError(ctx, "drain searcher", err)
+	}
+	known := slices.ContainsFunc(searchers(census), func(s *adminv1.Searcher) bool { return s.Id == req.Id })
+	others := slices.ContainsFunc(census.Searchers, func(s *catalogv1.Searcher) bool {
+		return s.GetId() != req.Id && !s.GetDraining() && census.Drained[s.GetId()] == nil
+	})
+	switch {
+	case !known:
+		return nil, searchapi.FieldError(codes.NotFound, "id", fmt.Sprintf("there is no searcher %q", req.Id))
+	case !req.Undo && !others:
+		return nil, status.Errorf(codes.FailedPrecondition, "no other searcher would take the shards of %q: start one first", req.Id)
+	}
+	if err := membership.SetDrained(ctx, s.etcd, s.store.Prefix(), req.Id, !req.Undo); err != nil {
+		return nil, storeError(ctx, "drain searcher", err)
+	}
+	return &adminv1.DrainSearcherResponse{}, nil
+}

@@ -1,0 +1,15 @@
+#!/bin/sh
+# Makes the release of the last commit twice, in two folders and with two caches, and
+# fails if anything in it differs.
+#
+#   VERSION=0.1.0 tools/release/twice.sh
+set -eu
+top=$(cd "$(dirname "$0")/../.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+for n in 1 2; do
+	git clone --quiet "$top" "$work/folder-$n"
+	GOCACHE="${CACHES:-$work/cache-}$n" OUT="$work/out-$n" "$work/folder-$n/tools/release/release.sh" > /dev/null
+done
+diff --recursive "$work/out-1" "$work/out-2"
+cat "$work/out-1/SHA256SUMS"
