@@ -58,8 +58,13 @@ func testDrain(t *testing.T, replication int) {
 	c.bucket = gate // s2 has nothing, and gets nothing for now
 	c.startUnready(2)
 	admin := adminv1.NewAdminServiceClient(c.conn)
+	var remaining uint32
 	drain := func(id string, undo bool) error {
-		_, err := admin.DrainSearcher(t.Context(), &adminv1.DrainSearcherRequest{Id: id, Undo: undo})
+		resp, err := admin.DrainSearcher(t.Context(), &adminv1.DrainSearcherRequest{Id: id, Undo: undo})
+		remaining = resp.GetRemaining()
+		if err == nil && int(resp.GetReplication()) != replication {
+			t.Errorf("replication is said to be %d", resp.GetReplication())
+		}
 		return err
 	}
 	state := func(id string) *adminv1.Searcher {
@@ -92,10 +97,16 @@ func testDrain(t *testing.T, replication int) {
 	stop = c.startSearcher(1)
 	c.eventually("it comes back as it went", in("s1", adminv1.SearcherState_SEARCHER_STATE_DRAINED))
 	c.must(drain("s0", false))
+	if remaining != 1 {
+		t.Errorf("without s0 and s1 %d remain, not s2", remaining)
+	}
 	if err := drain("s2", false); status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("the last one: %v", err)
 	}
 	c.must(drain("s1", true))
+	if remaining != 2 {
+		t.Errorf("with s1 again %d remain, not s1 and s2", remaining)
+	}
 	c.eventually("it takes shards", in("s1", adminv1.SearcherState_SEARCHER_STATE_ACTIVE))
 	c.eventually("s0 is drained, too", in("s0", adminv1.SearcherState_SEARCHER_STATE_DRAINED))
 	if replication == 2 {

@@ -166,7 +166,7 @@ func (r *Router) Run(ctx context.Context) error {
 	limits := ingest.Config{Policy: r.cfg.Source, PerMinute: r.cfg.ReposPerMinute}
 	ingestv1.RegisterIngestServiceServer(r.server, ingest.New(store, r.deps.Queue, limits, r.server.Draining(), log))
 	ingestv1.RegisterSourceServiceServer(r.server, ingest.NewSources(store, r.cfg.Source))
-	adminv1.RegisterAdminServiceServer(r.server, admin.New(r.deps.Etcd, store, r.deps.Queue, log))
+	adminv1.RegisterAdminServiceServer(r.server, admin.New(r.deps.Etcd, store, r.deps.Queue, r.cfg.Replication, log))
 
 	etcd, live := r.server.Readiness().Condition("etcd"), r.server.Readiness().Condition("searchers")
 	var following sync.WaitGroup

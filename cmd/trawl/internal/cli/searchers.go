@@ -106,13 +106,16 @@ drained when it is started again, until --undo. Broken off, the command can be r
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
-				_, err := c.admin.DrainSearcher(ctx, &adminv1.DrainSearcherRequest{Id: args[0], Undo: undo})
+				resp, err := c.admin.DrainSearcher(ctx, &adminv1.DrainSearcherRequest{Id: args[0], Undo: undo})
 				if err != nil {
 					return err
 				}
 				if undo {
 					_, err := fmt.Fprintf(p.Out, "%s takes shards again\n", args[0])
 					return err
+				}
+				if n, want := resp.GetRemaining(), resp.GetReplication(); n < want {
+					fmt.Fprintf(p.Err, "only %d of the %d searchers that are to hold each shard remain: start another, or one more that is lost makes answers incomplete\n", n, want)
 				}
 				return waitDrained(ctx, c, p, args[0])
 			})

@@ -21,7 +21,7 @@ func (s *scripted) ListSearchers(context.Context, *adminv1.ListSearchersRequest)
 
 func (s *scripted) DrainSearcher(_ context.Context, req *adminv1.DrainSearcherRequest) (*adminv1.DrainSearcherResponse, error) {
 	s.drained = append(s.drained, req)
-	return &adminv1.DrainSearcherResponse{}, nil
+	return &adminv1.DrainSearcherResponse{Remaining: 1, Replication: 2}, nil
 }
 
 // TestSearchers: the list shows what there is, and a drain is waited for.
@@ -43,7 +43,7 @@ func TestSearchers(t *testing.T) {
 	}{
 		{[][]*adminv1.Searcher{gone}, []string{"list"}, 0, []string{"ID  ZONE", "a   z1    10.0.0.1:7001  v1       1,2      3", "active", "gone"}},
 		{[][]*adminv1.Searcher{draining}, []string{"list", "--json"}, 0, []string{`"awaited":`, `"a"`, "SEARCHER_STATE_DRAINING"}},
-		{[][]*adminv1.Searcher{draining, drained}, []string{"drain", "b"}, 0, []string{"0 of 1 searchers ready", "b is drained: it can be stopped"}},
+		{[][]*adminv1.Searcher{draining, drained}, []string{"drain", "b"}, 0, []string{"only 1 of the 2 searchers", "0 of 1 searchers ready", "b is drained: it can be stopped"}},
 		{[][]*adminv1.Searcher{draining, gone}, []string{"drain", "b"}, 0, []string{"b is drained"}},
 		{[][]*adminv1.Searcher{draining, active}, []string{"drain", "b"}, 1, []string{"undone"}},
 		{[][]*adminv1.Searcher{active}, []string{"drain", "b", "--undo"}, 0, []string{"b takes shards again"}},

@@ -467,7 +467,11 @@ func (x *DrainSearcherRequest) GetUndo() bool {
 // DrainSearcherResponse acknowledges that the searcher is to be drained, which takes a while:
 // see ListSearchers.
 type DrainSearcherResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Searchers that take shards from now on.
+	Remaining uint32 `protobuf:"varint,1,opt,name=remaining,proto3" json:"remaining,omitempty"`
+	// Searchers that are to hold each shard. With fewer remaining, each shard has fewer copies.
+	Replication   uint32 `protobuf:"varint,2,opt,name=replication,proto3" json:"replication,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -500,6 +504,20 @@ func (x *DrainSearcherResponse) ProtoReflect() protoreflect.Message {
 // Deprecated: Use DrainSearcherResponse.ProtoReflect.Descriptor instead.
 func (*DrainSearcherResponse) Descriptor() ([]byte, []int) {
 	return file_trawl_admin_v1_admin_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *DrainSearcherResponse) GetRemaining() uint32 {
+	if x != nil {
+		return x.Remaining
+	}
+	return 0
+}
+
+func (x *DrainSearcherResponse) GetReplication() uint32 {
+	if x != nil {
+		return x.Replication
+	}
+	return 0
 }
 
 var File_trawl_admin_v1_admin_proto protoreflect.FileDescriptor
@@ -535,8 +553,10 @@ const file_trawl_admin_v1_admin_proto_rawDesc = "" +
 	"\x14DrainSearcherRequest\x12\x1a\n" +
 	"\x02id\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01(\x80\x02R\x02id\x12\x12\n" +
-	"\x04undo\x18\x02 \x01(\bR\x04undo\"\x17\n" +
-	"\x15DrainSearcherResponse*\x9c\x01\n" +
+	"\x04undo\x18\x02 \x01(\bR\x04undo\"W\n" +
+	"\x15DrainSearcherResponse\x12\x1c\n" +
+	"\tremaining\x18\x01 \x01(\rR\tremaining\x12 \n" +
+	"\vreplication\x18\x02 \x01(\rR\vreplication*\x9c\x01\n" +
 	"\rSearcherState\x12\x1e\n" +
 	"\x1aSEARCHER_STATE_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15SEARCHER_STATE_ACTIVE\x10\x01\x12\x1b\n" +

@@ -32,15 +32,17 @@ type Jobs interface {
 // only callers with the scope admin in.
 type Service struct {
 	adminv1.UnimplementedAdminServiceServer
-	etcd  *clientv3.Client
-	store *catalog.Store
-	jobs  Jobs
-	log   *slog.Logger
+	etcd        *clientv3.Client
+	store       *catalog.Store
+	jobs        Jobs
+	replication int
+	log         *slog.Logger
 }
 
-// New returns a service of the records of a store, whose client is etcd.
-func New(etcd *clientv3.Client, store *catalog.Store, jobs Jobs, log *slog.Logger) *Service {
-	return &Service{etcd: etcd, store: store, jobs: jobs, log: log}
+// New returns a service of the records of a store, whose client is etcd. replication is how many
+// searchers are to hold each shard.
+func New(etcd *clientv3.Client, store *catalog.Store, jobs Jobs, replication int, log *slog.Logger) *Service {
+	return &Service{etcd: etcd, store: store, jobs: jobs, replication: replication, log: log}
 }
 
 // ReindexRepo implements adminv1.AdminServiceServer.

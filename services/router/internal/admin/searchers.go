@@ -82,17 +82,20 @@ func (s *Service) DrainSearcher(ctx context.Context, req *adminv1.DrainSearcherR
 		return nil, storeError(ctx, "drain searcher", err)
 	}
 	known := slices.ContainsFunc(searchers(census), func(s *adminv1.Searcher) bool { return s.Id == req.Id })
-	others := slices.ContainsFunc(census.Searchers, func(s *catalogv1.Searcher) bool {
-		return s.GetId() != req.Id && !s.GetDraining() && census.Drained[s.GetId()] == nil
-	})
+	remaining := 0
+	for _, s := range census.Searchers {
+		if own := s.GetId() == req.Id; own && req.Undo || !own && !s.GetDraining() && census.Drained[s.GetId()] == nil {
+			remaining++
+		}
+	}
 	switch {
 	case !known:
 		return nil, searchapi.FieldError(codes.NotFound, "id", fmt.Sprintf("there is no searcher %q", req.Id))
-	case !req.Undo && !others:
+	case remaining == 0 && !req.Undo:
 		return nil, status.Errorf(codes.FailedPrecondition, "no other searcher would take the shards of %q: start one first", req.Id)
 	}
 	if err := membership.SetDrained(ctx, s.etcd, s.store.Prefix(), req.Id, !req.Undo); err != nil {
 		return nil, storeError(ctx, "drain searcher", err)
 	}
-	return &adminv1.DrainSearcherResponse{}, nil
+	return &adminv1.DrainSearcherResponse{Remaining: uint32(remaining), Replication: uint32(s.replication)}, nil
 }
