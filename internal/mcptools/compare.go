@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/trawl-search/trawl/index/query"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -123,7 +124,7 @@ func (c *call) checkBranches(ctx context.Context, repo string, branches ...strin
 func (c *call) changes(ctx context.Context, r *comparison, in compareArgs) (map[string]string, error) {
 	base, head := meant(in.Base), meant(in.Head)
 	req := &searchv1.SearchRequest{
-		Query: join("r:"+quote("^"+regexp.QuoteMeta(meant(in.Repo))+"$"), "(b:"+quote(base)+" or b:"+quote(head)+" )", anyOf("f:", in.Paths, globPath), "type:file"),
+		Query: join("r:"+query.Quote("^"+regexp.QuoteMeta(meant(in.Repo))+"$"), "(b:"+query.Quote(base)+" or b:"+query.Quote(head)+" )", anyOf("f:", in.Paths, query.PathGlob), "type:file"),
 		Options: &searchv1.SearchOptions{
 			SyntaxVersion: syntaxVersion, MaxFiles: maxCountFiles, MaxMatchesPerFile: 1, MaxBytes: maxCountBytes,
 		},

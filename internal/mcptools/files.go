@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/trawl-search/trawl/index/query"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -106,9 +107,9 @@ func (c *call) tree(ctx context.Context, in treeArgs) (*answer, error) {
 	}
 	prefix := ""
 	if dir != "" {
-		prefix = "f:" + quote("^"+regexp.QuoteMeta(dir)+"/")
+		prefix = "f:" + query.Quote("^"+regexp.QuoteMeta(dir)+"/")
 	}
-	paths, err := c.pathsOf(ctx, t, join("r:"+quote("^"+regexp.QuoteMeta(repo)+"$"), prefix, "b:"+quote(scope.Branch), "type:file"), in.Branch, dir)
+	paths, err := c.pathsOf(ctx, t, join("r:"+query.Quote("^"+regexp.QuoteMeta(repo)+"$"), prefix, "b:"+query.Quote(scope.Branch), "type:file"), in.Branch, dir)
 	if err != nil {
 		return nil, err
 	}

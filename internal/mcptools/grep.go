@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/trawl-search/trawl/index/query"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -74,7 +75,7 @@ func grepFind(pattern string, in grepArgs) find {
 		pattern = regexp.QuoteMeta(pattern)
 	}
 	f.literalHint = !in.Literal
-	f.query = join(content+quote(pattern), sensitive, in.query())
+	f.query = join(content+query.Quote(pattern), sensitive, in.query())
 	return f
 }
 

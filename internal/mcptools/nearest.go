@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/trawl-search/trawl/index/query"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -35,7 +36,7 @@ func (c *call) unknownRepos(ctx context.Context, scope Scope, seen map[string]bo
 		return nil, nil
 	}
 	list, err := c.api.List(ctx, &searchv1.ListRequest{
-		Query: anyOf("r:", unseen, globRepo), SyntaxVersion: syntaxVersion, MaxBytes: candidateBytes,
+		Query: anyOf("r:", unseen, query.RepoGlob), SyntaxVersion: syntaxVersion, MaxBytes: candidateBytes,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("look for the repos named: %w", err)
@@ -52,7 +53,7 @@ func (c *call) unknownRepos(ctx context.Context, scope Scope, seen map[string]bo
 func (c *call) unknownRepo(ctx context.Context, name string) string {
 	text := fmt.Sprintf("there is no repo %s (or you may not see it)", shown(name, 200))
 	// A name with up to two differences has one of three parts unchanged.
-	list, err := c.api.List(ctx, &searchv1.ListRequest{Query: "r:" + quote(`(?i:`+parts(path.Base(name))+`)`), SyntaxVersion: syntaxVersion, MaxBytes: candidateBytes})
+	list, err := c.api.List(ctx, &searchv1.ListRequest{Query: "r:" + query.Quote(`(?i:`+parts(path.Base(name))+`)`), SyntaxVersion: syntaxVersion, MaxBytes: candidateBytes})
 	if err != nil || len(list.GetRepos()) == 0 {
 		list, err = c.api.List(ctx, &searchv1.ListRequest{SyntaxVersion: syntaxVersion, MaxBytes: candidateBytes})
 	}
@@ -102,7 +103,7 @@ func (c *call) nearestPaths(ctx context.Context, scope Scope, name string, direc
 		end = `/`
 	}
 	resp, err := c.api.Search(ctx, &searchv1.SearchRequest{
-		Query:   join(scope.query(), "type:file", "f:"+quote(`(?i:`+parts(path.Base(name))+`)[^/]*`+end)),
+		Query:   join(scope.query(), "type:file", "f:"+query.Quote(`(?i:`+parts(path.Base(name))+`)[^/]*`+end)),
 		Options: &searchv1.SearchOptions{SyntaxVersion: syntaxVersion, MaxFiles: candidateFiles},
 	})
 	if err != nil {

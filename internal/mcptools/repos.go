@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/trawl-search/trawl/index/query"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -72,18 +73,18 @@ func (r *repos) answer() *answer {
 }
 
 func (c *call) repos(ctx context.Context, in reposArgs) (*answer, error) {
-	query := ""
+	text := ""
 	switch {
 	case strings.ContainsAny(in.Pattern, "*?"):
-		query = anyOf("r:", []string{in.Pattern}, globRepo)
+		text = anyOf("r:", []string{in.Pattern}, query.RepoGlob)
 	case in.Pattern != "":
-		query = "r:" + quote(`(?i:`+regexp.QuoteMeta(meant(in.Pattern))+`)`)
+		text = "r:" + query.Quote(`(?i:`+regexp.QuoteMeta(meant(in.Pattern))+`)`)
 	}
 	from, err := decodeCursor(in.Cursor, markOf("list_repos", in.Pattern))
 	if err != nil {
 		return nil, err
 	}
-	list, err := c.api.List(ctx, &searchv1.ListRequest{Query: query, SyntaxVersion: syntaxVersion, PageToken: from.Page, MaxBytes: 1 << 20})
+	list, err := c.api.List(ctx, &searchv1.ListRequest{Query: text, SyntaxVersion: syntaxVersion, PageToken: from.Page, MaxBytes: 1 << 20})
 	if err != nil {
 		return nil, fmt.Errorf("list repos: %w", err)
 	}
@@ -174,5 +175,5 @@ func (c *call) refs(ctx context.Context, in refsArgs) (*answer, error) {
 
 // repoNamed asks for one repo.
 func repoNamed(name string) *searchv1.ListRequest {
-	return &searchv1.ListRequest{Query: "r:" + quote("^"+regexp.QuoteMeta(name)+"$"), SyntaxVersion: syntaxVersion, MaxBytes: 1 << 20}
+	return &searchv1.ListRequest{Query: "r:" + query.Quote("^"+regexp.QuoteMeta(name)+"$"), SyntaxVersion: syntaxVersion, MaxBytes: 1 << 20}
 }

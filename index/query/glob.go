@@ -1,0 +1,86 @@
+package query
+
+import (
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+// Quote writes an expression, or a text, as a quoted value of the query language.
+func Quote(expression string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(expression) + `"`
+}
+
+// RepoGlob returns the regular expression of a glob of repo names, for the field repo:, without
+// regard to case. The globs are those of PathGlob.
+func RepoGlob(glob string) string { return `(?i:^` + globBody(glob) + `$)` }
+
+// PathGlob returns the regular expression of a glob of paths, for the field file:. In a glob * stands
+// for any characters but /, ** for any, ? for one but /, [a-z] and [!a-z] for one of a class, and
+// {a,b} for either. One without / is of base names, in every folder; one that ends in / is of all
+// files below a folder.
+func PathGlob(glob string) string {
+	glob = strings.TrimPrefix(glob, "/")
+	if strings.HasSuffix(glob, "/") {
+		glob += "**"
+	}
+	if !strings.Contains(glob, "/") {
+		return `(?:^|/)` + globBody(glob) + `$`
+	}
+	return `^` + globBody(glob) + `$`
+}
+
+// globBody translates *, ?, **, {a,b} and [a-z].
+func globBody(glob string) string {
+	var b strings.Builder
+	depth := 0
+	for i := 0; i < len(glob); i++ {
+		switch c := glob[i]; {
+		case strings.HasPrefix(glob[i:], "**/"):
+			b.WriteString(`(?:[^\n]*/)?`)
+			i += 2
+		case strings.HasPrefix(glob[i:], "**"):
+			b.WriteString(`[^\n]*`)
+			i++
+		case c == '*':
+			b.WriteString(`[^/]*`)
+		case c == '?':
+			b.WriteString(`[^/]`)
+		case c == '{' && strings.Contains(glob[i:], "}"):
+			b.WriteString(`(?:`)
+			depth++
+		case c == '}' && depth > 0:
+			b.WriteByte(')')
+			depth--
+		case c == ',' && depth > 0:
+			b.WriteByte('|')
+		case c == '[' && classEnd(glob[i:]) > 0:
+			end := classEnd(glob[i:])
+			b.WriteString(class(glob[i+1 : i+end]))
+			i += end
+		default:
+			_, n := utf8.DecodeRuneInString(glob[i:])
+			b.WriteString(regexp.QuoteMeta(glob[i : i+n]))
+			i += n - 1
+		}
+	}
+	b.WriteString(strings.Repeat(")", depth))
+	return b.String()
+}
+
+// classEnd is where the ] of a class stands, or 0.
+func classEnd(glob string) int {
+	if end := strings.IndexByte(glob, ']'); end > 1 && glob[:2] != "[!" || end > 2 {
+		return end
+	}
+	return 0
+}
+
+// class is the expression of the inside of a class.
+func class(inside string) string {
+	not := ""
+	if rest, ok := strings.CutPrefix(inside, "!"); ok {
+		not, inside = "^", rest
+	}
+	return "[" + not + strings.NewReplacer(`\`, `\\`, `[`, `\[`, `^`, `\^`).Replace(inside) + "]"
+}

@@ -1,0 +1,46 @@
+package query_test
+
+import (
+	"regexp"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/trawl-search/trawl/index/query"
+)
+
+// TestQuotedIsMeant: what is quoted is the expression of one text, whatever is in it.
+func TestQuotedIsMeant(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringMatching(`[ a-c"\\():.\-]{1,12}`).Draw(t, "text")
+		got, err := query.Parse("content:"+query.Quote(regexp.QuoteMeta(text))+" case:yes", query.ParseOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if atom, ok := got.(*query.Substring); !ok || atom.Pattern != text || !atom.CaseSensitive {
+			t.Fatalf("%q is read as %v", text, got)
+		}
+	})
+}
+
+func TestGlobs(t *testing.T) {
+	for _, tt := range []struct {
+		glob, path string
+		want       bool
+	}{
+		{"*.go", "a.go", true}, {"*.go", "b/c/a.go", true}, {"*.go", "a.go/x", false}, {"/*.go", "a.go", true},
+		{"src/*.go", "src/a.go", true}, {"src/*.go", "src/b/a.go", false}, {"src/*.go", "x/src/a.go", false},
+		{"src/**/*.go", "src/a.go", true}, {"src/**/*.go", "src/b/c/a.go", true}, {"docs/", "docs/a/b.md", true},
+		{"docs/", "docs", false}, {"a?c", "abc", true}, {"a?c", "a/c", false}, {"[a-c]x", "bx", true}, {"[!a-c]x", "bx", false},
+		{"{a,b}.{go,md}", "b.md", true}, {"{a,b}.go", "c.go", false}, {"a.b", "axb", false}, {"a[", "a[", true},
+	} {
+		if got := regexp.MustCompile(query.PathGlob(tt.glob)).MatchString(tt.path); got != tt.want {
+			t.Errorf("%s on %s: %t", tt.glob, tt.path, got)
+		}
+	}
+	for glob, want := range map[string]bool{"Host/org/r": true, "host/*/r": true, "host/*": false, "host/**": true} {
+		if got := regexp.MustCompile(query.RepoGlob(glob)).MatchString("host/org/r"); got != want {
+			t.Errorf("%s: %t", glob, got)
+		}
+	}
+}
