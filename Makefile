@@ -70,9 +70,9 @@ debian: ## Make the image trawl-debian, a BASE for the indexer, without a regist
 	tools/images/debian.sh trawl-debian
 
 .PHONY: generate
-generate: ## Generate the Go code of the protos, and the reference of settings
+generate: ## Generate the Go code of the protos, and the references of settings and commands
 	$(BUF) generate
-	$(GO) test -count=1 -run '^TestSettingsReference$$' ./cmd/trawl/internal/cli -update
+	$(GO) test -count=1 -run '^Test(Settings|Command)Reference$$' ./cmd/trawl/internal/cli -update
 
 .PHONY: clean
 clean: ## Remove what was built here

@@ -113,7 +113,7 @@ export TRAWL_ADDR
 shows index ${name[@]+"${name[@]}"} "$repo"
 shows repos
 for q in "${queries[@]}"; do
-	if [ -t 1 ]; then shows search -n 3 "$q"; else shows search --color always -n 3 "$q"; fi
+	if [ -t 1 ]; then shows search --max-files 3 "$q"; else shows search --heading --color always --max-files 3 "$q"; fi
 done
 if [ "$mode" = short ]; then
 	"$trawl" search --json 'catch fish' | grep '"path":"pond.go"' >/dev/null || { echo "pond.go was not found" >&2; exit 1; }

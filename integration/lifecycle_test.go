@@ -76,7 +76,7 @@ func searchAcross(t *testing.T, c *cluster) {
 
 func searchByCommand(t *testing.T, c *cluster) {
 	addr := "--addr=" + c.router.addresses(t).GRPC
-	out, errs, exit := command(t, "search", addr, "--color", "always", "alphaOnly")
+	out, errs, exit := command(t, "search", addr, "--heading", "--color", "always", "alphaOnly")
 	if exit != 0 || !strings.Contains(out, "\x1b[1;31malphaOnly\x1b[0m") || !strings.Contains(out, "     4") {
 		t.Errorf("exit %d: %s%s", exit, out, errs)
 	}
@@ -84,12 +84,20 @@ func searchByCommand(t *testing.T, c *cluster) {
 	if exit != 0 || !strings.Contains(out, `"repo":"example.org/alpha","path":"bird.go"`) {
 		t.Errorf("exit %d: %s%s", exit, out, errs)
 	}
+	out, errs, exit = command(t, "search", addr, "-w", "alphaOnly")
+	if exit != 0 || errs != "" || !strings.HasPrefix(out, "example.org/alpha:bird.go:4:") {
+		t.Errorf("exit %d: %s%s", exit, out, errs)
+	}
+	out, errs, exit = command(t, "search", addr, "-w", "alphaOnl")
+	if exit != 1 || out+errs != "" {
+		t.Errorf("exit %d: %s%s", exit, out, errs)
+	}
 	out, errs, exit = command(t, "repos", addr)
 	if exit != 0 || strings.Count(out, "published") != 3 {
 		t.Errorf("exit %d: %s%s", exit, out, errs)
 	}
 	_, errs, exit = command(t, "search", addr, "heron (alpha")
-	if exit != 1 || !strings.Contains(errs, "heron (alpha\n") || !strings.Contains(errs, "^") {
+	if exit != 2 || !strings.Contains(errs, "heron (alpha\n") || !strings.Contains(errs, "^") {
 		t.Errorf("a syntax error is not pointed at: exit %d: %s", exit, errs)
 	}
 }

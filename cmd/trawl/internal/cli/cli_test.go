@@ -101,14 +101,22 @@ func (s *scripted) WatchRepo(_ *ingestv1.WatchRepoRequest, stream grpc.ServerStr
 // trawl runs a command line against a router that follows the script.
 func trawl(t *testing.T, s *scripted, args ...string) (exit int, stdout, stderr string) {
 	t.Helper()
+	return serveAndRun(t, func(srv *grpc.Server) {
+		searchv1.RegisterSearchServiceServer(srv, s)
+		ingestv1.RegisterIngestServiceServer(srv, s)
+		adminv1.RegisterAdminServiceServer(srv, s)
+	}, args...)
+}
+
+// serveAndRun runs a command line against a server.
+func serveAndRun(t *testing.T, register func(*grpc.Server), args ...string) (exit int, stdout, stderr string) {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	srv := grpc.NewServer()
-	searchv1.RegisterSearchServiceServer(srv, s)
-	ingestv1.RegisterIngestServiceServer(srv, s)
-	adminv1.RegisterAdminServiceServer(srv, s)
+	register(srv)
 	go func() { _ = srv.Serve(l) }()
 	defer srv.Stop()
 	return run(t, []string{"TRAWL_ADDR=" + l.Addr().String()}, args...)
@@ -138,7 +146,7 @@ func oneFile() *searchv1.SearchResponse {
 
 func TestSearch(t *testing.T) {
 	s := &scripted{answer: oneFile()}
-	exit, out, errs := trawl(t, s, "search", "-n", "7", "-C", "2", "--require-complete", "a", "needle")
+	exit, out, errs := trawl(t, s, "search", "--heading", "--max-files", "7", "-C", "2", "--require-complete", "a", "needle")
 	if exit != 0 || errs != "" {
 		t.Fatalf("exit %d: %s", exit, errs)
 	}
@@ -199,7 +207,7 @@ func TestErrorsArePointedOut(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			exit, _, errs := trawl(t, &scripted{failure: tt.failure}, "search", "(é b")
-			if exit != 1 || errs != tt.want {
+			if exit != 2 || errs != tt.want {
 				t.Errorf("exit %d, printed %q, want %q", exit, errs, tt.want)
 			}
 		})
@@ -208,7 +216,7 @@ func TestErrorsArePointedOut(t *testing.T) {
 
 func TestNoRouter(t *testing.T) {
 	exit, _, errs := run(t, nil, "search", "--addr", "127.0.0.1:1", "x")
-	if exit != 1 || !strings.Contains(errs, "cannot reach Trawl at 127.0.0.1:1") {
+	if exit != 2 || !strings.Contains(errs, "cannot reach Trawl at 127.0.0.1:1") {
 		t.Errorf("exit %d: %s", exit, errs)
 	}
 }

@@ -51,7 +51,7 @@ func TestPlans(t *testing.T) {
 	} {
 		b.WriteString("## " + query + "\n" + explainPond(t, shard, "--", query) + "\n")
 	}
-	b.WriteString("## --top fish\n" + explainPond(t, shard, "--top", "-n", "1", "--", "fish"))
+	b.WriteString("## --top fish\n" + explainPond(t, shard, "--top", "--max-files", "1", "--", "fish"))
 	golden := filepath.Join("testdata", "plans.txt")
 	if *rewrite {
 		if err := os.WriteFile(golden, []byte(b.String()), 0o644); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/trawl-search/trawl/internal/config"
 )
 
-var update = flag.Bool("update", false, "write docs/settings.md anew")
+var update = flag.Bool("update", false, "write docs/settings.md and docs/cli.md anew")
 
 // preface begins the reference of settings.
 const preface = `# Settings

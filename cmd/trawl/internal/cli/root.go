@@ -25,7 +25,7 @@ type Process struct {
 
 // Run runs the command line args (without the program's name) until it is done
 // or ctx ends, and returns the exit status: 0, 1 for an error, 2 for a command
-// line that cannot be understood.
+// line that cannot be understood. A search has its own: 1 if it finds nothing, 2 for any error.
 func Run(ctx context.Context, args []string, p Process) int {
 	root := newRoot(p)
 	root.SetArgs(args)
@@ -35,12 +35,30 @@ func Run(ctx context.Context, args []string, p Process) int {
 	if err == nil {
 		return 0
 	}
-	fmt.Fprintf(p.Err, "trawl: %s\n", explain(err))
-	if errors.As(err, new(usageError)) {
-		return 2
+	end := exitStatus{1, err}
+	switch {
+	case errors.As(err, new(usageError)):
+		end.status = 2
+	default:
+		errors.As(err, &end)
 	}
-	return 1
+	if end.err != nil {
+		fmt.Fprintf(p.Err, "trawl: %s\n", explain(end.err))
+	}
+	return end.status
 }
+
+// exitStatus is an end with a status of its own, and with nothing to say where err is nil.
+type exitStatus struct {
+	status int
+	err    error
+}
+
+// Error implements error.
+func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d: %v", e.status, e.err) }
+
+// Unwrap returns what went wrong, if anything.
+func (e exitStatus) Unwrap() error { return e.err }
 
 // usageError is a command line that cannot be understood.
 type usageError struct{ error }
@@ -63,7 +81,6 @@ Search it:                          trawl search 'func main lang:go'`,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.CompletionOptions.HiddenDefaultCmd = true
 	const use, serve, tools = "use", "serve", "tools"
 	root.AddGroup(
 		&cobra.Group{ID: use, Title: "Search and index:"},
@@ -76,9 +93,9 @@ Search it:                          trawl search 'func main lang:go'`,
 			root.AddCommand(c)
 		}
 	}
-	add(use, newSearch(p), newIndex(p), newRepos(p), newDelete(p), newSources(p), newJobs(p), newSearchers(p), newMCP(p))
+	add(use, newSearch(p), newCat(p), newIndex(p), newRepos(p), newDelete(p), newSources(p), newJobs(p), newSearchers(p), newMCP(p))
 	add(serve, newUp(p), newIndexer(p), newSearcher(p), newRouter(p), newTokens(p), newGC(p), newRestore(p), newSelfTest(p))
-	add(tools, newShard(p), newVersion(p))
+	add(tools, newShard(p), newVersion(p), newMan())
 	return root
 }
 

@@ -3,96 +3,23 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
-	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
-	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
-
-// printer shows an answer: render.Text or render.JSON.
-type printer interface {
-	File(f *searchv1.FileMatch) error
-	Explanation(e *searchv1.Explanation, searched uint64) error
-	Summary(s *searchv1.Statistics, c *searchv1.Coverage, took time.Duration, more bool) error
-}
-
-// outputFlags say how an answer is shown.
-type outputFlags struct {
-	json       bool
-	color      string
-	maxFiles   uint32
-	maxMatches uint32
-	context    uint32
-	topK       bool
-	explain    bool
-}
-
-func (o *outputFlags) declare(flags *pflag.FlagSet) {
-	flags.BoolVar(&o.json, "json", false, "print one JSON object a line: the files, with --explain how they were found, then a summary")
-	flags.StringVar(&o.color, "color", "auto", "auto, always or never")
-	flags.Uint32VarP(&o.maxFiles, "max-files", "n", 20, "most files shown")
-	flags.Uint32VarP(&o.maxMatches, "max-matches", "m", 10, "most matches shown of one file")
-	flags.Uint32VarP(&o.context, "context", "C", 0, "lines shown around each match")
-	flags.BoolVar(&o.topK, "top", false, "only the best files, faster; counts become lower bounds")
-	flags.BoolVar(&o.explain, "explain", false, "say how the query was answered, and why each file has its score")
-}
-
-func (o *outputFlags) options() *searchv1.SearchOptions {
-	mode := searchv1.Mode_MODE_EXHAUSTIVE
-	if o.topK {
-		mode = searchv1.Mode_MODE_TOP_K
-	}
-	return &searchv1.SearchOptions{
-		Mode: mode, MaxFiles: o.maxFiles, MaxMatchesPerFile: o.maxMatches, ContextLines: o.context, Explain: o.explain,
-		MaxBytes: searchapi.MaxBytes,
-	}
-}
-
-func (o *outputFlags) printer(p Process) (printer, error) {
-	color, err := p.useColor(o.color)
-	if err != nil {
-		return nil, err
-	}
-	if o.json {
-		return render.NewJSON(p.Out), nil
-	}
-	return render.NewText(p.Out, color, o.context > 0), nil
-}
-
-// show prints an answer and complains where it is not whole.
-func show(out printer, r *searchv1.SearchResponse, took time.Duration) error {
-	for _, f := range r.GetFiles() {
-		if err := out.File(f); err != nil {
-			return fmt.Errorf("printing the answer: %w", err)
-		}
-	}
-	if e := r.GetExplanation(); e != nil {
-		if err := out.Explanation(e, r.GetCoverage().GetSearched()); err != nil {
-			return fmt.Errorf("printing the explanation: %w", err)
-		}
-	}
-	more := uint64(len(r.GetFiles())) < r.GetStatistics().GetFilesMatched() || len(r.GetNextPageToken()) > 0
-	if err := out.Summary(r.GetStatistics(), r.GetCoverage(), took, more); err != nil {
-		return fmt.Errorf("printing the summary: %w", err)
-	}
-	return nil
-}
 
 func newSearch(p Process) *cobra.Command {
 	var (
 		addr     routerAt
-		output   outputFlags
+		query    queryFlags
+		output   lineFlags
 		timeout  time.Duration
 		complete bool
 	)
 	cmd := &cobra.Command{
-		Use:   "search QUERY...",
+		Use:   "search [QUERY...]",
 		Short: "Search the indexed repositories",
 		Long: `Search the indexed repositories. Words of the query must all match; or, - and parentheses combine them.
 
@@ -100,37 +27,98 @@ func newSearch(p Process) *cobra.Command {
   trawl search '"func main"'            the words with one space between them
   trawl search 'lang:go f:_test\.go$ t\.Fatal'
   trawl search 'r:kubernetes (foo or bar) -f:vendor/'
-  trawl search -- '-lang:go main'       a query that begins with a dash stands after --`,
-		Args: usageArgs(cobra.MinimumNArgs(1)),
+  trawl search -- '-lang:go main'       a query that begins with a dash stands after --
+  trawl search -F 'a[i]++' -t c         a text as it is, in C
+  trawl search -e 'TODO|FIXME' -g 'src/**' -A2
+  trawl search --files -g '*.proto'     paths alone
+
+A terminal gets the best files, each with a heading. Anything else gets every file, one match a line, as grep prints them:
+REPO:PATH:LINE:TEXT. The exit status is 0 if something was found, 1 if there is nothing, and 2 if the search failed, or
+found nothing in the part that it could search.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			out, err := output.printer(p)
+			text, err := query.text(args)
 			if err != nil {
 				return err
 			}
-			query := strings.Join(args, " ")
-			options := output.options()
-			options.RequireComplete = complete
-			return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
-				return search(ctx, c, out, &searchv1.SearchRequest{Query: query, Options: options}, timeout)
+			output.paths = output.paths || query.files
+			if err := output.check(); err != nil {
+				return err
+			}
+			headings := output.headings(p)
+			out, err := output.printer(p, headings)
+			if err != nil {
+				return err
+			}
+			req := &searchv1.SearchRequest{Query: text, Options: output.options(headings)}
+			req.Options.RequireComplete = complete
+			found := false
+			err = withClient(cmd.Context(), addr, func(ctx context.Context, c client) (err error) {
+				found, err = search(ctx, c, out, req, timeout)
+				return err
 			})
+			switch {
+			case err != nil:
+				return exitStatus{2, err}
+			case !found:
+				return exitStatus{status: 1}
+			}
+			return nil
 		},
 	}
 	addressFlag(cmd.Flags(), p, &addr)
+	query.declare(cmd.Flags())
 	output.declare(cmd.Flags())
 	cmd.Flags().DurationVar(&timeout, "timeout", 10*time.Second, "time for the answer; what is not searched by then is named")
 	cmd.Flags().BoolVar(&complete, "require-complete", false, "fail when any part could not be searched")
 	return cmd
 }
 
-func search(ctx context.Context, c client, out printer, req *searchv1.SearchRequest, timeout time.Duration) error {
+// pageFiles is how many files are asked for at once where there is no other limit.
+const pageFiles = 1000
+
+// errUnsearched is a search that found nothing, and did not search everything.
+var errUnsearched = errors.New("nothing was found in what could be searched")
+
+// search prints the answer to a request, page by page up to the request's files, or all. The timeout is
+// for each page.
+func search(ctx context.Context, c client, out printer, req *searchv1.SearchRequest, timeout time.Duration) (found bool, err error) {
+	began, limit := time.Now(), req.Options.MaxFiles
+	for shown := uint32(0); ; {
+		req.Options.MaxFiles = pageFiles
+		if limit > 0 {
+			req.Options.MaxFiles = min(limit-shown, pageFiles)
+		}
+		answer, err := searchPage(ctx, c, req, timeout)
+		if err != nil {
+			return false, err
+		}
+		if err := show(out, answer.GetFiles()); err != nil {
+			return false, err
+		}
+		shown += uint32(len(answer.GetFiles()))
+		req.PageToken = answer.GetNextPageToken()
+		if more := len(req.PageToken) > 0; more && (limit == 0 || shown < limit) {
+			continue
+		}
+		matched := answer.GetStatistics().GetFilesMatched()
+		if err := sumUp(out, answer, time.Since(began), uint64(shown) < matched || len(req.PageToken) > 0); err != nil {
+			return false, err
+		}
+		if matched == 0 && !answer.GetCoverage().GetComplete() {
+			return false, errUnsearched
+		}
+		return matched > 0, nil
+	}
+}
+
+func searchPage(ctx context.Context, c client, req *searchv1.SearchRequest, timeout time.Duration) (*searchv1.SearchResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	began := time.Now()
 	answer, err := c.search.Search(ctx, req)
 	if err != nil {
-		return &queryError{query: req.GetQuery(), err: err}
+		return nil, &queryError{query: req.GetQuery(), err: err}
 	}
-	return show(out, answer, time.Since(began))
+	return answer, nil
 }
 
 // queryError is a failed search for query.

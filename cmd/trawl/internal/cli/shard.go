@@ -51,11 +51,14 @@ func newShardSearch(p Process) *cobra.Command {
 			text := strings.Join(args[1:], " ")
 			return withShard(args[0], func(s *shard.Shard) error {
 				began := time.Now()
-				answer, err := searchShard(cmd.Context(), s, text, output.options())
+				answer, err := searchShard(cmd.Context(), s, text, output.options(true))
 				if err != nil {
 					return &queryError{query: text, err: err}
 				}
-				return show(out, answer, time.Since(began))
+				if err := show(out, answer.GetFiles()); err != nil {
+					return err
+				}
+				return sumUp(out, answer, time.Since(began), uint64(len(answer.GetFiles())) < answer.GetStatistics().GetFilesMatched())
 			})
 		},
 	}

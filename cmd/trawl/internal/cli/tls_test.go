@@ -93,7 +93,7 @@ func TestTokenStaysOnThisMachine(t *testing.T) {
 	}
 	// Nothing listens there; that it is tried is what counts.
 	exit, _, errs := run(t, []string{"TRAWL_TOKEN=trawl_a"}, "search", "--addr", "0.0.0.0:1", "--plaintext-token", "x")
-	if exit != 1 || !strings.Contains(errs, "cannot reach Trawl") {
+	if exit != 2 || !strings.Contains(errs, "cannot reach Trawl") {
 		t.Errorf("with --plaintext-token: exit %d: %s", exit, errs)
 	}
 }
@@ -134,8 +134,8 @@ func TestUpOverTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	for { // the router hears of the token a moment later
-		status, out, errs := run(t, nil, "search", "--addr", addr, "--ca-file", ca.File, "--token-file", file, "x")
-		if status == 0 && strings.Contains(out, "0 matches in 0 files") {
+		status, out, errs := run(t, nil, "search", "--heading", "--addr", addr, "--ca-file", ca.File, "--token-file", file, "x")
+		if status == 1 && strings.Contains(out, "0 matches in 0 files") {
 			break
 		}
 		if !strings.Contains(errs, "not known") {
@@ -143,7 +143,7 @@ func TestUpOverTLS(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{nil, {"--tls"}, {"--ca-file", tlstest.NewCA(t).File}} {
-		if status, out, _ := run(t, nil, append([]string{"search", "--addr", addr, "--token-file", file, "x"}, args...)...); status == 0 {
+		if status, out, _ := run(t, nil, append([]string{"search", "--addr", addr, "--token-file", file, "x"}, args...)...); status != 2 {
 			t.Errorf("%v: %s", args, out)
 		}
 	}

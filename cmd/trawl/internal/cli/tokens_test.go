@@ -90,7 +90,7 @@ func TestTokenIsShown(t *testing.T) {
 			t.Errorf("%v %v: exit %d, shown %q\n%s%s", tt.env, tt.args, exit, router.shown, out, errs)
 		}
 	}
-	if exit, _, errs := run(t, nil, "search", "--token-file", file+"x", "x"); exit != 1 || !strings.Contains(errs, "reading the token") {
+	if exit, _, errs := run(t, nil, "search", "--token-file", file+"x", "x"); exit != 2 || !strings.Contains(errs, "reading the token") {
 		t.Errorf("a file that is not there: exit %d, %s", exit, errs)
 	}
 	if exit, _, help := run(t, []string{"TRAWL_TOKEN=hunter2"}, "search", "--help"); exit != 0 || strings.Contains(help, "hunter2") {

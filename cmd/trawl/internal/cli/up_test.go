@@ -182,7 +182,7 @@ func TestUpFromReadyToStop(t *testing.T) {
 		t.Fatalf("printed %q, %v\n%s", line, err, log.String())
 	}
 	addr, _, _ := strings.Cut(strings.TrimPrefix(line, "ready: gRPC "), ",")
-	if status, out, errs := run(t, nil, "search", "--addr", addr, "x"); status != 0 || !strings.Contains(out, "0 matches in 0 files") {
+	if status, out, errs := run(t, nil, "search", "--heading", "--addr", addr, "x"); status != 1 || !strings.Contains(out, "0 matches in 0 files") {
 		t.Errorf("search: exit %d: %s%s", status, out, errs)
 	}
 	cancel()

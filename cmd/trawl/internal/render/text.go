@@ -156,13 +156,18 @@ func (t *Text) Summary(s *searchv1.Statistics, c *searchv1.Coverage, took time.D
 		paint(&b, t.color, styleNote, []byte("; more with a larger --max-files"))
 	}
 	b.WriteByte('\n')
+	uncovered(&b, t.color, c)
+	_, err := io.WriteString(t.w, b.String())
+	return err
+}
+
+// uncovered names each part that was not searched.
+func uncovered(b *strings.Builder, color bool, c *searchv1.Coverage) {
 	for _, u := range c.GetUncovered() {
-		paint(&b, t.color, styleWarn, fmt.Appendf(nil, "not searched: shard %x of %s: %s %s",
+		paint(b, color, styleWarn, fmt.Appendf(nil, "not searched: shard %x of %s: %s %s",
 			u.GetDigest()[:min(6, len(u.GetDigest()))], strings.Join(u.GetRepos(), ", "), UncoveredReason(u.GetReason()), u.GetMessage()))
 		b.WriteByte('\n')
 	}
-	_, err := io.WriteString(t.w, b.String())
-	return err
 }
 
 func shownMatches(f *searchv1.FileMatch) uint64 {

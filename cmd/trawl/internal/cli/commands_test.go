@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// commandsPreface begins the reference of commands.
+const commandsPreface = `# Commands
+
+Made from the code by ` + "`make generate`" + `. Callers give a router by ` + "`--addr`" + ` or ` + "`$TRAWL_ADDR`" + `, and a token by ` + "`--token-file`" + ` or
+` + "`$TRAWL_TOKEN`" + `. The exit status is 0, 1 for an error, 2 for a command line that cannot be understood; that of ` + "`trawl search`" + ` is
+ripgrep's. ` + "`trawl completion bash`" + ` (zsh, fish) prints a script that completes commands and flags; ` + "`trawl man FOLDER`" + ` writes manual pages.
+`
+
+// settingsFlags is how many flags a command has at least that takes settings, which have a page of their own.
+const settingsFlags = 30
+
+// TestCommandReference: docs/cli.md is what the code says.
+func TestCommandReference(t *testing.T) {
+	want := bytes.NewBufferString(commandsPreface)
+	var describe func(*cobra.Command)
+	describe = func(c *cobra.Command) {
+		if c.Hidden || c.Name() == "help" || c.Name() == "completion" {
+			return
+		}
+		fmt.Fprintf(want, "\n## %s\n\n", c.CommandPath())
+		text := c.Long
+		if text == "" {
+			text = c.Short + "."
+		}
+		fmt.Fprintf(want, "```text\n%s\n\n", text)
+		switch flags := c.NonInheritedFlags().FlagUsagesWrapped(120); {
+		case strings.Count(flags, "\n") > settingsFlags && c.GroupID == "serve":
+			fmt.Fprintf(want, "  %s\n```\n\nIts flags are [settings](settings.md).\n", c.UseLine())
+		case c.Runnable() && !c.HasSubCommands():
+			fmt.Fprintf(want, "  %s\n\n%s```\n", c.UseLine(), flags)
+		default:
+			want.WriteString("```\n")
+		}
+		for _, sub := range c.Commands() {
+			describe(sub)
+		}
+	}
+	for _, c := range newRoot(Process{}).Commands() {
+		describe(c)
+	}
+	const name = "../../../../docs/cli.md"
+	if *update {
+		if err := os.WriteFile(name, want.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(name)
+	if err != nil || !bytes.Equal(got, want.Bytes()) {
+		t.Errorf("docs/cli.md is not current (%v): run make generate", err)
+	}
+}
+
+// TestGeneratedHelp: completion and manual pages know the commands.
+func TestGeneratedHelp(t *testing.T) {
+	for _, shell := range []string{"bash", "zsh", "fish"} {
+		if exit, out, errs := run(t, nil, "completion", shell); exit != 0 || !strings.Contains(out, "trawl") {
+			t.Errorf("%s: exit %d: %s", shell, exit, errs)
+		}
+	}
+	if _, out, _ := run(t, nil, "__complete", "sear"); !strings.Contains(out, "search\tSearch the indexed") {
+		t.Errorf("completes %q", out)
+	}
+	dir := t.TempDir()
+	if exit, _, errs := run(t, nil, "man", dir); exit != 0 {
+		t.Fatal(errs)
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "trawl-search.1"))
+	if err != nil || !bytes.Contains(page, []byte("only-matching")) {
+		t.Errorf("%v: %.200s", err, page)
+	}
+}

@@ -1,0 +1,214 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
+	"github.com/trawl-search/trawl/internal/searchapi"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// printer shows an answer.
+type printer interface {
+	File(f *searchv1.FileMatch) error
+	Explanation(e *searchv1.Explanation, searched uint64) error
+	Summary(s *searchv1.Statistics, c *searchv1.Coverage, took time.Duration, more bool) error
+}
+
+const (
+	// What people are shown unless they say otherwise.
+	filesForPeople, matchesForPeople = 20, 10
+	// allMatches is the most that the API returns of one file.
+	allMatches = 100_000
+)
+
+// outputFlags say how an answer is shown.
+type outputFlags struct {
+	json       bool
+	color      string
+	maxFiles   uint32
+	maxMatches uint32
+	context    uint32
+	topK       bool
+	explain    bool
+}
+
+func (o *outputFlags) declare(flags *pflag.FlagSet) {
+	flags.BoolVar(&o.json, "json", false, "print one JSON object a line: the files, with --explain how they were found, then a summary")
+	flags.StringVar(&o.color, "color", "auto", "auto, always or never")
+	flags.Uint32Var(&o.maxFiles, "max-files", 0, "most files shown; default 20 with headings, else all")
+	flags.Uint32VarP(&o.maxMatches, "max-count", "m", 0, "most matches shown of one file; default 10 with headings, else all")
+	flags.Uint32VarP(&o.context, "context", "C", 0, "lines shown around each match")
+	flags.BoolVar(&o.topK, "top", false, "only the best files, faster; counts become lower bounds")
+	flags.BoolVar(&o.explain, "explain", false, "say how the query was answered, and why each file has its score")
+}
+
+// options asks for what is shown: to people if they have headings, else to programs.
+func (o *outputFlags) options(headings bool) *searchv1.SearchOptions {
+	options := &searchv1.SearchOptions{
+		Mode: searchv1.Mode_MODE_EXHAUSTIVE, MaxFiles: o.maxFiles, MaxMatchesPerFile: o.maxMatches, ContextLines: o.context,
+		Explain: o.explain, MaxBytes: searchapi.MaxBytes,
+	}
+	if o.topK {
+		options.Mode = searchv1.Mode_MODE_TOP_K
+	}
+	if headings && o.maxFiles == 0 {
+		options.MaxFiles = filesForPeople
+	}
+	switch {
+	case o.maxMatches > 0:
+	case headings:
+		options.MaxMatchesPerFile = matchesForPeople
+	default:
+		options.MaxMatchesPerFile = allMatches
+	}
+	return options
+}
+
+// printer prints files with headings, or as JSON.
+func (o *outputFlags) printer(p Process) (printer, error) {
+	color, err := p.useColor(o.color)
+	if err != nil {
+		return nil, err
+	}
+	if o.json {
+		return render.NewJSON(p.Out), nil
+	}
+	return render.NewText(p.Out, color, o.context > 0), nil
+}
+
+// lineFlags say what is shown of each file, as those of grep and ripgrep do.
+type lineFlags struct {
+	outputFlags
+	heading   bool
+	noHeading bool
+	paths     bool
+	count     bool
+	only      bool
+	quiet     bool
+	null      bool
+	column    bool
+	numbers   bool
+	noNumbers bool
+	before    uint32
+	after     uint32
+}
+
+func (l *lineFlags) declare(flags *pflag.FlagSet) {
+	l.outputFlags.declare(flags)
+	flags.BoolVar(&l.heading, "heading", false, "print each file once, above its lines; default on a terminal")
+	flags.BoolVar(&l.noHeading, "no-heading", false, "print the file before each line; default where there is no terminal")
+	flags.BoolVarP(&l.paths, "files-with-matches", "l", false, "print files alone")
+	flags.BoolVarP(&l.count, "count", "c", false, "print files with the number of their matches")
+	flags.BoolVarP(&l.only, "only-matching", "o", false, "print each match alone, not its line")
+	flags.BoolVarP(&l.quiet, "quiet", "q", false, "print nothing: the exit status tells whether there is a match")
+	flags.BoolVarP(&l.null, "null", "0", false, "end each file of --files, -l and -c with a NUL byte")
+	flags.BoolVar(&l.column, "column", false, "print the column of the first match of a line, too")
+	flags.BoolVarP(&l.numbers, "line-number", "n", false, "print the numbers of lines: the default")
+	flags.BoolVarP(&l.noNumbers, "no-line-number", "N", false, "print no numbers of lines")
+	flags.Uint32VarP(&l.after, "after-context", "A", 0, "lines shown after each match")
+	flags.Uint32VarP(&l.before, "before-context", "B", 0, "lines shown before each match")
+}
+
+// headings reports whether people are to read the answer.
+func (l *lineFlags) headings(p Process) bool {
+	programs := l.json || l.noHeading || l.filesAlone() || l.only || l.quiet || l.column || l.noNumbers
+	return !programs && (l.heading || isTerminal(p.Out))
+}
+
+func (l *lineFlags) filesAlone() bool { return l.paths || l.count }
+
+// check fails for flags that contradict each other.
+func (l *lineFlags) check() error {
+	switch {
+	case l.heading && l.noHeading:
+		return usageError{errors.New("--heading and --no-heading exclude each other")}
+	case l.numbers && l.noNumbers:
+		return usageError{errors.New("--line-number and --no-line-number exclude each other")}
+	case l.null && !l.filesAlone():
+		return usageError{errors.New("--null needs --files, -l or -c")}
+	case max(l.before, l.after, l.context) > 20:
+		return usageError{errors.New("at most 20 lines are shown around a match")}
+	}
+	return nil
+}
+
+// options asks for what is shown.
+func (l *lineFlags) options(headings bool) *searchv1.SearchOptions {
+	options := l.outputFlags.options(headings)
+	options.ContextLines = max(l.context, l.before, l.after)
+	switch {
+	case l.quiet:
+		options.Mode, options.MaxFiles, options.MaxMatchesPerFile = searchv1.Mode_MODE_TOP_K, 1, 1
+	case l.filesAlone():
+		options.MaxMatchesPerFile = 1
+	}
+	return options
+}
+
+// printer prints an answer to p.Out, and what is missing from it to p.Err.
+func (l *lineFlags) printer(p Process, headings bool) (printer, error) {
+	color, err := p.useColor(l.color)
+	if err != nil {
+		return nil, err
+	}
+	before, after := max(l.before, l.context), max(l.after, l.context)
+	var out printer
+	switch {
+	case l.quiet:
+		return render.NewPaths(io.Discard, p.Err, false, false, false), nil
+	case l.filesAlone():
+		return render.NewPaths(p.Out, p.Err, color, l.count, l.null), nil
+	case l.json:
+		out = render.NewJSON(p.Out)
+	case headings:
+		out = render.NewText(p.Out, color, before+after > 0)
+	default:
+		out = render.NewLines(p.Out, p.Err, render.LineStyle{
+			Color: color, Context: before+after > 0, Only: l.only, Column: l.column, NoNumbers: l.noNumbers,
+		})
+	}
+	if before != after {
+		out = &around{out, before, after}
+	}
+	return out, nil
+}
+
+// around prints files with fewer lines on one side of a match than on the other.
+type around struct {
+	printer
+	before, after uint32
+}
+
+// File prints one file.
+func (a *around) File(f *searchv1.FileMatch) error {
+	return a.printer.File(render.Around(f, a.before, a.after))
+}
+
+// show prints a page of an answer.
+func show(out printer, files []*searchv1.FileMatch) error {
+	for _, f := range files {
+		if err := out.File(f); err != nil {
+			return fmt.Errorf("printing the answer: %w", err)
+		}
+	}
+	return nil
+}
+
+// sumUp prints what the whole of an answer amounts to. more says that files were left out.
+func sumUp(out printer, last *searchv1.SearchResponse, took time.Duration, more bool) error {
+	if e := last.GetExplanation(); e != nil {
+		if err := out.Explanation(e, last.GetCoverage().GetSearched()); err != nil {
+			return fmt.Errorf("printing the explanation: %w", err)
+		}
+	}
+	if err := out.Summary(last.GetStatistics(), last.GetCoverage(), took, more); err != nil {
+		return fmt.Errorf("printing the summary: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/trawl-search/trawl/index/query"
+)
+
+// queryFlags are the flags of a search that become parts of its query.
+type queryFlags struct {
+	patterns      []string
+	fixed         bool
+	word          bool
+	ignoreCase    bool
+	caseSensitive bool
+	globs         []string
+	types         []string
+	notTypes      []string
+	repos         []string
+	branch        string
+	files         bool
+}
+
+func (q *queryFlags) declare(flags *pflag.FlagSet) {
+	flags.StringArrayVarP(&q.patterns, "regexp", "e", nil, "look for this regular expression in contents; several: any of them. The words of the command line are then the rest of the query")
+	flags.BoolVarP(&q.fixed, "fixed-strings", "F", false, "take the words of the command line, or each --regexp, as one text without special characters")
+	flags.BoolVarP(&q.word, "word-regexp", "w", false, "take them as one regular expression of whole words")
+	flags.BoolVarP(&q.ignoreCase, "ignore-case", "i", false, "in any case; default: in any case unless a text has a capital")
+	flags.BoolVarP(&q.caseSensitive, "case-sensitive", "s", false, "in just this case")
+	flags.StringArrayVarP(&q.globs, "glob", "g", nil, "only paths like this glob, such as '*.go' or 'src/**'; with ! before it none of them")
+	flags.StringSliceVarP(&q.types, "type", "t", nil, "only files in this language, such as go")
+	flags.StringSliceVarP(&q.notTypes, "type-not", "T", nil, "no files in this language")
+	flags.StringArrayVarP(&q.repos, "repo", "r", nil, "only repos whose name has this regular expression; several: any of them")
+	flags.StringVarP(&q.branch, "branch", "b", "", "only branches with this in their name; HEAD is a repo's first branch")
+	flags.BoolVar(&q.files, "files", false, "list the files that the rest of the query allows, one a line")
+}
+
+// text is the query of a command line.
+func (q *queryFlags) text(args []string) (string, error) {
+	if q.ignoreCase && q.caseSensitive {
+		return "", usageError{errors.New("--ignore-case and --case-sensitive exclude each other")}
+	}
+	words, patterns := strings.Join(args, " "), q.patterns
+	if len(patterns) == 0 && (q.fixed || q.word) && words != "" {
+		words, patterns = "", []string{words}
+	}
+	if words == "" && len(patterns) == 0 && !q.files {
+		return "", usageError{errors.New("a query is needed, or --files to list files; see trawl search --help")}
+	}
+	scope := q.scope()
+	if words != "" && len(patterns)+len(scope) > 0 {
+		words = "( " + words + " )" // it may hold an or
+	}
+	return strings.Join(append(nonEmpty(words, q.expression(patterns)), scope...), " "), nil
+}
+
+// expression is the part of the query that looks for patterns in contents; "" without any.
+func (q *queryFlags) expression(patterns []string) string {
+	alternatives := make([]string, len(patterns))
+	for i, p := range patterns {
+		if q.fixed {
+			p = regexp.QuoteMeta(p)
+		}
+		if q.word {
+			p = `\b(?:` + p + `)\b`
+		}
+		alternatives[i] = "content:" + query.Quote(p)
+	}
+	return anyOf(alternatives)
+}
+
+// scope are the parts that say where to look, and how.
+func (q *queryFlags) scope() []string {
+	var paths, without, types, repos []string
+	for _, glob := range q.globs {
+		if glob, not := strings.CutPrefix(glob, "!"); not {
+			without = append(without, "-f:"+query.Quote(query.PathGlob(glob)))
+		} else {
+			paths = append(paths, "f:"+query.Quote(query.PathGlob(glob)))
+		}
+	}
+	for _, name := range q.types {
+		types = append(types, "lang:"+query.Quote(name))
+	}
+	for _, name := range q.notTypes {
+		without = append(without, "-lang:"+query.Quote(name))
+	}
+	for _, name := range q.repos {
+		repos = append(repos, "r:"+query.Quote(name))
+	}
+	parts := append(nonEmpty(anyOf(paths), anyOf(types), anyOf(repos)), without...)
+	if q.branch != "" {
+		parts = append(parts, "b:"+query.Quote(q.branch))
+	}
+	switch {
+	case q.ignoreCase:
+		parts = append(parts, "case:no")
+	case q.caseSensitive:
+		parts = append(parts, "case:yes")
+	}
+	if q.files {
+		parts = append(parts, "type:file")
+	}
+	return parts
+}
+
+// anyOf joins alternatives to one term.
+func anyOf(alternatives []string) string {
+	if len(alternatives) < 2 {
+		return strings.Join(alternatives, "")
+	}
+	return "( " + strings.Join(alternatives, " or ") + " )"
+}
+
+func nonEmpty(parts ...string) (all []string) {
+	for _, p := range parts {
+		if p != "" {
+			all = append(all, p)
+		}
+	}
+	return all
+}

@@ -1,0 +1,188 @@
+package cli
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/trawl-search/trawl/index/query"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+func TestFlagsBecomeTheQuery(t *testing.T) {
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"a", "b"}, "a b"},
+		{[]string{"-F", "a[i]++", `"x"`}, `content:"a\\[i\\]\\+\\+ \"x\""`},
+		{[]string{"-w", "a|b"}, `content:"\\b(?:a|b)\\b"`},
+		{[]string{"-wF", "a.b"}, `content:"\\b(?:a\\.b)\\b"`},
+		{[]string{"-e", "a b", "-e", `\d`}, `( content:"a b" or content:"\\d" )`},
+		{[]string{"-e", "-x", "f:go", "or", "lang:c"}, `( f:go or lang:c ) content:"-x"`},
+		{[]string{"-i", "A"}, `( A ) case:no`},
+		{[]string{"-s", "a"}, `( a ) case:yes`},
+		{[]string{"-g", "*.go", "-g", "!vendor/", "x"}, `( x ) f:"(?:^|/)[^/]*\\.go$" -f:"^vendor/[^\\n]*$"`},
+		{[]string{"-g", "*.c", "-g", "*.h", "x"}, `( x ) ( f:"(?:^|/)[^/]*\\.c$" or f:"(?:^|/)[^/]*\\.h$" )`},
+		{[]string{"-t", "go,c", "-T", "c++", "x"}, `( x ) ( lang:"go" or lang:"c" ) -lang:"c++"`},
+		{[]string{"-r", "^a/", "-r", "b", "-b", "HEAD", "x"}, `( x ) ( r:"^a/" or r:"b" ) b:"HEAD"`},
+		{[]string{"--files"}, "type:file"},
+		{[]string{"--files", "-t", "go", "x"}, `( x ) lang:"go" type:file`},
+	} {
+		s := &scripted{answer: oneFile()}
+		exit, _, errs := trawl(t, s, append([]string{"search"}, tt.args...)...)
+		if exit != 0 || s.searched.GetQuery() != tt.want {
+			t.Errorf("%q: exit %d, asked for %s, want %s\n%s", tt.args, exit, s.searched.GetQuery(), tt.want, errs)
+		}
+		if _, err := query.Parse(s.searched.GetQuery(), query.ParseOptions{}); err != nil {
+			t.Errorf("%q: %v", tt.args, err)
+		}
+	}
+	for _, args := range [][]string{nil, {"-is", "x"}, {"--heading", "--no-heading", "x"}, {"-0", "x"}, {"-C", "21", "x"}, {"-nN", "x"}, {"-t", "go"}} {
+		if exit, _, errs := trawl(t, &scripted{answer: oneFile()}, append([]string{"search"}, args...)...); exit != 2 || errs == "" {
+			t.Errorf("%q: exit %d: %s", args, exit, errs)
+		}
+	}
+}
+
+// lake is a file with matches in lines 2, 3 and 7, one by a path alone, and lines around them.
+func lake() *searchv1.SearchResponse {
+	at := func(line, offset, column uint32) *searchv1.Location {
+		return &searchv1.Location{LineNumber: line, ByteOffset: offset, Column: column}
+	}
+	return &searchv1.SearchResponse{
+		Files: []*searchv1.FileMatch{
+			{Repo: "r", Path: []byte("a\x1b.go"), MatchCount: 4, Chunks: []*searchv1.ChunkMatch{
+				{Content: []byte("one\nfish é fish\r\nfish\nfour\nfive\n"), ContentStart: at(1, 0, 1), Ranges: []*searchv1.Range{
+					{Start: at(2, 4, 1), End: at(2, 8, 5)}, {Start: at(2, 12, 8), End: at(2, 16, 12)}, {Start: at(3, 18, 1), End: at(3, 22, 5)},
+				}},
+				{Content: []byte("six\nfish"), ContentStart: at(8, 60, 1), Ranges: []*searchv1.Range{{Start: at(9, 64, 1), End: at(9, 68, 5)}}},
+			}},
+			{Repo: "r", Path: []byte("fish.md"), MatchCount: 1, Chunks: []*searchv1.ChunkMatch{
+				{Content: []byte("fish.md"), FileName: true, Ranges: []*searchv1.Range{{Start: at(1, 0, 1), End: at(1, 4, 5)}}},
+			}},
+		},
+		Statistics: &searchv1.Statistics{FilesMatched: 2, Matches: 5, CountsExact: true},
+		Coverage:   &searchv1.Coverage{Complete: true, Requested: 1, Searched: 1},
+	}
+}
+
+func TestLinesLikeGrep(t *testing.T) {
+	for _, tt := range []struct {
+		args []string
+		want []string
+	}{
+		{[]string{"-o", "--column"}, []string{`r:a\x1b.go:2:1:fish`, `r:a\x1b.go:2:8:fish`, `r:a\x1b.go:3:1:fish`, `r:a\x1b.go:9:1:fish`, `r:fish.md`}},
+		{[]string{"-oN"}, []string{`r:a\x1b.go:fish`, `r:a\x1b.go:fish`, `r:a\x1b.go:fish`, `r:a\x1b.go:fish`, `r:fish.md`}},
+		{[]string{"-A1"}, []string{
+			`r:a\x1b.go:2:fish é fish`, `r:a\x1b.go:3:fish`, `r:a\x1b.go-4-four`, "--", `r:a\x1b.go:9:fish`, `r:fish.md`,
+		}},
+		{[]string{"-B1"}, []string{
+			`r:a\x1b.go-1-one`, `r:a\x1b.go:2:fish é fish`, `r:a\x1b.go:3:fish`, "--", `r:a\x1b.go-8-six`, `r:a\x1b.go:9:fish`, `r:fish.md`,
+		}},
+		{[]string{"-l"}, []string{`r:a\x1b.go`, "r:fish.md"}},
+		{[]string{"-c"}, []string{`r:a\x1b.go:4`, "r:fish.md:1"}},
+		{[]string{"-q"}, nil},
+	} {
+		exit, out, errs := trawl(t, &scripted{answer: lake()}, append([]string{"search", "fish"}, tt.args...)...)
+		lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
+		if out == "" {
+			lines = nil
+		}
+		if exit != 0 || errs != "" || !slices.Equal(lines, tt.want) {
+			t.Errorf("%v: exit %d, printed %q, want %q\n%s", tt.args, exit, lines, tt.want, errs)
+		}
+	}
+	_, out, _ := trawl(t, &scripted{answer: lake()}, "search", "fish", "-l0")
+	if out != "r:a\\x1b.go\x00r:fish.md\x00" {
+		t.Errorf("with -0: %q", out)
+	}
+}
+
+// paged is a router that has one file a page.
+type paged struct{ scripted }
+
+func (s *paged) Search(_ context.Context, req *searchv1.SearchRequest) (*searchv1.SearchResponse, error) {
+	page := len(req.GetPageToken())
+	answer := &searchv1.SearchResponse{
+		Files:      []*searchv1.FileMatch{{Repo: "r", Path: []byte{'a' + byte(page)}, MatchCount: 1}},
+		Statistics: &searchv1.Statistics{FilesMatched: 3, Matches: 3, CountsExact: true}, Coverage: &searchv1.Coverage{Complete: true},
+	}
+	if page < 2 {
+		answer.NextPageToken = make([]byte, page+1)
+	}
+	return answer, nil
+}
+
+// TestAllPagesArePrinted: programs get every file, people and who sets a limit no more than that.
+func TestAllPagesArePrinted(t *testing.T) {
+	for _, tt := range []struct {
+		args       []string
+		out, notes string
+	}{
+		{nil, "r:a\nr:b\nr:c\n", ""},
+		{[]string{"--max-files", "2"}, "r:a\nr:b\n", "3 files match; more are shown with a larger --max-files\n"},
+		{[]string{"--max-files", "3"}, "r:a\nr:b\nr:c\n", ""},
+	} {
+		exit, out, notes := serveAndRun(t, func(srv *grpc.Server) { searchv1.RegisterSearchServiceServer(srv, &paged{}) }, append([]string{"search", "-l", "x"}, tt.args...)...)
+		if exit != 0 || out != tt.out || notes != tt.notes {
+			t.Errorf("%v: exit %d, printed %q and %q", tt.args, exit, out, notes)
+		}
+	}
+}
+
+// TestStatusOfSearches: 1 is only for an answer that is complete.
+func TestStatusOfSearches(t *testing.T) {
+	answer := func(files uint64, complete bool) *searchv1.SearchResponse {
+		a := oneFile()
+		a.Files, a.Statistics.FilesMatched = a.Files[:files], files
+		if a.Coverage.Complete = complete; !complete {
+			a.Coverage.Uncovered = []*searchv1.UncoveredShard{{Repos: []string{"pond"}, Reason: searchv1.UncoveredReason_UNCOVERED_REASON_CORRUPT}}
+		}
+		return a
+	}
+	for _, tt := range []struct {
+		files    uint64
+		complete bool
+		want     int
+	}{{1, true, 0}, {0, true, 1}, {1, false, 0}, {0, false, 2}} {
+		exit, _, errs := trawl(t, &scripted{answer: answer(tt.files, tt.complete)}, "search", "x")
+		if exit != tt.want || strings.Contains(errs, "not searched: shard  of pond") == tt.complete {
+			t.Errorf("%d files, complete: %t: exit %d, want %d\n%s", tt.files, tt.complete, exit, tt.want, errs)
+		}
+	}
+}
+
+// shelf has one file, in a repo and at a path with colons, and gives three bytes of it at a time.
+type shelf struct{ scripted }
+
+func (*shelf) GetFile(_ context.Context, req *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error) {
+	const content = "one\ntwo \x1b\n"
+	if req.GetRepo() != "host:80/r" || string(req.GetPath()) != "a:b" {
+		return nil, status.Error(codes.NotFound, "there is no such file")
+	}
+	end := min(req.GetOffset()+3, uint64(len(content)))
+	return &searchv1.GetFileResponse{Content: []byte(content[req.GetOffset():end]), Blob: []byte(req.GetBranch()), SizeBytes: uint64(len(content))}, nil
+}
+
+func TestCat(t *testing.T) {
+	for _, tt := range []struct {
+		name, out, errs string
+		exit            int
+	}{
+		{"host:80/r:a:b", "one\ntwo \x1b\n", "", 0},
+		{"host:80/r:a", "", "there is no such file", 1},
+		{"r", "", "want REPO:PATH", 2},
+		{":a:", "", "want REPO:PATH", 2},
+	} {
+		exit, out, errs := serveAndRun(t, func(srv *grpc.Server) { searchv1.RegisterSearchServiceServer(srv, &shelf{}) }, "cat", tt.name)
+		if exit != tt.exit || out != tt.out || !strings.Contains(errs, tt.errs) {
+			t.Errorf("%s: exit %d, printed %q: %s", tt.name, exit, out, errs)
+		}
+	}
+}

@@ -1,0 +1,186 @@
+package render
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// LineStyle says what Lines prints of a match.
+type LineStyle struct {
+	Color bool
+	// Context separates groups of lines that do not follow each other by a line of two dashes.
+	Context bool
+	// Only prints each match alone instead of its line.
+	Only bool
+	// Column adds the column of the first match of a line, or of each match with Only, from 1, in runes.
+	Column bool
+	// NoNumbers leaves out the numbers of lines.
+	NoNumbers bool
+}
+
+// Lines prints results for other programs, as grep does: REPO:PATH:LINE:TEXT for each line that
+// matches, and with dashes for lines around it. A file that matches by its path alone is REPO:PATH.
+// It says nothing else on its output; what a reader must know goes to notes. It is for one goroutine.
+type Lines struct {
+	w, notes io.Writer
+	style    LineStyle
+	groups   int
+}
+
+// NewLines returns a printer to w. It warns on notes.
+func NewLines(w, notes io.Writer, style LineStyle) *Lines {
+	return &Lines{w: w, notes: notes, style: style}
+}
+
+// File prints the lines of one file. The error is the writer's.
+func (l *Lines) File(f *searchv1.FileMatch) error {
+	var b strings.Builder
+	l.groups += l.file(&b, f)
+	_, err := io.WriteString(l.w, b.String())
+	return err
+}
+
+// file prints a file, and returns how many groups of lines it had.
+func (l *Lines) file(b *strings.Builder, f *searchv1.FileMatch) (groups int) {
+	inContent := false
+	last := uint32(0)
+	for _, c := range f.GetChunks() {
+		if c.GetFileName() {
+			continue
+		}
+		inContent = true
+		if first := c.GetContentStart().GetLineNumber(); last == 0 || first > last+1 {
+			if l.style.Context && l.groups+groups > 0 {
+				b.WriteString("--\n")
+			}
+			groups++
+		}
+		for _, line := range linesOf(c) {
+			last = line.number
+			l.line(b, f, line)
+		}
+	}
+	if !inContent {
+		l.place(b, f)
+		b.WriteByte('\n')
+	}
+	return groups
+}
+
+func (l *Lines) line(b *strings.Builder, f *searchv1.FileMatch, line matchedLine) {
+	separator := ":"
+	if len(line.matches) == 0 {
+		separator = "-"
+	}
+	head := func(column int) {
+		l.place(b, f)
+		b.WriteString(separator)
+		if !l.style.NoNumbers {
+			paint(b, l.style.Color, styleLine, fmt.Append(nil, line.number))
+			b.WriteString(separator)
+		}
+		if l.style.Column && column > 0 {
+			fmt.Fprintf(b, "%d%s", column, separator)
+		}
+	}
+	if l.style.Only {
+		for _, m := range line.matches {
+			head(m.column)
+			paint(b, l.style.Color, styleMatch, line.text[m.from:m.to])
+			b.WriteByte('\n')
+		}
+		return
+	}
+	column := 0
+	if len(line.matches) > 0 {
+		column = line.matches[0].column
+	}
+	head(column)
+	at := 0
+	for _, m := range line.matches {
+		paint(b, l.style.Color, stylePlain, line.text[at:m.from])
+		paint(b, l.style.Color, styleMatch, line.text[m.from:m.to])
+		at = m.to
+	}
+	paint(b, l.style.Color, stylePlain, line.text[at:])
+	b.WriteByte('\n')
+}
+
+func (l *Lines) place(b *strings.Builder, f *searchv1.FileMatch) { place(b, l.style.Color, f) }
+
+// place prints REPO:PATH.
+func place(b *strings.Builder, color bool, f *searchv1.FileMatch) {
+	paint(b, color, styleRepo, []byte(f.GetRepo()))
+	b.WriteByte(':')
+	paint(b, color, stylePath, f.GetPath())
+}
+
+// Explanation prints how the query was answered to the notes.
+func (l *Lines) Explanation(e *searchv1.Explanation, searched uint64) error {
+	return NewText(l.notes, false, false).Explanation(e, searched)
+}
+
+// Summary warns of what is missing, on the notes.
+func (l *Lines) Summary(s *searchv1.Statistics, c *searchv1.Coverage, _ time.Duration, more bool) error {
+	return warn(l.notes, s, c, more)
+}
+
+// warn says what is missing from an answer that is printed without a summary.
+func warn(notes io.Writer, s *searchv1.Statistics, c *searchv1.Coverage, more bool) error {
+	var b strings.Builder
+	if more {
+		fmt.Fprintf(&b, "%s match; more are shown with a larger --max-files\n", count(s.GetFilesMatched(), "file", "files"))
+	}
+	uncovered(&b, false, c)
+	_, err := io.WriteString(notes, b.String())
+	return err
+}
+
+// matchedLine is a line of a chunk.
+type matchedLine struct {
+	number  uint32
+	text    []byte // without its end
+	matches []matchInLine
+}
+
+// matchInLine is the part of a match that lies in a line.
+type matchInLine struct {
+	from, to int // bytes of the line
+	column   int // of its beginning, from 1, in runes
+}
+
+// linesOf splits a chunk into its lines.
+func linesOf(c *searchv1.ChunkMatch) (lines []matchedLine) {
+	number := max(c.GetContentStart().GetLineNumber(), 1)
+	offset := int(c.GetContentStart().GetByteOffset())
+	rest, ranges := bytes.TrimSuffix(c.GetContent(), []byte("\n")), c.GetRanges()
+	for {
+		text, tail, more := bytes.Cut(rest, []byte("\n"))
+		line := matchedLine{number: number, text: bytes.TrimSuffix(text, []byte("\r"))}
+		for len(ranges) > 0 && int(ranges[0].GetEnd().GetByteOffset()) <= offset {
+			ranges = ranges[1:]
+		}
+		for _, r := range ranges {
+			if int(r.GetStart().GetByteOffset()) >= offset+len(text) {
+				break
+			}
+			from := clamp(int(r.GetStart().GetByteOffset())-offset, 0, len(line.text))
+			to := clamp(int(r.GetEnd().GetByteOffset())-offset, 0, len(line.text))
+			if to > from {
+				line.matches = append(line.matches, matchInLine{from, to, 1 + len([]rune(string(line.text[:from])))})
+			}
+		}
+		lines = append(lines, line)
+		if !more {
+			return lines
+		}
+		number++
+		offset += len(text) + 1
+		rest = tail
+	}
+}

@@ -1,0 +1,50 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// Paths prints REPO:PATH for each file, for other programs. It is for one goroutine.
+type Paths struct {
+	w, notes io.Writer
+	color    bool
+	count    bool
+	end      string
+}
+
+// NewPaths returns a printer to w that warns on notes. With count it adds the number of matches of each
+// file, and with null it ends each with a NUL byte instead of a line.
+func NewPaths(w, notes io.Writer, color, count, null bool) *Paths {
+	p := &Paths{w: w, notes: notes, color: color, count: count, end: "\n"}
+	if null {
+		p.end = "\x00"
+	}
+	return p
+}
+
+// File prints one file. The error is the writer's.
+func (p *Paths) File(f *searchv1.FileMatch) error {
+	var b strings.Builder
+	place(&b, p.color, f)
+	if p.count {
+		fmt.Fprintf(&b, ":%d", f.GetMatchCount())
+	}
+	b.WriteString(p.end)
+	_, err := io.WriteString(p.w, b.String())
+	return err
+}
+
+// Explanation prints how the query was answered to the notes.
+func (p *Paths) Explanation(e *searchv1.Explanation, searched uint64) error {
+	return NewText(p.notes, false, false).Explanation(e, searched)
+}
+
+// Summary warns of what is missing, on the notes.
+func (p *Paths) Summary(s *searchv1.Statistics, c *searchv1.Coverage, _ time.Duration, more bool) error {
+	return warn(p.notes, s, c, more)
+}
