@@ -26,6 +26,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agnivade/levenshtein"
 	"github.com/spf13/pflag"
 )
 
@@ -183,7 +184,7 @@ func (s *Set) unknown(key string) string {
 	}
 	best, least := "", 1+len(key)/4
 	for _, f := range s.fields {
-		if d := distance(key, f.key); d <= least {
+		if d := levenshtein.ComputeDistance(key, f.key); d <= least {
 			best, least = f.key, d-1
 		}
 	}

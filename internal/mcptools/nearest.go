@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agnivade/levenshtein"
+
 	"github.com/trawl-search/trawl/index/query"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -173,28 +175,12 @@ func closest(name string, names []string) []string {
 	return best
 }
 
-// distance is the Levenshtein distance without regard to case.
+// distance is how many characters differ between the beginnings of two names, without regard to case.
 func distance(a, b string) int {
-	x, y := compared(a), compared(b)
-	row := make([]int, len(y)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i, r := range x {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j, s := range y {
-			cost := 1
-			if r == s {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(row[j]+1, row[j+1]+1, diagonal+cost)
-		}
-	}
-	return row[len(y)]
+	return levenshtein.ComputeDistance(compared(a), compared(b))
 }
 
-func compared(name string) []rune {
+func compared(name string) string {
 	runes := []rune(strings.ToLower(name))
-	return runes[:min(len(runes), comparedRunes)]
+	return string(runes[:min(len(runes), comparedRunes)])
 }
