@@ -179,13 +179,14 @@ func (e evaluation) terms(q query.Q, namesOnly bool) (terms []rank.Term) {
 		var t rank.Term
 		if !namesOnly {
 			content := e.ranges(q, query.Content)
-			t.Matches = len(content)
-			if s, ok := q.(*query.Substring); ok && t.Matches > 0 {
+			if s, ok := q.(*query.Substring); ok && len(content) > 0 {
 				t.Defined = e.defines(s)
 			}
+			var counts rank.Counts
 			for _, r := range content {
-				t.Content = max(t.Content, rank.Of(e.Content, r.Start, r.End))
+				counts.Add(rank.Of(e.Content, r.Start, r.End))
 			}
+			t.Content, t.Matches = counts.Best((len(e.Content) + rank.LengthUnit - 1) / rank.LengthUnit)
 		}
 		for _, r := range e.ranges(q, query.FileName) {
 			t.Name = max(t.Name, rank.OfName([]byte(e.Path), r.Start, r.End))

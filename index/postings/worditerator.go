@@ -43,6 +43,24 @@ func (it *WordIterator) Block() (superblocks []uint32, counts []uint16) {
 	return it.superblocks, it.counts[:len(it.superblocks)]
 }
 
+// DefinedBlock is Block for the next block in which the word is defined somewhere: of others, nothing else is decoded.
+func (it *WordIterator) DefinedBlock() (superblocks []uint32) {
+	for number := it.number + 1; !it.done; number++ {
+		if number == it.list.raw.blocks() {
+			it.done = true
+			break
+		}
+		if err := it.tail.openDefinitions(&it.list, number, it.list.raw.blockLen(number)); err != nil {
+			it.fail(err)
+			break
+		}
+		if it.tail.defs.any() && it.load(number) {
+			return it.superblocks
+		}
+	}
+	return nil
+}
+
 // SeekGE moves to the first posting whose superblock is at least that given, and never
 // back; false if there is none, or after an error.
 func (it *WordIterator) SeekGE(superblock uint32) bool {

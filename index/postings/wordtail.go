@@ -70,16 +70,22 @@ type tailReader struct {
 }
 
 // open finds block number of a list, and decodes its counts. After it the masks follow.
-func (r *tailReader) open(l *WordList, number int, counts []uint16) (err error) {
-	tails := &l.index.tails
-	if r.bits, r.end, err = r.ends.block(tails, l.tailFrom, l.tailTo, l.raw.blocks(), number); err != nil {
+func (r *tailReader) open(l *WordList, number int, counts []uint16) error {
+	if err := r.openDefinitions(l, number, len(counts)); err != nil {
 		return err
 	}
-	r.defs = r.bits.definitions(len(counts))
 	if err := r.bits.counts(counts); err != nil || r.bits.pos > r.end {
-		return tails.Corruptf(l.tailFrom, "%v", errTail)
+		return l.index.tails.Corruptf(l.tailFrom, "%v", errTail)
 	}
 	return nil
+}
+
+// openDefinitions is open for the definitions alone, of n postings.
+func (r *tailReader) openDefinitions(l *WordList, number, n int) (err error) {
+	if r.bits, r.end, err = r.ends.block(&l.index.tails, l.tailFrom, l.tailTo, l.raw.blocks(), number); err == nil {
+		r.defs = r.bits.definitions(n)
+	}
+	return err
 }
 
 // definitions says of each posting of a block whether the word is defined in its superblock.

@@ -1,7 +1,7 @@
 // Package rank scores documents by how well they match.
 //
 // A score is a sum over the terms of the query: BM25 over the matches in the content, with a
-// weight for how well the best of them sits (BM25F's fields), and a part for the path. There are no
+// weight for how well they sit (see Counts), and a part for the path. There are no
 // statistics of a corpus in it, since whoever demands all words gets documents that have them
 // all: the score depends on the document and the query alone, never on the shard, so
 // that scores from different shards compare. How often counts up to Enough only: scores have a
@@ -91,9 +91,8 @@ func stem(path []byte) (from, to int) {
 
 // Term is how one text of the query matches a document.
 type Term struct {
-	// Content is the best quality of a match in the content.
+	// Content and Matches are the quality that counts and how many matches have it, as Counts.Best returns them.
 	Content Quality
-	// Matches counts those in the content.
 	Matches int
 	// Name is the best place of a match in the path.
 	Name Name
@@ -132,21 +131,23 @@ const (
 	lowPriority          = 0.5
 	// Parameters of BM25: how soon more matches count less, how much the length counts, and the usual
 	// length.
-	saturation   = 1.2
-	lengthShare  = 0.75
-	usualLength  = 4
-	countedUnits = 64
+	saturation  = 1.2
+	lengthShare = 0.75
+	usualLength = 4
 )
+
+// CountedUnits is the length up to which lengths are told apart.
+const CountedUnits = 64
 
 // Enough is how many matches are as good as any number of them. A document that
 // says a word eight times is about it; more say how long the document is.
 const Enough = 8
 
-// LengthUnit is what content is measured in. Up to countedUnits are told apart.
+// LengthUnit is what content is measured in.
 const LengthUnit = 4 << 10
 
 // contentScores are those of Content, by length, matches and quality.
-var contentScores = func() (scores [countedUnits + 1][Enough + 1][Word + 1]float64) {
+var contentScores = func() (scores [CountedUnits + 1][Enough + 1][Word + 1]float64) {
 	for length := range scores {
 		norm := saturation * (1 - lengthShare + lengthShare*float64(max(length, 1))/usualLength)
 		for matches := range scores[length] {
@@ -161,7 +162,43 @@ var contentScores = func() (scores [countedUnits + 1][Enough + 1][Word + 1]float
 
 // Content is a term's score for its matches in a content of that length.
 func Content(quality Quality, matches, length int) float64 {
-	return contentScores[min(length, countedUnits)][min(matches, Enough)][quality]
+	return contentScores[min(length, CountedUnits)][min(matches, Enough)][quality]
+}
+
+// Counts are how often a text matches in a content: Counts[q] matches are of quality q or better.
+//
+// Whole words alone score what they score: that a content has the text in parts of words beside them changes
+// nothing unless those are worth more. So a search for the best documents need not know in which other words a word is.
+type Counts [Word + 1]uint32
+
+// Add counts a match of a quality.
+func (c *Counts) Add(quality Quality) {
+	for q := Inside; q <= quality; q++ {
+		c[q]++
+	}
+}
+
+// Plus adds other matches. A count does not overflow: it stays at the highest.
+func (c *Counts) Plus(o Counts) {
+	for q := Inside; q <= Word; q++ {
+		c[q] += min(o[q], math.MaxUint32-c[q])
+	}
+}
+
+// All is how many matches there are.
+func (c *Counts) All() int { return int(c[Inside]) }
+
+// Best returns the quality by which the matches score most in a content of that length, and how many have it, up
+// to Enough.
+func (c *Counts) Best(length int) (best Quality, matches int) {
+	score := 0.0
+	for q := Word; q > None; q-- {
+		n := int(min(c[q], Enough))
+		if s := Content(q, n, length); s > score {
+			best, matches, score = q, n, s
+		}
+	}
+	return best, matches
 }
 
 // Score returns the document's score: at least 0, higher is better.
@@ -177,11 +214,11 @@ func (d *Document) Score() float64 {
 	return total(content+d.compound(), names, len(d.Terms), d.Spelled, d.LowPriority)
 }
 
-// defined is the score of a term that is defined. Who asks for one name wants its definition; who adds words wants
-// the place where they meet, and common names are defined in many places.
-func (d *Document) defined() float64 {
-	return math.Floor(definedScore / float64(len(d.Terms)*len(d.Terms)))
-}
+func (d *Document) defined() float64 { return Defined(len(d.Terms)) }
+
+// Defined is the score of a term, of that number, that is defined. Who asks for one name wants its definition; who
+// adds words wants the place where they meet, and common names are defined in many places.
+func Defined(terms int) float64 { return math.Floor(definedScore / float64(terms*terms)) }
 
 func (d *Document) compound() (score float64) {
 	if d.Compound {
@@ -267,7 +304,11 @@ func (d *Document) Explain() string {
 	for _, t := range d.Terms {
 		var says []string
 		if t.Content > None {
-			says = append(says, fmt.Sprintf("%s %d× in %d KiB %g", qualityNames[t.Content], t.Matches, max(d.Length, 1)*LengthUnit>>10, Content(t.Content, t.Matches, d.Length)))
+			more := ""
+			if t.Matches == Enough {
+				more = " or more"
+			}
+			says = append(says, fmt.Sprintf("%s %d×%s in %d KiB %g", qualityNames[t.Content], t.Matches, more, max(d.Length, 1)*LengthUnit>>10, Content(t.Content, t.Matches, d.Length)))
 		}
 		if t.Defined {
 			says = append(says, fmt.Sprintf("defined here %g", d.defined()))

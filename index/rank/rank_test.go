@@ -189,3 +189,47 @@ func TestLowPriority(t *testing.T) {
 		}
 	}
 }
+
+// TestWholeWordsScoreAlone: starts of words beside whole ones change a score only where they are worth more.
+func TestWholeWordsScoreAlone(t *testing.T) {
+	for _, c := range []struct {
+		whole, parts, insides, length int
+		quality                       Quality
+		matches                       int
+	}{
+		{0, 0, 0, 1, None, 0},
+		{1, 7, 0, 1, Word, 1},
+		{1, 7, 0, 3, Partial, 8}, // in long documents once is little
+		{3, 0, 5, 1, Word, 3},
+		{0, 2, 100, 1, Partial, 2},
+		{0, 0, 3, 1, Inside, 3},
+		{40, 0, 0, 1, Word, Enough},
+	} {
+		var counts Counts
+		for quality, n := range map[Quality]int{Word: c.whole, Partial: c.parts, Inside: c.insides} {
+			for range n {
+				counts.Add(quality)
+			}
+		}
+		if quality, matches := counts.Best(c.length); quality != c.quality || matches != c.matches || counts.All() != c.whole+c.parts+c.insides {
+			t.Errorf("%+v: %d of quality %d count, %d in all", c, matches, quality, counts.All())
+		}
+	}
+}
+
+// TestMoreMatchesAreNeverWorse: a match of any quality more leaves a score as it is, or raises it.
+func TestMoreMatchesAreNeverWorse(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		length := rapid.IntRange(0, 2*CountedUnits).Draw(t, "length")
+		counts, before := Counts{}, 0.0
+		for range rapid.IntRange(1, 30).Draw(t, "matches") {
+			counts.Add(Quality(rapid.IntRange(int(Inside), int(Word)).Draw(t, "quality")))
+			quality, matches := counts.Best(length)
+			if now := Content(quality, matches, length); now < before {
+				t.Fatalf("%v in %d: %g after %g", counts, length, now, before)
+			} else {
+				before = now
+			}
+		}
+	})
+}

@@ -18,9 +18,9 @@ type contentNode interface {
 	plan() (plan, error)
 	cost() uint64
 	matches(d *document) (bool, error)
-	// gather adds the ranges in a document, or counts them. It returns how many there are, and the
-	// quality of the best.
-	gather(d *document, g *gathered) (matches int, best rank.Quality, err error)
+	// gather adds the ranges in a document, or counts them. It returns how many there are: those of whole words
+	// beyond rank.Enough only as far as they score.
+	gather(d *document, g *gathered) (rank.Counts, error)
 }
 
 func (n *atomNode) documents(budget uint64) (runs, bool, error) {
@@ -67,10 +67,15 @@ func (n *atomNode) matches(d *document) (bool, error) {
 func (n *atomNode) collect(d *document, g *gathered) error {
 	var term rank.Term
 	if n.content != nil && !g.namesOnly {
-		var err error
-		if term.Matches, term.Content, err = n.content.gather(d, g); err != nil {
+		counts, err := n.content.gather(d, g)
+		if err != nil {
 			return err
 		}
+		length, err := d.s.content.Len(d.blob)
+		if err != nil {
+			return err
+		}
+		term.Content, term.Matches = counts.Best(units(length))
 		if term.Defined, err = n.word.defines(d); err != nil {
 			return err
 		}

@@ -162,7 +162,7 @@ func (s *search) bulkScan(from, to uint32, enough func() bool, found func() erro
 			}
 		}
 		from = t.blob + 1
-		matches := int(t.matches)
+		matches := t.counts.All()
 		if matches > 0 {
 			matches -= s.counting.twiceIn(t.blob)
 		}
@@ -328,15 +328,15 @@ func (b *bulk) nextOfAll(from uint32) (t blobTally, matched int) {
 
 // add adds the tallies of another atom in the same blob.
 func (t *blobTally) add(o *blobTally) {
-	t.matches += o.matches
+	t.counts.Plus(o.counts)
 	t.content += o.content
-	t.quality = max(t.quality, o.quality)
 	t.opaque = t.opaque || o.opaque
 }
 
 // rate scores the matches in a content of as many superblocks, which are the unit of its length.
 func (t *blobTally) rate(superblocks uint32) {
-	t.content = rank.Content(t.quality, int(t.matches), int(superblocks))
+	quality, matches := t.counts.Best(int(superblocks))
+	t.content = rank.Content(quality, matches, int(superblocks))
 }
 
 // A length in superblocks is one in units of package rank.

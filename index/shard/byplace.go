@@ -36,14 +36,13 @@ func (o *placeOrder) fill(hits *nameHits, docs uint32) {
 	}
 }
 
-// scanByPlace looks at the documents among whole words, from a blob on. Those with a match in
-// their path are all looked at in the first pass.
-func (s *search) scanByPlace(first uint32) error {
+// scanByPlace looks at the documents among whole words: first at those with a match in their path.
+func (s *search) scanByPlace() error {
 	o, atom := &s.wholeWords.order, s.wholeWords.atom
 	if atom == nil { // nothing matches: the rest of the query has excluded the shard
 		return nil
 	}
-	if s.pass == everyPriority && len(s.nameAtoms) > 0 {
+	if len(s.nameAtoms) > 0 {
 		o.fill(s.nameAtoms[0].hits, s.docs.Len())
 		for o.now = rank.Base; o.now > rank.NoName; o.now-- {
 			if err := s.scanPlace(); err != nil {
@@ -51,9 +50,7 @@ func (s *search) scanByPlace(first uint32) error {
 			}
 		}
 	}
-	atom.restart()
-	_, err := s.scan(first, s.content.Blobs(), never, s.hit)
-	return err
+	return s.scanWholeWords()
 }
 
 // scanPlace looks at the documents of one place.
@@ -63,7 +60,6 @@ func (s *search) scanPlace() error {
 	if err != nil {
 		return err
 	}
-	s.wholeWords.atom.restart()
 	for _, run := range blobs {
 		for blob := run.From; blob < run.To; blob++ {
 			// The documents of a blob have its number or a higher one.

@@ -33,11 +33,11 @@ type contentAtom struct {
 	inNames bool
 	rules   *symbols.Language
 
-	blob  uint32
-	valid bool
-	found bool
-	spans spanList
-	best  rank.Quality // of all matches
+	blob   uint32
+	valid  bool
+	found  bool
+	spans  spanList
+	counts rank.Counts // of all matches
 	// keep is how many spans are kept, 0 for all; more counts the others.
 	keep, more int
 }
@@ -86,7 +86,7 @@ func (a *contentAtom) matches(d *document) (bool, error) {
 		return a.found, nil
 	}
 	a.rules = rules
-	a.valid, a.found, a.best, a.more = false, false, rank.None, 0
+	a.valid, a.found, a.counts, a.more = false, false, rank.Counts{}, 0
 	a.spans.reset()
 	if err := a.search(d); err != nil {
 		return false, err
@@ -120,21 +120,21 @@ func (a *contentAtom) search(d *document) error {
 }
 
 // gather adds the ranges of a document.
-func (a *contentAtom) gather(d *document, g *gathered) (matches int, best rank.Quality, err error) {
+func (a *contentAtom) gather(d *document, g *gathered) (rank.Counts, error) {
 	if _, err := a.matches(d); err != nil {
-		return 0, rank.None, err
+		return rank.Counts{}, err
 	}
 	if a.spans.n > 0 {
 		g.content = append(g.content, &a.spans)
 	}
 	g.more += a.more
-	return a.spans.n + a.more, a.best, nil
+	return a.counts, nil
 }
 
 // add takes a match; they come in ascending order.
 func (a *contentAtom) add(m span, quality rank.Quality) {
 	a.found = true
-	a.best = max(a.best, quality)
+	a.counts.Add(quality)
 	if a.keep > 0 && a.spans.n == a.keep {
 		a.more++
 	} else {
@@ -143,9 +143,7 @@ func (a *contentAtom) add(m span, quality rank.Quality) {
 }
 
 // rates reports whether the quality of the next match can be of any consequence.
-func (a *contentAtom) rates() bool {
-	return a.best < rank.Word || a.keep == 0 || a.spans.n < a.keep
-}
+func (a *contentAtom) rates() bool { return a.counts[rank.Word] < rank.Enough }
 
 // pieceBytes is about how much content is searched between two looks at the clock:
 // the slowest of expressions take about a millisecond for it.

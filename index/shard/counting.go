@@ -107,14 +107,14 @@ func (s *search) countTwice(w *wordMatch) error {
 		}
 	}
 	all := len(s.overlap)
-	w.matches = uint32(all - len(settle(s.overlap)))
+	w.matches = wordSums(all - len(settle(s.overlap)))
 	return nil
 }
 
 // twiceIn is how many matches of a blob are counted too often.
 func (c *counting) twiceIn(blob uint32) int {
 	if c.next = seekBlob(c.twice, c.next, blob); c.next < len(c.twice) && c.twice[c.next].blob == blob {
-		return int(c.twice[c.next].matches)
+		return c.twice[c.next].counts.All()
 	}
 	return 0
 }

@@ -113,7 +113,7 @@ func (s *search) nameIn(m *matching, all bool) (in nameIn, err error) {
 		return *known.name, nil
 	}
 	in.literal = literal
-	lists, err := s.spellings(literal, int(s.words.Len()))
+	_, lists, err := s.spellings(literal, int(s.words.Len()))
 	if err != nil {
 		return in, err
 	}
@@ -205,12 +205,13 @@ func (s *search) appendBlobs(blobs []uint32, list postings.WordList, all bool) (
 	defer s.explain.during(PhasePostings)()
 	it := &s.wordIterator
 	it.Reset(list)
-	for superblocks, _ := it.Block(); len(superblocks) > 0; superblocks, _ = it.Block() {
+	next := it.DefinedBlock
+	if all {
+		next = func() []uint32 { superblocks, _ := it.Block(); return superblocks }
+	}
+	for superblocks := next(); len(superblocks) > 0; superblocks = next() {
 		if err := s.tick(); err != nil {
 			return blobs, err
-		}
-		if !all && !it.AnyDefined() {
-			continue
 		}
 		for i, superblock := range superblocks {
 			if !all && !it.DefinedAt(i) {

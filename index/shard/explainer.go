@@ -289,12 +289,16 @@ func (w *watchedNode) collect(d *document, g *gathered) error {
 // out, from one on.
 func (e *explainer) leftOut(low bool, doc uint32) {
 	if e != nil {
-		e.findFloor(low, doc)
+		e.leftOutBelow(e.s.ceiling(rank.NoName, low), doc)
 	}
 }
 
-func (e *explainer) findFloor(low bool, doc uint32) {
-	s, ceiling := e.s, e.s.ceiling(rank.NoName, low)
+// leftOutBelow notes why documents whose score is at most a ceiling are left out, from one on.
+func (e *explainer) leftOutBelow(ceiling float64, doc uint32) {
+	if e == nil {
+		return
+	}
+	s := e.s
 	if s.opts.After != nil {
 		ceiling = min(ceiling, s.opts.After.Score)
 	}

@@ -35,7 +35,7 @@ func (w *inWords) of(end uint32) []tally {
 // upTo returns the first tallies, as many as have n matches together.
 func upTo(n int, tallies []tally) []tally {
 	for i := range tallies {
-		if n -= int(tallies[i].matches); n <= 0 {
+		if n -= tallies[i].matches.all(); n <= 0 {
 			return tallies[:i+1]
 		}
 	}
@@ -63,9 +63,9 @@ func (w *inWords) read(s *search, blob uint32, keep int, list *spanList) error {
 		return w.readWhole(s, blob, add)
 	}
 	for len(tallies) > 0 && (keep == 0 || list.n < keep) {
-		n, matches := 1, int(tallies[0].matches)
+		n, matches := 1, tallies[0].matches.all()
 		for n < len(tallies) && tallies[n].superblock == tallies[n-1].superblock+1 {
-			matches += int(tallies[n].matches)
+			matches += tallies[n].matches.all()
 			n++
 		}
 		r := wordReader{s: s, m: w.matching, blob: blob, wanted: matches, found: add}

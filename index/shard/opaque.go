@@ -167,8 +167,7 @@ func (s *search) tallyOpaque(dst []tally, m *matching, opaque *eliasfano.List, b
 			dst = append(dst, tally{superblock: superblock, blocks: 0xff, opaque: true})
 		}
 		t := &dst[len(dst)-1]
-		t.matches++
-		t.quality = max(t.quality, quality)
+		t.matches += oneOf(quality)
 		return true
 	})
 	return dst, err

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/trawl-search/trawl/index/ngram"
+	"github.com/trawl-search/trawl/index/rank"
 	"github.com/trawl-search/trawl/index/regex"
 )
 
@@ -87,7 +88,7 @@ func (s *search) findPiece(p *piece, caseSensitive bool, literal string, blocks 
 			if err != nil {
 				return err
 			}
-			p.words = append(p.words, wordMatch{word: s.lexicon.First + uint32(i), matches: 1})
+			p.words = append(p.words, wordMatch{word: s.lexicon.First + uint32(i), matches: oneOf(rank.Inside)})
 			p.df += uint64(list.DF())
 		}
 		if len(p.words) > mostPieceWords {

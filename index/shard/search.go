@@ -54,11 +54,13 @@ type search struct {
 	bulk       *bulk // nil if each document is looked at
 	// wholeWords is not nil while only documents with a whole word are looked at
 	wholeWords *wholeWords
+	// toCount is for the text of documents whose matches are counted when they are shown
+	toCount budget
 	// candidates for root; once onlyNamed those with a match in their path
 	candidates   blobs
 	onlyNamed    bool
 	pass         pass
-	losesTies    bool         // to Options.Floor, by the order of repos
+	losesTies    bool         // to Options.Floor, by the order of repos and paths
 	deferredFrom uint32       // blob from which on documents were left to the second pass
 	deferred     bool         // documents were left to the second pass
 	lowFolder    docstore.Run // documents of the folder of low priority found last

@@ -2,10 +2,12 @@ package shard
 
 import (
 	"bytes"
+	"errors"
 	"math"
 	"slices"
 	"unicode/utf8"
 
+	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/regex"
 )
 
@@ -50,11 +52,9 @@ func (s *search) file(found *Hit) (f FileMatch, err error) {
 	h := found.hit
 	s.doc.reset(h.doc, h.blob, h.repo)
 	if h.atLeast {
-		if h.matches, err = s.countInWords(&h); err != nil {
+		if err := s.countAll(&h); err != nil {
 			return f, err
 		}
-		h.features.Terms = slices.Clone(h.features.Terms)
-		h.features.Terms[0].Matches = h.matches // of its only term
 	}
 	f = FileMatch{Repo: found.Key.Repo, Path: found.Key.Path, Blob: found.Key.Blob, Score: h.score, MatchCount: h.matches}
 	if f.Branches, f.Commit, err = s.branches(); err != nil {
@@ -112,16 +112,51 @@ func (s *search) branches() (names []string, commit string, err error) {
 	return names, commit, nil
 }
 
-// countInWords counts the matches of a document's one atom in its text, which stays at hand.
-func (s *search) countInWords(h *hit) (n int, err error) {
+// shownWhole is up to how many bytes of content are mostly decoded as a whole to be shown.
+const shownWhole = 4 * docstore.SuperblockSize
+
+// countAll counts the matches of a document that a search among whole words has found: in its text, which stays at
+// hand, or by all words, where finding those takes less.
+func (s *search) countAll(h *hit) error {
+	m := h.inWords[0].matching
+	length, err := s.content.Len(h.blob)
+	if err != nil {
+		return err
+	}
+	if length > shownWhole {
+		s.toCount.literal = m
+		err = s.toCount.spend(s, length)
+	}
+	if errors.Is(err, errOverBudget) {
+		return s.countByWords(h, m)
+	}
+	if err != nil {
+		return err
+	}
 	text, err := s.text.load(s, h.blob)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	for range regex.RangesWhile(h.inWords[0].matcher, text, 0, s.goOn) {
-		n++
+	h.matches = 0
+	for range regex.RangesWhile(m.matcher, text, 0, s.goOn) {
+		h.matches++
 	}
-	return n, s.ended
+	return s.ended
+}
+
+// countByWords is countAll by all words that hold the literal, which are found once.
+func (s *search) countByWords(h *hit, m *matching) error {
+	hits, err := s.wordHits(m)
+	if err != nil {
+		return err
+	}
+	i := seekBlob(hits.blobs, 0, h.blob)
+	if i == len(hits.blobs) || hits.blobs[i].blob != h.blob {
+		return s.corrupt("blob %d has a word that the lexicon has not", h.blob)
+	}
+	b := &hits.blobs[i]
+	h.matches, h.inWords = b.counts.All(), []inWords{{m, hits.tallies[b.first:], b.opaque}}
+	return nil
 }
 
 // readSpans finds the ranges of a document that were only counted.

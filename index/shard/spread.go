@@ -62,7 +62,7 @@ func (s *search) beginHits(q *Query) (err error) {
 func (s *search) from(q *Query, first uint32) error {
 	defer s.explain.scanning()()
 	if s.wholeWords != nil { // what there is to do is bounded
-		return s.scanByPlace(first)
+		return s.scanByPlace()
 	}
 	next, err := s.scan(first, s.content.Blobs(), s.worked, s.hit)
 	if err != nil || next == s.content.Blobs() {

@@ -127,7 +127,7 @@ func (s *search) definingSuperblocks(found []wordMatch) (tallies []tally, err er
 			}
 			for i, superblock := range superblocks {
 				if r.DefinedAt(i) {
-					tallies = append(tallies, tally{superblock: superblock, matches: 1})
+					tallies = append(tallies, tally{superblock: superblock, matches: oneOf(rank.Inside)})
 				}
 			}
 		}

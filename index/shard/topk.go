@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 
@@ -41,7 +42,7 @@ func (s *search) deferLow(blob uint32) {
 
 // needsSecondPass reports whether a document of low priority may be among the best.
 func (s *search) needsSecondPass() bool {
-	if !s.deferred || len(s.defined) > 0 || s.wholeWords == nil && len(s.nameAtoms) > 0 || s.mayReach(s.ceiling(rank.NoName, true), 0) {
+	if !s.deferred || len(s.defined) > 0 || len(s.nameAtoms) > 0 || s.mayReach(s.ceiling(rank.NoName, true), 0) {
 		return s.deferred
 	}
 	s.stats.CountsInexact = true
@@ -50,13 +51,20 @@ func (s *search) needsSecondPass() bool {
 	return false
 }
 
-// prepareFloor finds out whether all repos of the shard come after the floor.
+// prepareFloor finds out whether all documents of the shard come after the floor: they are in the order of repos and
+// paths.
 func (s *search) prepareFloor() error {
-	if s.opts.Floor == nil || s.docs.Repos() == 0 {
+	floor := s.opts.Floor
+	if floor == nil || s.docs.Repos() == 0 || s.docs.Len() == 0 {
 		return nil
 	}
 	first, err := s.docs.RepoName(0)
-	s.losesTies = first > s.opts.Floor.Repo
+	s.losesTies = first > floor.Repo
+	if err != nil || first != floor.Repo {
+		return err
+	}
+	s.edge, err = s.docs.AppendPath(s.edge[:0], 0)
+	s.losesTies = bytes.Compare(s.edge, floor.Path) > 0
 	return err
 }
 
@@ -102,9 +110,6 @@ func (s *search) nextCandidate(blob uint32) (uint32, bool, error) {
 	first, err := s.docs.FirstDoc(blob)
 	if err != nil || s.mayReach(s.ceiling(rank.NoName, s.pass == lowPriority), first) {
 		return blob, true, err
-	}
-	if s.wholeWords != nil { // those with a match in their path have been looked at
-		return s.onlyOf(blob, first, &blobList{rest: s.defined})
 	}
 	if slices.ContainsFunc(s.nameAtoms, func(a *nameAtom) bool { return !a.candidates.narrow && a.hits == nil }) {
 		return blob, true, nil // any path may match: canSkip looks at each
@@ -185,10 +190,14 @@ func (s *search) inLowFolder(blob uint32) (bool, error) {
 	return true, err
 }
 
-// mostInContent is the highest score for the content that a document can have by its length.
+// mostInContent is the highest score for the content that a document can have by its length; among whole words by
+// how often it has them, and with what is defined.
 func (s *search) mostInContent() (float64, error) {
 	if !s.inContent {
 		return 0, nil
+	}
+	if s.wholeWords != nil {
+		return s.wholeWords.atom.most(s.doc.blob)
 	}
 	length, err := s.content.Len(s.doc.blob)
 	return rank.Content(rank.Word, rank.Enough, units(length)) * float64(s.terms), err
@@ -214,7 +223,7 @@ func (s *search) canSkip() (bool, error) {
 		s.deferred = s.deferred || low
 		return true, nil
 	}
-	if s.mayDefine(s.doc.blob) || s.mayReach(rank.Bound(best, s.terms, rank.NoName, low), s.doc.id) {
+	if s.wholeWords == nil && s.mayDefine(s.doc.blob) || s.mayReach(rank.Bound(best, s.terms, rank.NoName, low), s.doc.id) {
 		return false, nil
 	}
 	name := rank.NoName

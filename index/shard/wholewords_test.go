@@ -170,3 +170,57 @@ func TestBestOfSharedContents(t *testing.T) {
 		}
 	}
 }
+
+// TestBestOfAWordByItsSpellings searches for a word that hundreds of other words hold: the posting lists of its own
+// spellings are opened, few documents are looked at and little text is read, but to count the matches of what is shown.
+func TestBestOfAWordByItsSpellings(t *testing.T) {
+	c := &indextest.Corpus{Repos: []indextest.Repo{{Name: "r", Branches: []string{"main"}}}}
+	add := func(path, content string) {
+		r := &c.Repos[0]
+		r.Documents = append(r.Documents, indextest.Document{Path: path, Content: []byte(content), Branches: r.Branches, Language: "Go"})
+	}
+	for i := range 3000 {
+		text := fmt.Sprintf("%04d target_%d ", i, i%700)
+		if i%3 > 0 {
+			text += strings.Repeat("Target target_flags ", 1+i%7)
+		}
+		add(fmt.Sprintf("%04d", i), text)
+	}
+	// It defines the word, so that it is among the best, and is so long that all words are looked up to count its matches.
+	add("long.go", "package long\n\nfunc target() {}\n"+strings.Repeat("// a retargeted target_flag\n", 40_000))
+	s := openShard(t, buildShard(t, c))
+	for _, text := range []string{"c:target", "target", "case:yes c:Target", "c:target lang:Go"} {
+		q := prepare(t, parse(t, text))
+		opts := shard.Options{MaxFiles: 10, MaxMatchesPerFile: 3, Explain: true}
+		want := search(t, s, q, opts)
+		opts.Mode = shard.TopK
+		if got := search(t, s, q, opts); !sameFiles(got.Files, want.Files) {
+			t.Errorf("%s: %+v\nwant %+v", text, got.Files, want.Files)
+		}
+		found := find(t, s, q, opts)
+		if f := found.Stats; f.ListsRead > 12 || f.FilesConsidered > 200 || f.BytesDecoded > 64<<10 || !f.CountsInexact || want.Stats.FilesMatched < 2000 {
+			t.Errorf("%s, of %d files: %+v", text, want.Stats.FilesMatched, f)
+		}
+	}
+}
+
+// TestShardsOfARepoLoseTies: documents of one repo are in the order of their paths over several shards, too.
+func TestShardsOfARepoLoseTies(t *testing.T) {
+	halves := []*indextest.Corpus{manyFiles(200), manyFiles(200)}
+	for i := range halves[1].Repos[0].Documents {
+		halves[1].Repos[0].Documents[i].Path = "z" + halves[1].Repos[0].Documents[i].Path
+	}
+	first, second := openShard(t, buildShard(t, halves[0])), openShard(t, buildShard(t, halves[1]))
+	q, opts := prepare(t, parse(t, "c:common")), shard.Options{Mode: shard.TopK, MaxFiles: 10}
+	for _, c := range []struct {
+		from, in *shard.Shard
+		hits     int
+	}{{first, second, 0}, {second, first, 10}} {
+		ranking := shard.NewRanking(opts.MaxFiles, 0)
+		ranking.Add(find(t, c.from, q, opts))
+		opts.Floor = ranking.Floor()
+		if found := find(t, c.in, q, opts); len(found.Hits) != c.hits || c.hits == 0 && found.Stats.FilesConsidered > 0 {
+			t.Errorf("%d hits, want %d: %+v", len(found.Hits), c.hits, found.Stats)
+		}
+	}
+}

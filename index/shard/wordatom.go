@@ -71,25 +71,25 @@ func (a *wordAtom) tally(d *document) *blobTally {
 func (a *wordAtom) matches(d *document) (bool, error) { return a.tally(d) != nil, nil }
 
 // gather counts the matches of a document, or adds their ranges.
-func (a *wordAtom) gather(d *document, g *gathered) (matches int, best rank.Quality, err error) {
+func (a *wordAtom) gather(d *document, g *gathered) (rank.Counts, error) {
 	b := a.tally(d)
 	if b == nil {
-		return 0, rank.None, nil
+		return rank.Counts{}, nil
 	}
 	in := inWords{a.matching, a.hits.tallies[b.first:], b.opaque}
 	if g.counting {
-		g.more += int(b.matches)
+		g.more += b.counts.All()
 		g.inWords = append(g.inWords, in)
 		if b.opaque {
 			g.opaque++
 		}
-		return int(b.matches), b.quality, nil
+		return b.counts, nil
 	}
 	if err := in.read(a.s, d.blob, a.keep, &a.spans); err != nil {
-		return 0, rank.None, err
+		return rank.Counts{}, err
 	}
 	if a.spans.n > 0 {
 		g.content = append(g.content, &a.spans)
 	}
-	return int(b.matches), b.quality, nil
+	return b.counts, nil
 }

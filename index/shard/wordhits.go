@@ -215,7 +215,7 @@ func (s *search) talliesAmong(found []wordMatch) ([]tally, error) {
 			return s.denseTallies(found, false, spans)
 		}
 		if err := s.eachAmong(found[i].word, func(superblock uint32, count uint16) {
-			tallies = append(tallies, tally{superblock: superblock, matches: uint32(count) * found[i].matches, quality: found[i].quality})
+			tallies = append(tallies, tally{superblock: superblock, matches: wordSums(count) * found[i].matches})
 		}); err != nil {
 			return nil, err
 		}

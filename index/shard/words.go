@@ -2,7 +2,6 @@ package shard
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"strings"
 
@@ -14,12 +13,10 @@ import (
 	"github.com/trawl-search/trawl/index/words"
 )
 
-// wordMatch is a word of the lexicon in which an expression matches, how often, and how
-// well the best of its matches sits.
+// wordMatch is a word of the lexicon in which an expression matches, and how often.
 type wordMatch struct {
 	word    uint32
-	matches uint32
-	quality rank.Quality
+	matches wordSums
 }
 
 // wordMatcher finds matches in the words of a lexicon.
@@ -89,9 +86,7 @@ func (s *search) matchBlock(dst []wordMatch, m wordMatcher, number uint32) ([]wo
 			dst = append(dst, wordMatch{word: b.First + uint32(i)})
 			last = i
 		}
-		w := &dst[len(dst)-1]
-		w.matches++
-		w.quality = max(w.quality, rank.Of(b.Text, start, end))
+		dst[len(dst)-1].matches += oneOf(rank.Of(b.Text, start, end))
 	}
 	s.counts.words += uint64(len(dst) - before)
 	return dst, nil
@@ -187,15 +182,14 @@ func intersect(a, b []uint32) []uint32 {
 	return kept
 }
 
-// tally is how often an expression matches in the words that start in a superblock, how
-// well the best of these sits, and in which blocks the words start where that is asked.
+// tally is how often an expression matches in the words that start in a superblock, and in
+// which blocks the words start where that is asked.
 type tally struct {
 	superblock uint32
-	matches    uint32
-	quality    rank.Quality
 	blocks     uint8
 	// opaque says that the superblock is.
-	opaque bool
+	opaque  bool
+	matches wordSums
 }
 
 // sparseLists is up to how many posting lists may be kept open, and sparseShare which
@@ -229,7 +223,7 @@ func (s *search) tallies(found []wordMatch, masks bool) ([]tally, error) {
 	tallies, ends := make([]tally, 0, total), make([]int, 0, len(found))
 	for i := range found {
 		if err := s.eachPosting(s.lists[i], masks, func(superblock uint32, count uint16, blocks uint8) {
-			tallies = append(tallies, tally{superblock, uint32(count) * found[i].matches, found[i].quality, blocks, false})
+			tallies = append(tallies, tally{superblock, blocks, false, wordSums(count) * found[i].matches})
 		}); err != nil {
 			return nil, err
 		}
@@ -272,7 +266,6 @@ func joinTallies(tallies []tally) []tally {
 		if n := len(kept); n > 0 && kept[n-1].superblock == t.superblock {
 			last := &kept[n-1]
 			last.matches += t.matches
-			last.quality = max(last.quality, t.quality)
 			last.blocks |= t.blocks
 		} else {
 			kept = append(kept, t)
@@ -320,24 +313,18 @@ func (s *search) eachPosting(l postings.WordList, masks bool, f func(superblock 
 	return it.Err()
 }
 
-// dense has a place for each superblock of a shard; all are zero between uses. A sum has
-// the matches in its low bits and the best quality in its high ones.
+// dense has a place for each superblock of a shard; all are zero between uses.
 type dense struct {
-	sums   []uint64
+	sums   []wordSums
 	blocks []uint8
 }
-
-const (
-	qualityShift = 56
-	qualityBits  = 0xff << qualityShift
-)
 
 // denseTallies is tallies by an array of all superblocks, of which spans, if not nil, are
 // wanted.
 func (s *search) denseTallies(found []wordMatch, masks bool, spans []superblocks) ([]tally, error) {
 	n, d := int(s.words.Superblocks()), &s.dense
 	if len(d.sums) < n {
-		*d = dense{make([]uint64, n), make([]uint8, n)}
+		*d = dense{make([]wordSums, n), make([]uint8, n)}
 	}
 	if err := s.addUp(found, masks, spans); err != nil {
 		clear(d.sums)
@@ -359,8 +346,7 @@ func (s *search) denseTallies(found []wordMatch, masks bool, spans []superblocks
 	for _, span := range spans {
 		for i := span.first; i < span.end; i++ {
 			if sum := d.sums[i]; sum != 0 {
-				matches := min(sum&^uint64(qualityBits), math.MaxUint32)
-				tallies = append(tallies, tally{i, uint32(matches), rank.Quality(sum >> qualityShift), d.blocks[i], false})
+				tallies = append(tallies, tally{i, d.blocks[i], false, sum})
 				d.sums[i], d.blocks[i] = 0, 0
 			}
 		}
@@ -433,16 +419,13 @@ func (s *search) addUpMasks(found []wordMatch) error {
 }
 
 func (d *dense) add(superblock uint32, count uint16, w *wordMatch) {
-	sum := &d.sums[superblock]
-	quality := max(*sum>>qualityShift, uint64(w.quality))
-	*sum = (*sum&^uint64(qualityBits) + uint64(count)*uint64(w.matches)) | quality<<qualityShift
+	d.sums[superblock] += wordSums(count) * w.matches
 }
 
 // blobTally is the tallies of the superblocks of one blob.
 type blobTally struct {
-	blob    uint32
-	matches uint32
-	quality rank.Quality
+	blob   uint32
+	counts rank.Counts
 	// opaque says that matches are in opaque superblocks.
 	opaque bool
 	// content is the score of the matches; see rank.Content.
@@ -474,8 +457,7 @@ func (s *search) byBlob(tallies []tally) ([]blobTally, error) {
 			blobs = append(blobs, blobTally{blob: uint32(blob), first: i})
 		}
 		b := &blobs[len(blobs)-1]
-		b.matches += t.matches
-		b.quality = max(b.quality, t.quality)
+		b.counts.Plus(t.matches.counts())
 		b.opaque = b.opaque || t.opaque
 	}
 	if n := len(blobs); n > 0 {
