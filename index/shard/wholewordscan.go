@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/trawl-search/trawl/index/rank"
@@ -80,11 +81,11 @@ func (s *search) scanWholeWords() error {
 			continue
 		}
 		blob := cursor.of(t.superblock)
-		if blob < 0 {
-			return s.corrupt("a superblock belongs to no blob")
+		end := uint32(cursor.first) + cursor.superblocks(s.content.Superblocks())
+		if blob < 0 || end <= t.superblock {
+			return s.corrupt("superblock %d belongs to no blob", t.superblock)
 		}
-		in.whole = 0
-		for end := uint32(cursor.first) + cursor.superblocks(s.content.Superblocks()); i < len(tallies) && tallies[i].superblock < end; i++ {
+		for in.whole = 0; i < len(tallies) && tallies[i].superblock < end; i++ {
 			in.whole += tallies[i].matches.whole()
 		}
 		if holds(opaque, uint32(blob)) { // its text has to be read: others are done first
@@ -134,7 +135,7 @@ func (s *search) scanDefined() error {
 			break
 		}
 		most, err := s.wholeWords.atom.most(blob)
-		if err != nil {
+		if err := cmp.Or(err, s.tick()); err != nil {
 			return err
 		}
 		if !s.mayReach(rank.Bound(most, s.terms, rank.NoName, false), blob) {
@@ -151,6 +152,9 @@ func (s *search) scanDefined() error {
 // lookAtWhole looks at the documents of a blob, of which there may be a single one, if they may be among the best
 // and their word is not defined.
 func (s *search) lookAtWhole(blob uint32, in *wholeIn, single bool) error {
+	if err := s.tick(); err != nil {
+		return err
+	}
 	most := in.most()
 	if most < s.leastWhole() || s.mayDefine(blob) || !s.mayReach(rank.Bound(most, s.terms, rank.NoName, false), blob) {
 		return nil
