@@ -12,6 +12,7 @@ package ingestv1
 
 import (
 	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
+	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
@@ -1826,7 +1827,7 @@ var File_trawl_ingest_v1_ingest_proto protoreflect.FileDescriptor
 
 const file_trawl_ingest_v1_ingest_proto_rawDesc = "" +
 	"\n" +
-	"\x1ctrawl/ingest/v1/ingest.proto\x12\x0ftrawl.ingest.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb0\x01\n" +
+	"\x1ctrawl/ingest/v1/ingest.proto\x12\x0ftrawl.ingest.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb0\x01\n" +
 	"\x0ePutRepoRequest\x12\x1c\n" +
 	"\x03url\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01(\x80 R\x03url\x12\x1c\n" +
@@ -1968,19 +1969,19 @@ const file_trawl_ingest_v1_ingest_proto_rawDesc = "" +
 	"\x13SEEN_BY_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fSEEN_BY_REQUEST\x10\x01\x12\x10\n" +
 	"\fSEEN_BY_POLL\x10\x02\x12\x13\n" +
-	"\x0fSEEN_BY_WEBHOOK\x10\x032\x95\a\n" +
-	"\rIngestService\x12L\n" +
-	"\aPutRepo\x12\x1f.trawl.ingest.v1.PutRepoRequest\x1a .trawl.ingest.v1.PutRepoResponse\x12U\n" +
+	"\x0fSEEN_BY_WEBHOOK\x10\x032\xb7\v\n" +
+	"\rIngestService\x12j\n" +
+	"\aPutRepo\x12\x1f.trawl.ingest.v1.PutRepoRequest\x1a .trawl.ingest.v1.PutRepoResponse\"\x1c\x82\xd3\xe4\x93\x02\x16:\x01*\"\x11/api/v1/repos/put\x12v\n" +
 	"\n" +
-	"DeleteRepo\x12\".trawl.ingest.v1.DeleteRepoRequest\x1a#.trawl.ingest.v1.DeleteRepoResponse\x12X\n" +
-	"\vGetDeletion\x12#.trawl.ingest.v1.GetDeletionRequest\x1a$.trawl.ingest.v1.GetDeletionResponse\x12L\n" +
-	"\aGetRepo\x12\x1f.trawl.ingest.v1.GetRepoRequest\x1a .trawl.ingest.v1.GetRepoResponse\x12R\n" +
-	"\tListRepos\x12!.trawl.ingest.v1.ListReposRequest\x1a\".trawl.ingest.v1.ListReposResponse\x12a\n" +
-	"\x0eListStaleRepos\x12&.trawl.ingest.v1.ListStaleReposRequest\x1a'.trawl.ingest.v1.ListStaleReposResponse\x12T\n" +
-	"\tWatchRepo\x12!.trawl.ingest.v1.WatchRepoRequest\x1a\".trawl.ingest.v1.WatchRepoResponse0\x01\x12d\n" +
-	"\x0fListDeadLetters\x12'.trawl.ingest.v1.ListDeadLettersRequest\x1a(.trawl.ingest.v1.ListDeadLettersResponse\x12^\n" +
-	"\rGetDeadLetter\x12%.trawl.ingest.v1.GetDeadLetterRequest\x1a&.trawl.ingest.v1.GetDeadLetterResponse\x12d\n" +
-	"\x0fRetryDeadLetter\x12'.trawl.ingest.v1.RetryDeadLetterRequest\x1a(.trawl.ingest.v1.RetryDeadLetterResponseB>Z<github.com/trawl-search/trawl/proto/trawl/ingest/v1;ingestv1b\x06proto3"
+	"DeleteRepo\x12\".trawl.ingest.v1.DeleteRepoRequest\x1a#.trawl.ingest.v1.DeleteRepoResponse\"\x1f\x82\xd3\xe4\x93\x02\x19:\x01*\"\x14/api/v1/repos/delete\x12\x95\x01\n" +
+	"\vGetDeletion\x12#.trawl.ingest.v1.GetDeletionRequest\x1a$.trawl.ingest.v1.GetDeletionResponse\";\x82\xd3\xe4\x93\x025:\x01*Z\x18\x12\x16/api/v1/repos/deletion\"\x16/api/v1/repos/deletion\x12\x7f\n" +
+	"\aGetRepo\x12\x1f.trawl.ingest.v1.GetRepoRequest\x1a .trawl.ingest.v1.GetRepoResponse\"1\x82\xd3\xe4\x93\x02+:\x01*Z\x13\x12\x11/api/v1/repos/get\"\x11/api/v1/repos/get\x12\x87\x01\n" +
+	"\tListRepos\x12!.trawl.ingest.v1.ListReposRequest\x1a\".trawl.ingest.v1.ListReposResponse\"3\x82\xd3\xe4\x93\x02-:\x01*Z\x14\x12\x12/api/v1/repos/list\"\x12/api/v1/repos/list\x12\x98\x01\n" +
+	"\x0eListStaleRepos\x12&.trawl.ingest.v1.ListStaleReposRequest\x1a'.trawl.ingest.v1.ListStaleReposResponse\"5\x82\xd3\xe4\x93\x02/:\x01*Z\x15\x12\x13/api/v1/repos/stale\"\x13/api/v1/repos/stale\x12\x8b\x01\n" +
+	"\tWatchRepo\x12!.trawl.ingest.v1.WatchRepoRequest\x1a\".trawl.ingest.v1.WatchRepoResponse\"5\x82\xd3\xe4\x93\x02/:\x01*Z\x15\x12\x13/api/v1/repos/watch\"\x13/api/v1/repos/watch0\x01\x12\xb3\x01\n" +
+	"\x0fListDeadLetters\x12'.trawl.ingest.v1.ListDeadLettersRequest\x1a(.trawl.ingest.v1.ListDeadLettersResponse\"M\x82\xd3\xe4\x93\x02G:\x01*Z!\x12\x1f/api/v1/repos/dead-letters/list\"\x1f/api/v1/repos/dead-letters/list\x12\xab\x01\n" +
+	"\rGetDeadLetter\x12%.trawl.ingest.v1.GetDeadLetterRequest\x1a&.trawl.ingest.v1.GetDeadLetterResponse\"K\x82\xd3\xe4\x93\x02E:\x01*Z \x12\x1e/api/v1/repos/dead-letters/get\"\x1e/api/v1/repos/dead-letters/get\x12\x91\x01\n" +
+	"\x0fRetryDeadLetter\x12'.trawl.ingest.v1.RetryDeadLetterRequest\x1a(.trawl.ingest.v1.RetryDeadLetterResponse\"+\x82\xd3\xe4\x93\x02%:\x01*\" /api/v1/repos/dead-letters/retryB>Z<github.com/trawl-search/trawl/proto/trawl/ingest/v1;ingestv1b\x06proto3"
 
 var (
 	file_trawl_ingest_v1_ingest_proto_rawDescOnce sync.Once

@@ -8,6 +8,7 @@ package ingestv1
 
 import (
 	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
+	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
@@ -829,7 +830,7 @@ var File_trawl_ingest_v1_sources_proto protoreflect.FileDescriptor
 
 const file_trawl_ingest_v1_sources_proto_rawDesc = "" +
 	"\n" +
-	"\x1dtrawl/ingest/v1/sources.proto\x12\x0ftrawl.ingest.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa3\x06\n" +
+	"\x1dtrawl/ingest/v1/sources.proto\x12\x0ftrawl.ingest.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa3\x06\n" +
 	"\x06Source\x124\n" +
 	"\x04name\x18\x01 \x01(\tB \xbaH\x1dr\x1b2\x19^[a-z0-9][a-z0-9-]{0,62}$R\x04name\x12Z\n" +
 	"\x04kind\x18\x02 \x01(\tBF\xbaHCrAR\x03gitR\x06githubR\x06gitlabR\x05giteaR\tbitbucketR\x10bitbucket-serverR\x06gerritR\x04kind\x12\x1a\n" +
@@ -890,11 +891,11 @@ const file_trawl_ingest_v1_sources_proto_rawDesc = "" +
 	"\arefused\x18\x06 \x01(\rR\arefused\x127\n" +
 	"\tlooked_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\blookedAt\x12=\n" +
 	"\fsucceeded_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\vsucceededAt\x123\n" +
-	"\anext_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x06nextAt2\x9a\x02\n" +
-	"\rSourceService\x12[\n" +
-	"\fApplySources\x12$.trawl.ingest.v1.ApplySourcesRequest\x1a%.trawl.ingest.v1.ApplySourcesResponse\x12X\n" +
-	"\vListSources\x12#.trawl.ingest.v1.ListSourcesRequest\x1a$.trawl.ingest.v1.ListSourcesResponse\x12R\n" +
-	"\tGetSource\x12!.trawl.ingest.v1.GetSourceRequest\x1a\".trawl.ingest.v1.GetSourceResponseB>Z<github.com/trawl-search/trawl/proto/trawl/ingest/v1;ingestv1b\x06proto3"
+	"\anext_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x06nextAt2\xae\x03\n" +
+	"\rSourceService\x12}\n" +
+	"\fApplySources\x12$.trawl.ingest.v1.ApplySourcesRequest\x1a%.trawl.ingest.v1.ApplySourcesResponse\" \x82\xd3\xe4\x93\x02\x1a:\x01*\"\x15/api/v1/sources/apply\x12\x91\x01\n" +
+	"\vListSources\x12#.trawl.ingest.v1.ListSourcesRequest\x1a$.trawl.ingest.v1.ListSourcesResponse\"7\x82\xd3\xe4\x93\x021:\x01*Z\x16\x12\x14/api/v1/sources/list\"\x14/api/v1/sources/list\x12\x89\x01\n" +
+	"\tGetSource\x12!.trawl.ingest.v1.GetSourceRequest\x1a\".trawl.ingest.v1.GetSourceResponse\"5\x82\xd3\xe4\x93\x02/:\x01*Z\x15\x12\x13/api/v1/sources/get\"\x13/api/v1/sources/getB>Z<github.com/trawl-search/trawl/proto/trawl/ingest/v1;ingestv1b\x06proto3"
 
 var (
 	file_trawl_ingest_v1_sources_proto_rawDescOnce sync.Once

@@ -13,6 +13,7 @@ package searchv1
 
 import (
 	_ "buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go/buf/validate"
+	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
@@ -3435,7 +3436,7 @@ var File_trawl_search_v1_search_proto protoreflect.FileDescriptor
 
 const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\n" +
-	"\x1ctrawl/search/v1/search.proto\x12\x0ftrawl.search.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xbe\x01\n" +
+	"\x1ctrawl/search/v1/search.proto\x12\x0ftrawl.search.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xbe\x01\n" +
 	"\rSearchRequest\x12\x1f\n" +
 	"\x05query\x18\x01 \x01(\tB\t\xbaH\x06r\x04(\x80\x80\x01R\x05query\x128\n" +
 	"\aoptions\x18\x02 \x01(\v2\x1e.trawl.search.v1.SearchOptionsR\aoptions\x12'\n" +
@@ -3736,14 +3737,14 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\x1cUNCOVERED_REASON_UNREACHABLE\x10\x04\x12 \n" +
 	"\x1cUNCOVERED_REASON_NO_SEARCHER\x10\x05\x12\x1a\n" +
 	"\x16UNCOVERED_REASON_ERROR\x10\x06\x12\x1d\n" +
-	"\x19UNCOVERED_REASON_NO_SPACE\x10\a2\xa5\x03\n" +
-	"\rSearchService\x12I\n" +
-	"\x06Search\x12\x1e.trawl.search.v1.SearchRequest\x1a\x1f.trawl.search.v1.SearchResponse\x12]\n" +
-	"\fStreamSearch\x12$.trawl.search.v1.StreamSearchRequest\x1a%.trawl.search.v1.StreamSearchResponse0\x01\x12C\n" +
-	"\x04List\x12\x1c.trawl.search.v1.ListRequest\x1a\x1d.trawl.search.v1.ListResponse\x12W\n" +
+	"\x19UNCOVERED_REASON_NO_SPACE\x10\a2\xa0\x05\n" +
+	"\rSearchService\x12v\n" +
+	"\x06Search\x12\x1e.trawl.search.v1.SearchRequest\x1a\x1f.trawl.search.v1.SearchResponse\"+\x82\xd3\xe4\x93\x02%:\x01*Z\x10\x12\x0e/api/v1/search\"\x0e/api/v1/search\x12\x9d\x01\n" +
+	"\fStreamSearch\x12$.trawl.search.v1.StreamSearchRequest\x1a%.trawl.search.v1.StreamSearchResponse\">\x82\xd3\xe4\x93\x028:\x06searchZ\x17\x12\x15/api/v1/search/stream\"\x15/api/v1/search/stream0\x01\x12l\n" +
+	"\x04List\x12\x1c.trawl.search.v1.ListRequest\x1a\x1d.trawl.search.v1.ListResponse\"'\x82\xd3\xe4\x93\x02!:\x01*Z\x0e\x12\f/api/v1/list\"\f/api/v1/list\x12\x91\x01\n" +
 	"\n" +
-	"StreamList\x12\".trawl.search.v1.StreamListRequest\x1a#.trawl.search.v1.StreamListResponse0\x01\x12L\n" +
-	"\aGetFile\x12\x1f.trawl.search.v1.GetFileRequest\x1a .trawl.search.v1.GetFileResponseB>Z<github.com/trawl-search/trawl/proto/trawl/search/v1;searchv1b\x06proto3"
+	"StreamList\x12\".trawl.search.v1.StreamListRequest\x1a#.trawl.search.v1.StreamListResponse\"8\x82\xd3\xe4\x93\x022:\x04listZ\x15\x12\x13/api/v1/list/stream\"\x13/api/v1/list/stream0\x01\x12u\n" +
+	"\aGetFile\x12\x1f.trawl.search.v1.GetFileRequest\x1a .trawl.search.v1.GetFileResponse\"'\x82\xd3\xe4\x93\x02!:\x01*Z\x0e\x12\f/api/v1/file\"\f/api/v1/fileB>Z<github.com/trawl-search/trawl/proto/trawl/search/v1;searchv1b\x06proto3"
 
 var (
 	file_trawl_search_v1_search_proto_rawDescOnce sync.Once
