@@ -27,7 +27,7 @@ func (g *Guard) browserRefusal(r *http.Request) (code int, text string) {
 		return http.StatusForbidden, "callers may not address this server as " + name +
 			", which protects it from web pages: use its IP address or localhost, or name the host in --access-hosts"
 	}
-	if err := crossOrigin.Check(r); err != nil {
+	if err := crossOrigin.Check(asChange(r)); err != nil {
 		return http.StatusForbidden, "the request comes from a web page of another site: " + err.Error()
 	}
 	if r.Method != http.MethodPost || !fromBrowser(r) {
@@ -37,6 +37,18 @@ func (g *Guard) browserRefusal(r *http.Request) (code int, text string) {
 		return http.StatusUnsupportedMediaType, "send the header Content-Type: application/json"
 	}
 	return 0, ""
+}
+
+// asChange is a request as crossOrigin is to see it: a GET of the interfaces for searching
+// carries a query too. Its answer could not be read, but how long it takes says whether there
+// are matches.
+func asChange(r *http.Request) *http.Request {
+	if r.Method != http.MethodGet || !strings.HasPrefix(r.URL.Path, searchPaths) {
+		return r
+	}
+	change := *r
+	change.Method = http.MethodPost
+	return &change
 }
 
 // fromBrowser reports whether a browser may have sent the request. Browsers that are too

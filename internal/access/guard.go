@@ -204,11 +204,32 @@ func (s known) refused() error {
 	return nil
 }
 
-// Where the HTTP interfaces for searching are: below a path, and those of coding agents.
+// Where the HTTP interfaces are: those for searching below a path, those for repos and for
+// sources below others that are part of it, and those of coding agents.
 const (
 	searchPaths = "/api/"
+	repoPaths   = "/api/v1/repos/"
+	sourcePaths = "/api/v1/sources/"
 	agentPath   = "/mcp"
 )
+
+// scopeOfPath is the scope that an HTTP path needs. Paths that are not listed here are for
+// administrators.
+func scopeOfPath(path string) Scope {
+	switch {
+	case strings.HasPrefix(path, repoPaths):
+		return ScopeIngest
+	case strings.HasPrefix(path, sourcePaths):
+		return ScopeAdmin
+	case strings.HasPrefix(path, searchPaths), path == agentPath:
+		return ScopeSearch
+	}
+	return ScopeAdmin
+}
+
+// countedKey marks the context of a request over HTTP that is counted as a call of its
+// caller. A call of gRPC that it becomes is not counted again.
+type countedKey struct{}
 
 // HTTP implements server.Gate.
 func (g *Guard) HTTP(next http.Handler) http.Handler {
@@ -216,15 +237,11 @@ func (g *Guard) HTTP(next http.Handler) http.Handler {
 		if g.who == nil {
 			if code, text := g.browserRefusal(r); code != 0 {
 				g.refused.WithLabelValues(reasonBrowser).Inc()
-				g.answer(w, r, code, text)
+				g.answer(w, r, code, status.New(codes.PermissionDenied, text))
 				return
 			}
 		}
-		scope := ScopeAdmin
-		if strings.HasPrefix(r.URL.Path, searchPaths) || r.URL.Path == agentPath {
-			scope = ScopeSearch
-		}
-		ctx, leave, err := g.enter(r.Context(), r.URL.Path, r.Header.Values("Authorization"), scope)
+		ctx, leave, err := g.enter(r.Context(), r.URL.Path, r.Header.Values("Authorization"), scopeOfPath(r.URL.Path))
 		if err != nil {
 			g.refuse(w, r, err)
 			return
@@ -233,11 +250,11 @@ func (g *Guard) HTTP(next http.Handler) http.Handler {
 		if asOf := datedBy(ctx); asOf != "" {
 			w.Header()[http.CanonicalHeaderKey(AuthorizedAsOf)] = []string{asOf}
 		}
-		next.ServeHTTP(w, r.WithContext(ctx))
+		next.ServeHTTP(w, r.WithContext(context.WithValue(ctx, countedKey{}, g)))
 	})
 }
 
-// refuse answers with an error in the form of the interfaces below /api/.
+// refuse answers with an error.
 func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	code := http.StatusServiceUnavailable
 	switch status.Code(err) {
@@ -250,15 +267,21 @@ func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		code = http.StatusTooManyRequests
 		w.Header().Set("Retry-After", strconv.Itoa(int(retryCalls.Seconds())))
 	}
-	g.answer(w, r, code, status.Convert(err).Message())
+	g.answer(w, r, code, status.Convert(err))
 }
 
-// answer sends an error. The connection is closed after it: the request was not read.
-func (g *Guard) answer(w http.ResponseWriter, r *http.Request, code int, text string) {
+// answer sends an error in the form of zoekt's interface and in that of google.rpc.Status. The
+// connection is closed after it: the request was not read.
+func (g *Guard) answer(w http.ResponseWriter, r *http.Request, code int, s *status.Status) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Connection", "close")
 	w.WriteHeader(code)
-	if err := json.NewEncoder(w).Encode(struct{ Error string }{text}); err != nil {
+	body := struct {
+		Error   string
+		Code    codes.Code `json:"code"`
+		Message string     `json:"message"`
+	}{s.Message(), s.Code(), s.Message()}
+	if err := json.NewEncoder(w).Encode(body); err != nil {
 		g.log.DebugContext(r.Context(), "send a refusal", "error", err) // the caller has gone
 	}
 }
@@ -282,6 +305,9 @@ func (g *Guard) enter(ctx context.Context, method string, shown []string, scope 
 			g.unavailable(method)
 		}
 		return nil, nil, err
+	}
+	if ctx.Value(countedKey{}) == g {
+		return With(ctx, p), func() {}, nil
 	}
 	if !g.calls.begin(p.ID()) {
 		g.refused.WithLabelValues(reasonCalls).Inc()

@@ -54,6 +54,10 @@ func TestWebPagesAreRefused(t *testing.T) {
 		{"a page of this server", "POST", "127.0.0.1:7431", headers("Content-Type", json, "Origin", "http://127.0.0.1:7431", "Sec-Fetch-Site", "same-origin"), 200},
 		{"a name that was rebound", "POST", "evil.example:7431", headers("Content-Type", json, "Origin", "http://evil.example:7431", "Sec-Fetch-Site", "same-origin"), 403},
 		{"a name that was rebound, by GET", "GET", "evil.example:7431", nil, 403},
+		{"an address that was typed", "GET", "127.0.0.1:7431", headers("Sec-Fetch-Site", "none", "User-Agent", "Mozilla/5.0"), 200},
+		{"curl", "GET", "127.0.0.1:7431", nil, 200},
+		{"an image of another site", "GET", "127.0.0.1:7431", headers("Sec-Fetch-Site", "cross-site"), 403},
+		{"an image of another port", "GET", "127.0.0.1:7431", headers("Sec-Fetch-Site", "same-site"), 403},
 		{"a name that looks like an address", "POST", "127.0.0.1.evil.example", headers("Content-Type", json), 403},
 		{"a name that ends as an allowed one", "POST", "evilsearch.corp", headers("Content-Type", json), 403},
 		{"a name that ends as localhost", "POST", "evillocalhost", headers("Content-Type", json), 403},
@@ -187,4 +191,43 @@ func refusals(t *testing.T, metrics *prometheus.Registry, reason string) int {
 	}
 	t.Errorf("refusals with the reason %s are not counted", reason)
 	return 0
+}
+
+// mayOnlySearch takes every token for one with the scope search.
+type mayOnlySearch struct{ named }
+
+func (m mayOnlySearch) Authenticate(_ context.Context, shown access.Text) (access.Principal, error) {
+	return mayOnlySearch{named{access.Anyone, string(shown)}}, nil
+}
+
+func (mayOnlySearch) May(scope access.Scope) bool { return scope == access.ScopeSearch }
+
+// TestOneCallForEachRequest: a request over HTTP that becomes a call of gRPC counts once, and
+// the scope of both is asked for.
+func TestOneCallForEachRequest(t *testing.T) {
+	g, _ := guard(t, mayOnlySearch{}, access.Limits{Calls: 1})
+	method := "/" + searchv1.SearchService_ServiceDesc.ServiceName + "/Search"
+	for target, want := range map[string]int{"/api/v1/search": 200, "/api/v1/repos/list": 403, "/api/v1/sources/list": 403} {
+		calls := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			ctx := metadata.NewIncomingContext(r.Context(), metadata.Pairs("authorization", "Bearer x"))
+			call := func(context.Context, any) (any, error) { return nil, nil }
+			if _, err := g.Unary(ctx, nil, &grpc.UnaryServerInfo{FullMethod: method}, call); err != nil {
+				t.Errorf("the call of %s: %v", target, err)
+			}
+			if _, err := g.Unary(ctx, nil, &grpc.UnaryServerInfo{FullMethod: "/trawl.ingest.v1.IngestService/PutRepo"}, call); err == nil {
+				t.Errorf("%s became a call for another scope", target)
+			}
+			outside := metadata.NewIncomingContext(t.Context(), metadata.Pairs("authorization", "Bearer x"))
+			if _, err := g.Unary(outside, nil, &grpc.UnaryServerInfo{FullMethod: method}, call); !searchapi.IsOverloaded(err) {
+				t.Errorf("a second call beside %s: %v", target, err)
+			}
+		})
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, target, http.NoBody)
+		r.Header.Set("Authorization", "Bearer x")
+		w := httptest.NewRecorder()
+		g.HTTP(calls).ServeHTTP(w, r)
+		if w.Code != want {
+			t.Errorf("%s: %d, want %d", target, w.Code, want)
+		}
+	}
 }
