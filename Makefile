@@ -69,9 +69,13 @@ release-twice: ## Make the release in two folders with caches of their own, and 
 debian: ## Make the image trawl-debian, a BASE for the indexer, without a registry
 	tools/images/debian.sh trawl-debian
 
+# Describes the HTTP interface in a file, given by its path from tools/openapi.
+OPENAPI = rm -rf .cache/openapi && $(BUF) generate --template buf.gen.openapi.yaml && cd tools/openapi && $(GO) run . ../../.cache/openapi
+
 .PHONY: generate
-generate: ## Generate the Go code of the protos, and the references of settings and commands
+generate: ## Generate the Go code of the protos, the description of the HTTP interface, and the references of settings and commands
 	$(BUF) generate
+	$(OPENAPI) ../../docs/api/openapi.json
 	$(GO) test -count=1 -run '^Test(Settings|Command)Reference$$' ./cmd/trawl/internal/cli -update
 
 .PHONY: clean
@@ -164,6 +168,9 @@ check-generated: ## Fail when generated code is not current, or the protos break
 	@$(BUF) generate --output .cache/generated
 	@diff -ru --exclude='*.proto' --exclude=third_party proto .cache/generated/proto \
 		|| { echo "generated code is not current: run make generate"; exit 1; }
+	@$(OPENAPI) ../../.cache/generated/openapi.json
+	@diff -u docs/api/openapi.json .cache/generated/openapi.json \
+		|| { echo "docs/api/openapi.json is not current: run make generate"; exit 1; }
 
 .PHONY: demo-short
 demo-short: build ## The demo on a small repository made on the spot

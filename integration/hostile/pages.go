@@ -34,6 +34,8 @@ func Pages(grpc, http string) []Page {
 		{"a form", 415, http, "POST /api/search HTTP/1.1\nHost: " + http + "\nContent-Type: text/plain\nUser-Agent: Mozilla/4.0"},
 		{"curl -d", 200, http, "POST /api/search HTTP/1.1\nHost: " + http + "\nContent-Type: application/x-www-form-urlencoded"},
 		{"a preflight", 405, http, "OPTIONS /api/search HTTP/1.1\nHost: " + http + "\nOrigin: https://evil.example\nAccess-Control-Request-Method: POST"},
+		{"an image of another site", 403, http, "GET /api/v1/search?q=needle HTTP/1.1\nHost: " + http + "\nSec-Fetch-Site: cross-site"},
+		{"a GET of a program", 200, http, "GET /api/v1/search?q=needle HTTP/1.1\nHost: " + http},
 		{"gRPC by HTTP/1.1", 0, grpc, "POST /trawl.search.v1.SearchService/Search HTTP/1.1\nHost: " + grpc + "\nContent-Type: application/grpc"},
 		{"an upgrade to h2c", 0, grpc, "GET / HTTP/1.1\nHost: " + grpc + "\nConnection: Upgrade, HTTP2-Settings\nUpgrade: h2c\nHTTP2-Settings: AAMAAABkAAQAAP__"},
 		{"HTTP/2 where it is 1", 400, http, "PRI * HTTP/2.0\nHost: " + http},

@@ -224,7 +224,7 @@ func TestNoPathIsOpen(t *testing.T) {
 			t.Errorf("%s: %d", path, code)
 		}
 	}
-	for _, path := range []string{"/api/search", "/api/list", "/mcp", "/mcp/", "/", "/api/", "/nothing", "/api/../api/search", "/healthz/", "/healthz/../api/search", "//api/search", "/%61pi/search", "/debug/pprof/", "/hooks/none", "/hooks/", "/hooks/../api/search", "/hooks/x/y"} {
+	for _, path := range []string{"/api/search", "/api/list", "/api/v1/search", "/api/v1/repos/list", "/api/v1/sources/list", "/api/v1/", "/api/openapi.json", "/mcp", "/mcp/", "/", "/api/", "/nothing", "/api/../api/search", "/healthz/", "/healthz/../api/search", "//api/search", "/%61pi/search", "/debug/pprof/", "/hooks/none", "/hooks/", "/hooks/../api/search", "/hooks/x/y"} {
 		for _, httpMethod := range []string{http.MethodGet, http.MethodPost, http.MethodHead} {
 			for what, shown := range map[string][]string{"nothing": nil, "a wrong one": {"Bearer hunter2"}, "two": {"Bearer " + string(text), "Bearer " + string(text)}} {
 				if code, body := get(httpMethod, path, shown...); code != http.StatusUnauthorized && (code < 300 || code > 399) {

@@ -39,13 +39,18 @@ func (s validatedStream) RecvMsg(m any) error {
 	return validate(m)
 }
 
-// validate holds a message against the rules in its .proto. The answer is
-// InvalidArgument with a BadRequest that names each field and its limit.
 func validate(m any) error {
 	msg, ok := m.(proto.Message)
 	if !ok {
 		return nil
 	}
+	return Validate(msg)
+}
+
+// Validate holds a message against the rules in its .proto. The error is the status
+// InvalidArgument with a BadRequest that names each field and its limit. Calls over the
+// network are validated already; those of Local are not.
+func Validate(msg proto.Message) error {
 	err := protovalidate.Validate(msg)
 	var broken *protovalidate.ValidationError
 	switch {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
 	"sync"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
+	"github.com/trawl-search/trawl/docs/api"
 	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/codehost"
@@ -29,6 +31,7 @@ import (
 	"github.com/trawl-search/trawl/services/router/internal/admin"
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
 	"github.com/trawl-search/trawl/services/router/internal/ingest"
+	"github.com/trawl-search/trawl/services/router/internal/jsonapi"
 	"github.com/trawl-search/trawl/services/router/internal/search"
 	"github.com/trawl-search/trawl/services/router/internal/webhook"
 	"github.com/trawl-search/trawl/services/router/internal/zoektjson"
@@ -159,6 +162,9 @@ func (r *Router) Run(ctx context.Context) error {
 	searchv1.RegisterSearchServiceServer(r.server, searches)
 	r.serveZoekt(searches)
 	r.serveMCP(searches)
+	if err := r.serveJSON(); err != nil {
+		return err
+	}
 	sources := catalog.NewSourceView(life, store, log)
 	defer sources.Close()
 	secrets := codehost.Secrets{Folder: r.cfg.Credentials}
@@ -215,6 +221,18 @@ func (r *Router) serveMCP(searches *search.Service) {
 	open := func() mcptools.API { return searches.Session(nil) }
 	tools := mcptools.New(open, r.cfg.MCP, r.deps.Version, r.tel.Logger())
 	r.server.Handle(mcptools.Path, tools.Handler(r.cfg.MaxTimeout))
+}
+
+// serveJSON serves the services that callers use as JSON over HTTP, by calls of these services.
+func (r *Router) serveJSON() error {
+	limits := jsonapi.Limits{WallTime: r.cfg.MaxTimeout, BodyBytes: int64(r.cfg.MaxRequestBytes)}
+	calls, err := jsonapi.New(r.server.Local(), limits, r.tel.Logger())
+	if err != nil {
+		return err
+	}
+	r.server.Handle(jsonapi.Path, calls)
+	r.server.Handle(api.Path, http.HandlerFunc(api.Serve))
+	return nil
 }
 
 // dial connects to a searcher, by function calls if it is in this process. Plans are

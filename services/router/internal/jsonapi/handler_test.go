@@ -1,0 +1,233 @@
+package jsonapi
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/internal/searchapi"
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// TestRequests: body and parameters say the same, in both spellings of the fields.
+func TestRequests(t *testing.T) {
+	options := &searchv1.SearchOptions{
+		Mode: searchv1.Mode_MODE_TOP_K, MaxFiles: 7, RequireComplete: true,
+		Consistency: &searchv1.Consistency{Level: &searchv1.Consistency_Bounded{Bounded: durationpb.New(90 * time.Second)}},
+	}
+	search := &searchv1.SearchRequest{Query: "a b", Options: options, PageToken: []byte{0xff, 0}}
+	for _, c := range []struct {
+		verb, target, body string
+		want               proto.Message
+	}{
+		{"POST", "/api/v1/search?timeout=5s", `{"query":"a b","options":{"mode":"MODE_TOP_K","maxFiles":7,"requireComplete":true,"consistency":{"bounded":"90s"}},"pageToken":"/wA="}`, search},
+		{"POST", "/api/v1/search", `{"query":"a b","options":{"mode":2,"max_files":7,"require_complete":true,"consistency":{"bounded":"90s"}},"page_token":"_wA"}`, search},
+		{"GET", "/api/v1/search?q=a+b&options.mode=MODE_TOP_K&options.maxFiles=7&options.requireComplete=true&options.consistency.bounded=90s&pageToken=/wA%3D&timeout=1s", "", search},
+		{"GET", "/api/v1/search?query=a%20b&options.mode=MODE_TOP_K&options.max_files=7&options.require_complete=true&options.consistency.bounded=90s&page_token=_wA", "", search},
+		{"POST", "/api/v1/search/stream", `{"query":"x"}`, &searchv1.StreamSearchRequest{Search: &searchv1.SearchRequest{Query: "x"}}},
+		{"GET", "/api/v1/search/stream?q=x", "", &searchv1.StreamSearchRequest{Search: &searchv1.SearchRequest{Query: "x"}}},
+		{"GET", "/api/v1/file?repo=r&path=a%FF%20b&offset=3", "", &searchv1.GetFileRequest{Repo: "r", Path: []byte("a\xff b"), Offset: 3}},
+		{"POST", "/api/v1/file", `{"repo":"r","path":"Yf8="}`, &searchv1.GetFileRequest{Repo: "r", Path: []byte("a\xff")}},
+		{"POST", "/api/v1/repos/put", `{"url":"https://x/y","branches":["a","b"],"facts":{"meta":{"k":"v"}}}`, &ingestv1.PutRepoRequest{
+			Url: "https://x/y", Branches: []string{"a", "b"}, Facts: &ingestv1.RepoFacts{Meta: map[string]string{"k": "v"}},
+		}},
+	} {
+		f := &calls{}
+		if w := f.do(t, c.verb, c.target, c.body); w.Code != http.StatusOK || !proto.Equal(f.asked, c.want) {
+			t.Errorf("%s %s: %d, asked %v, want %v: %s", c.verb, c.target, w.Code, f.asked, c.want, w.Body)
+		}
+	}
+}
+
+// TestRequestsThatAreWrong are answered with what is wrong, and call nothing.
+func TestRequestsThatAreWrong(t *testing.T) {
+	for _, c := range []struct {
+		verb, target, body string
+		code               int
+		want               string
+	}{
+		{"POST", "/api/v1/search", "", 400, "the body is empty"},
+		{"POST", "/api/v1/search", "query=x", 400, "read the request: "},
+		{"POST", "/api/v1/search", `["x"]`, 400, "read the request: "},
+		{"POST", "/api/v1/search", `{"query":7}`, 400, "query"},
+		{"POST", "/api/v1/search", `{"query":"x","query":"y"}`, 400, "duplicate"},
+		{"POST", "/api/v1/search", `{"query":"x"} {}`, 400, "read the request: "},
+		{"POST", "/api/v1/search", `{"qeury":"x"}`, 400, `unknown field "qeury"`},
+		{"POST", "/api/v1/search", `{"options":{"mode":"BEST"}}`, 400, "BEST"},
+		{"POST", "/api/v1/search", `{"options":{"mode":9}}`, 400, "search.options.mode: must be one of the defined values"},
+		{"POST", "/api/v1/search", `{"options":{"maxFiles":99999999999}}`, 400, "99999999999"},
+		{"POST", "/api/v1/search", `{"options":{"maxFiles":-1}}`, 400, "-1"},
+		{"POST", "/api/v1/search", `{"options":{"maxFiles":20000}}`, 400, "options.max_files"},
+		{"POST", "/api/v1/search", `{"options":{"maxBytes":9000000}}`, 400, "maxBytes: the most is 8388608"},
+		{"POST", "/api/v1/file", `{"repo":"r","path":"eA==","maxBytes":"9000000"}`, 400, "maxBytes: the most is 8388608"},
+		{"POST", "/api/v1/search", `{"query":"` + strings.Repeat("x", 17000) + `"}`, 400, "query: "},
+		{"POST", "/api/v1/search", `{"query":"` + strings.Repeat("x", 1<<20) + `"}`, 413, "larger than 1048576 bytes"},
+		{"POST", "/api/v1/search", strings.Repeat(`{"options":`, 10), 400, "read the request: "},
+		{"POST", "/api/v1/search", `{"pageToken":"*"}`, 400, "pageToken"},
+		{"POST", "/api/v1/search?q=x", `{}`, 400, "from the body"},
+		{"POST", "/api/v1/search?timeout=5", `{}`, 400, `"5" is not a time`},
+		{"POST", "/api/v1/search?timeout=-1s", `{}`, 400, "is not a time"},
+		{"GET", "/api/v1/search?limit=3", "", 400, `there is no parameter "limit"`},
+		{"GET", "/api/v1/search?options=3", "", 400, "options"},
+		{"GET", "/api/v1/search?options.maxFiles.x=3", "", 400, "there is no parameter"},
+		{"GET", "/api/v1/search?q=a&q=b", "", 400, "more than once"},
+		{"GET", "/api/v1/search?q=a&query=b", "", 400, "more than once"},
+		{"GET", "/api/v1/search?options.explain=yes", "", 400, "explain"},
+		{"GET", "/api/v1/search?q=%FF", "", 400, "UTF-8"},
+		{"GET", "/api/v1/search?q=%", "", 400, "the parameters cannot be read"},
+		{"GET", "/api/v1/file?repo=r", "", 400, "path: "},
+		{"GET", "/api/v1/repos/put?url=x", "", 405, "takes POST"},
+		{"DELETE", "/api/v1/search", "", 405, "takes POST, GET"},
+		{"GET", "/api/v1/nothing", "", 404, "/api/openapi.json"},
+		{"GET", "/api/v1/search/", "", 404, "/api/openapi.json"},
+	} {
+		f := &calls{}
+		w := f.do(t, c.verb, c.target, c.body)
+		text, _ := object(t, w.Body.Bytes())["message"].(string)
+		if w.Code != c.code || len(text) > 500 || (!strings.Contains(text, c.want) && !strings.HasPrefix(c.want, "search.")) {
+			t.Errorf("%s %s %.60s: %d %s; want %d with %q", c.verb, c.target, c.body, w.Code, text, c.code, c.want)
+		}
+		if f.asked != nil {
+			t.Errorf("%s %s %.60s: called %v", c.verb, c.target, c.body, f.asked)
+		}
+	}
+}
+
+// TestErrors: each code has its status, and details are there for programs.
+func TestErrors(t *testing.T) {
+	_, bad := query.Parse("a (b", query.ParseOptions{})
+	for _, c := range []struct {
+		err  error
+		code int
+		want string
+	}{
+		{searchapi.QueryError("query", bad), 400, `"@type":"type.googleapis.com/trawl.search.v1.QueryError"`},
+		{searchapi.QueryError("query", bad), 400, `"position":`},
+		{searchapi.Overloaded("too many", 1500*time.Millisecond), 429, `"retryDelay":"1.500s"`},
+		{searchapi.Incomplete(&searchv1.Coverage{Requested: 2, Failed: 1}), 412, `"requested":"2"`},
+		{searchapi.Incomplete(&searchv1.Coverage{Requested: 2, NotReached: 1}), 504, `"notReached":"1"`},
+		{status.Error(codes.Unauthenticated, "the reason"), 401, `"code":16`},
+		{status.Error(codes.PermissionDenied, "the reason"), 403, `"message":"the reason"`},
+		{status.Error(codes.NotFound, "the reason"), 404, `"code":5`},
+		{status.Error(codes.AlreadyExists, "the reason"), 409, `"code":6`},
+		{status.Error(codes.Aborted, "the reason"), 409, `"code":10`},
+		{status.Error(codes.Unimplemented, "the reason"), 501, `"code":12`},
+		{status.Error(codes.Unavailable, "the reason"), 503, `"code":14`},
+		{status.Error(codes.Canceled, "the reason"), 499, `"code":1`},
+		{status.Error(codes.DataLoss, "the reason"), 500, `"code":15`},
+		{fmt.Errorf("hunter2"), 500, `"message":"internal error"`},
+	} {
+		for _, path := range []string{"/api/v1/search", "/api/v1/search/stream"} {
+			f := &calls{
+				answer: func(context.Context, proto.Message) error { return c.err },
+				each:   func(context.Context, int, proto.Message) error { return c.err },
+			}
+			w := f.do(t, "POST", path, `{"query":"x"}`)
+			answer := strings.ReplaceAll(strings.ReplaceAll(w.Body.String(), `": `, `":`), ", ", ",")
+			if w.Code != c.code || !strings.Contains(answer, c.want) || strings.Contains(answer, "hunter2") || w.Header().Get("Content-Type") != "application/json" {
+				t.Errorf("%s, %v: %d %s; want %d with %s", path, c.err, w.Code, answer, c.code, c.want)
+			}
+			if retry := w.Header().Get("Retry-After"); (retry == "2") != (c.code == 429) {
+				t.Errorf("%s, %v: Retry-After %q", path, c.err, retry)
+			}
+		}
+	}
+}
+
+// TestUnknownDetails: an error is not lost for a detail that cannot be written.
+func TestUnknownDetails(t *testing.T) {
+	s, err := status.New(codes.NotFound, "the reason").WithDetails(&errdetails.ErrorInfo{Reason: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := s.Proto()
+	p.Details[0].TypeUrl = "type.googleapis.com/nobody.knows.This"
+	f := &calls{answer: func(context.Context, proto.Message) error { return status.FromProto(p).Err() }}
+	if w := f.do(t, "POST", "/api/v1/search", "{}"); w.Code != 404 || object(t, w.Body.Bytes())["message"] != "the reason" {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// TestTimeouts: a call has the time that is asked for, within that of the server.
+func TestTimeouts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for target, want := range map[string]time.Duration{
+			"/api/v1/search": time.Minute, "/api/v1/search?timeout=500ms": 500 * time.Millisecond, "/api/v1/search?timeout=2h": time.Minute,
+			"/api/v1/search/stream": 0, "/api/v1/search/stream?timeout=2h": 2 * time.Hour,
+		} {
+			var got time.Duration
+			deadline := func(ctx context.Context) {
+				if at, ok := ctx.Deadline(); ok {
+					got = time.Until(at)
+				}
+			}
+			f := &calls{
+				answer: func(ctx context.Context, _ proto.Message) error { deadline(ctx); return nil },
+				each:   func(ctx context.Context, _ int, _ proto.Message) error { deadline(ctx); return io.EOF },
+			}
+			f.do(t, "POST", target, "{}")
+			if got != want {
+				t.Errorf("%s: %v, want %v", target, got, want)
+			}
+		}
+	})
+}
+
+// TestCallerGoesAway: its call ends at once, not at its deadline.
+func TestCallerGoesAway(t *testing.T) {
+	for _, path := range []string{"/api/v1/search", "/api/v1/search/stream"} {
+		running, ended := make(chan struct{}), make(chan time.Time, 1)
+		waits := func(ctx context.Context) error {
+			close(running)
+			<-ctx.Done()
+			ended <- time.Now()
+			return status.FromContextError(ctx.Err()).Err()
+		}
+		f := &calls{
+			answer: func(ctx context.Context, _ proto.Message) error { return waits(ctx) },
+			each:   func(ctx context.Context, _ int, _ proto.Message) error { return waits(ctx) },
+		}
+		// The limit of reading must not end a call that waits.
+		srv := httptest.NewUnstartedServer(f.handler(t))
+		srv.Config.ReadTimeout = 20 * time.Millisecond
+		srv.Start()
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			<-running
+			select {
+			case at := <-ended:
+				t.Errorf("%s: the call ended by itself at %v", path, at)
+			case <-time.After(60 * time.Millisecond):
+			}
+			cancel()
+		}()
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, srv.URL+path, strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+		if resp, err := client.Do(req); err == nil {
+			resp.Body.Close()
+			t.Errorf("%s: answered %s", path, resp.Status)
+		}
+		gone := time.Now()
+		if took := (<-ended).Sub(gone); took > 100*time.Millisecond {
+			t.Logf("%s: the call ended %v after its caller had gone, on a slow machine", path, took)
+		}
+		srv.Close()
+	}
+}

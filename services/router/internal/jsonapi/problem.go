@@ -1,0 +1,84 @@
+package jsonapi
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	spb "google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// refusal is an error whose HTTP status does not follow from its code.
+type refusal struct {
+	*status.Status
+	http int
+}
+
+func (e *refusal) Error() string { return e.Message() }
+
+func refused(http int, code codes.Code, format string, args ...any) error {
+	return &refusal{status.Newf(code, format, args...), http}
+}
+
+func invalid(format string, args ...any) error {
+	return refused(http.StatusBadRequest, codes.InvalidArgument, format, args...)
+}
+
+// clientClosed is the status that proxies commonly log for a caller that left.
+const clientClosed = 499
+
+var httpStatus = map[codes.Code]int{
+	codes.InvalidArgument:    http.StatusBadRequest,
+	codes.OutOfRange:         http.StatusBadRequest,
+	codes.Unauthenticated:    http.StatusUnauthorized,
+	codes.PermissionDenied:   http.StatusForbidden,
+	codes.NotFound:           http.StatusNotFound,
+	codes.AlreadyExists:      http.StatusConflict,
+	codes.Aborted:            http.StatusConflict,
+	codes.FailedPrecondition: http.StatusPreconditionFailed,
+	codes.ResourceExhausted:  http.StatusTooManyRequests,
+	codes.Unimplemented:      http.StatusNotImplemented,
+	codes.Unavailable:        http.StatusServiceUnavailable,
+	codes.DeadlineExceeded:   http.StatusGatewayTimeout,
+	codes.Canceled:           clientClosed,
+}
+
+// problemOf returns the HTTP status of an error and its google.rpc.Status.
+func problemOf(err error) (code int, s *status.Status) {
+	if own, ok := errors.AsType[*refusal](err); ok {
+		return own.http, own.Status
+	}
+	s, ok := status.FromError(err)
+	if !ok {
+		s = status.New(codes.Internal, "internal error") // the text was not written for callers
+	}
+	if code, ok = httpStatus[s.Code()]; !ok {
+		code = http.StatusInternalServerError
+	}
+	return code, s
+}
+
+// fail answers with an error.
+func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
+	code, s := problemOf(err)
+	for _, detail := range s.Details() {
+		if retry, ok := detail.(*errdetails.RetryInfo); ok {
+			w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(retry.GetRetryDelay().AsDuration().Seconds()))))
+		}
+	}
+	h.send(w, r, code, written(s))
+}
+
+// written is a status as it can be written: without details whose type is not known here.
+func written(s *status.Status) *spb.Status {
+	p := s.Proto()
+	if _, err := encoding.Marshal(p); err != nil {
+		return &spb.Status{Code: p.GetCode(), Message: fmt.Sprint(p.GetMessage())}
+	}
+	return p
+}

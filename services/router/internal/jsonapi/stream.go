@@ -1,0 +1,139 @@
+package jsonapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+)
+
+// heartbeat is how often a stream sends something: proxies close connections that are silent.
+const heartbeat = 15 * time.Second
+
+// The names of events.
+const (
+	// eventResult is a message of the stream.
+	eventResult = "result"
+	// eventEnd is the last message, which has the coverage.
+	eventEnd = "end"
+	// eventError is a google.rpc.Status. Nothing follows it.
+	eventError = "error"
+)
+
+// received is a message of a call, or the error that ended it.
+type received struct {
+	message proto.Message
+	err     error
+}
+
+// stream answers with the messages of a call as server-sent events. A call that fails before
+// its first message is answered as any other error.
+func (h *Handler) stream(ctx context.Context, w http.ResponseWriter, r *http.Request, route *route, req proto.Message) {
+	var receiving sync.WaitGroup
+	defer receiving.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	messages, over := make(chan received), make(chan struct{})
+	defer close(over)
+	receiving.Go(func() { h.receive(ctx, route, req, messages, over) })
+	beat := time.NewTicker(heartbeat)
+	defer beat.Stop()
+	out := &events{w: w, conn: http.NewResponseController(w)}
+	for {
+		var err error
+		select {
+		case got := <-messages:
+			switch {
+			case errors.Is(got.err, io.EOF):
+				return
+			case got.err != nil && !out.begun:
+				h.fail(w, r, got.err)
+				return
+			case got.err != nil:
+				_, s := problemOf(got.err)
+				_ = out.send(eventError, written(s)) // nothing else is left to say
+				return
+			}
+			err = out.send(eventOf(got.message), got.message)
+		case <-beat.C:
+			err = out.comment("heartbeat")
+		}
+		if err != nil {
+			h.log.DebugContext(ctx, "send an event", "path", r.URL.Path, "error", err)
+			return
+		}
+	}
+}
+
+// receive makes the call, and passes on its messages and the error that ends it, until over
+// is closed.
+func (h *Handler) receive(ctx context.Context, route *route, req proto.Message, to chan<- received, over <-chan struct{}) {
+	stream, err := h.conn.NewStream(ctx, route.stream, route.call)
+	if err == nil {
+		err = stream.SendMsg(req)
+	}
+	if err == nil {
+		err = stream.CloseSend()
+	}
+	for more := true; more; {
+		got := received{err: err}
+		if err == nil {
+			got.message = route.out.New().Interface()
+			got.err = stream.RecvMsg(got.message)
+		}
+		select {
+		case to <- got:
+			more = got.err == nil
+		case <-over:
+			more = false
+		}
+	}
+}
+
+// eventOf is the name of the event of a message. The last one of a search or a list is the
+// only one with a coverage.
+func eventOf(m proto.Message) string {
+	reflected := m.ProtoReflect()
+	if coverage := reflected.Descriptor().Fields().ByName("coverage"); coverage != nil && reflected.Has(coverage) {
+		return eventEnd
+	}
+	return eventResult
+}
+
+// events writes server-sent events, each of which the caller gets at once.
+type events struct {
+	w     http.ResponseWriter
+	conn  *http.ResponseController
+	begun bool
+}
+
+func (e *events) send(name string, m proto.Message) error {
+	data, err := encoding.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("encode an event: %w", err)
+	}
+	return e.write("event: %s\ndata: %s\n\n", name, data)
+}
+
+// comment writes what clients ignore.
+func (e *events) comment(text string) error { return e.write(": %s\n\n", text) }
+
+func (e *events) write(format string, args ...any) error {
+	if !e.begun {
+		e.begun = true
+		header := e.w.Header()
+		header.Set("Content-Type", "text/event-stream")
+		header.Set("Cache-Control", "no-store")
+		header.Set("X-Accel-Buffering", "no") // nginx would hold events back
+	}
+	_ = e.conn.SetWriteDeadline(time.Now().Add(sendTime)) // a connection without deadlines has none to move
+	if _, err := fmt.Fprintf(e.w, format, args...); err != nil {
+		return err
+	}
+	return e.conn.Flush()
+}
