@@ -3,6 +3,8 @@ package search
 import (
 	"cmp"
 	"slices"
+	"sync"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
@@ -13,9 +15,10 @@ import (
 )
 
 // StreamSearch implements searchv1.SearchServiceServer. Without max_files it
-// sends as many files as any request may ask for. In exhaustive mode it sends files as
-// searchers finish, so their speed decides which files are sent if there are more than
-// max_files. In top_k mode it sends the best files in order when all have finished.
+// sends as many files as any request may ask for. In exhaustive mode it sends what searchers
+// find within firstFiles in order, and other files as searchers finish, so their speed decides
+// which files are sent if there are more than max_files. In top_k mode it sends the best files
+// in order when all have finished.
 func (s *Service) StreamSearch(req *searchv1.StreamSearchRequest, stream grpc.ServerStreamingServer[searchv1.StreamSearchResponse]) (err error) {
 	start := s.metrics.begin()
 	var coverage *searchv1.Coverage
@@ -48,7 +51,9 @@ func (s *Service) StreamSearch(req *searchv1.StreamSearchRequest, stream grpc.Se
 		return err
 	}
 	out := &pieces{stream: stream, execution: e, page: p, results: s.newFileSet()}
+	stopFirst := out.sendFirst()
 	e.search(asking, p, out.results, out.add)
+	stopFirst()
 	p.explain.ends("fan out")
 	out.sendHeld()
 	if out.err != nil {
@@ -77,14 +82,23 @@ func streamClass(m searchv1.Mode) queryClass {
 	return batch
 }
 
+// firstFiles is how long an exhaustive stream holds the first files that searchers find, so
+// that it starts with the best of them.
+const firstFiles = 50 * time.Millisecond
+
 // pieces sends files in messages of bounded size.
 type pieces struct {
 	stream    grpc.ServerStreamingServer[searchv1.StreamSearchResponse]
 	execution *execution
 	page      *searchPage
 	results   *fileSet
+
+	// mu guards what follows while sendFirst may run beside add.
+	mu sync.Mutex
 	// held are lists that are not sent yet: top_k needs all of them before it sends a file.
 	held []*fileList
+	// flowing is set when lists are sent as they come.
+	flowing bool
 	// files and bytes sent so far.
 	files, bytes int
 	// cut is why files were left out.
@@ -93,12 +107,40 @@ type pieces struct {
 	err error
 }
 
-// add sends the files of one searcher, or holds them in top_k mode. After an error of
-// sending it sends nothing.
+// sendFirst makes an exhaustive stream send what is held when firstFiles are over, and all
+// other lists as they come. Stop must follow the last list; it waits until nothing is sent.
+func (p *pieces) sendFirst() (stop func()) {
+	if p.page.options.Mode == searchv1.Mode_MODE_TOP_K {
+		return func() {}
+	}
+	var waiting sync.WaitGroup
+	over := make(chan struct{})
+	waiting.Go(func() {
+		first := time.NewTimer(firstFiles)
+		defer first.Stop()
+		select {
+		case <-first.C:
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.flowing = true
+			p.sendHeld()
+		case <-over:
+		}
+	})
+	return func() {
+		close(over)
+		waiting.Wait()
+	}
+}
+
+// add sends the files of one searcher, or holds them. After an error of sending it sends
+// nothing.
 func (p *pieces) add(r *searchReply) {
 	p.page.add(r)
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.held = append(p.held, r.files)
-	if p.page.options.Mode != searchv1.Mode_MODE_TOP_K {
+	if p.flowing {
 		p.sendHeld()
 	}
 }

@@ -1,0 +1,52 @@
+package search
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc"
+
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// sent are the files of a stream, with when they were sent.
+type sent struct {
+	grpc.ServerStreamingServer[searchv1.StreamSearchResponse]
+	start time.Time
+	files []string
+}
+
+func (s *sent) Send(m *searchv1.StreamSearchResponse) error {
+	for _, f := range m.Files {
+		s.files = append(s.files, fmt.Sprint(f.Repo, "@", time.Since(s.start)))
+	}
+	return nil
+}
+
+// TestTheBestFirst: an exhaustive stream starts with the best files of those that are found
+// early, does not hold them longer for searchers that are slow, and sends those of slow ones at
+// once.
+func TestTheBestFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stream := &sent{start: time.Now()}
+		page := &searchPage{options: &searchv1.SearchOptions{MaxFiles: 10, MaxBytes: 1 << 20}, statistics: &searchv1.Statistics{}}
+		out := &pieces{stream: stream, execution: &execution{}, page: page, results: (&Service{}).newFileSet()}
+		reply := func(after time.Duration, repo string, score float64) {
+			time.Sleep(after)
+			files := out.results.open()
+			files.add(&searchv1.FileMatch{Repo: repo, Score: score})
+			out.add(&searchReply{files: files, statistics: &searchv1.Statistics{}})
+		}
+		stop := out.sendFirst()
+		reply(10*time.Millisecond, "worse", 1)
+		reply(10*time.Millisecond, "best", 3)
+		reply(time.Second, "slow", 2)
+		reply(time.Second, "slowest", 4)
+		stop()
+		if got, want := fmt.Sprint(stream.files), "[best@50ms worse@50ms slow@1.02s slowest@2.02s]"; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	})
+}
