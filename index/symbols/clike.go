@@ -261,7 +261,7 @@ func (d *declaring) open() {
 		return
 	case h.function.End > 0 && !h.value:
 		d.functionNamed()
-		d.body()
+		d.bodyOf(h.function)
 	case h.operator || h.tilde && h.parens:
 		d.body()
 	case h.value:
@@ -304,6 +304,17 @@ func (d *declaring) functionNamed() {
 		kind = Method
 	}
 	d.add(kind, d.head.function)
+}
+
+// bodyOf is body for the function with a name.
+func (d *declaring) bodyOf(name Span) {
+	symbol, frames := d.symbolOf(name), len(d.frames)
+	d.body()
+	if len(d.frames) > frames {
+		d.frames[frames].symbol = symbol
+	} else {
+		d.ends(symbol, d.pos)
+	}
 }
 
 // body passes the body of a function.

@@ -47,6 +47,7 @@ func (f *finder) indent() uint32 {
 // dedent closes the frames that a line of that indentation ends.
 func (f *finder) dedent(indent uint32) {
 	for n := len(f.frames); n > 0 && f.frames[n-1].indent >= indent; n-- {
+		f.ends(f.frames[n-1].symbol, f.lineAt)
 		f.frames = f.frames[:n-1]
 	}
 }
@@ -54,7 +55,7 @@ func (f *finder) dedent(indent uint32) {
 // within opens a frame that lasts while lines are indented further.
 func (f *finder) within(kind frameKind, name Span, indent uint32) {
 	if len(f.frames) < maxFrames {
-		f.frames = append(f.frames, frame{name: name, kind: kind, indent: indent})
+		f.frames = append(f.frames, frame{name: name, kind: kind, symbol: f.symbolOf(name), indent: indent})
 	}
 }
 

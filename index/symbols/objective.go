@@ -28,7 +28,9 @@ func (d *declaring) objective() {
 			d.balanced('{', '}')
 		}
 	case "end":
-		d.frames = d.frames[:0]
+		for len(d.frames) > 0 {
+			d.pop()
+		}
 	case "property":
 		if d.peek() == '(' {
 			d.next()
@@ -46,8 +48,10 @@ func (d *declaring) objectiveMethod() {
 		d.next()
 		d.balanced('(', ')')
 	}
+	name := Span{}
 	if d.next() == tokenWord {
-		d.add(Method, d.token())
+		name = d.token()
+		d.add(Method, name)
 	}
 	for {
 		switch d.next() {
@@ -57,7 +61,7 @@ func (d *declaring) objectiveMethod() {
 		case '(':
 			d.balanced('(', ')')
 		case '{':
-			d.body()
+			d.bodyOf(name)
 			d.head = head{}
 			return
 		}

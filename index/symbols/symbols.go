@@ -57,6 +57,9 @@ type Symbol struct {
 	// Scope is the name of the innermost symbol that the definition is within, empty if there
 	// is none or it is not known.
 	Scope Span
+	// Until is where the definition ends, such as behind its closing brace; 0 if it has no body
+	// or that is not known.
+	Until uint32
 }
 
 // Language is the rules of a language. It is immutable.
@@ -107,6 +110,8 @@ type finder struct {
 type frame struct {
 	name Span // of what it is of
 	kind frameKind
+	// symbol is the place in found of what it is the body of, from 1; 0: of nothing that was found.
+	symbol int
 	// typedef says that the name of a typedef may follow it.
 	typedef bool
 	// indent is how far the line is indented that opens it, where indentation says what is within.
@@ -157,6 +162,9 @@ func (f *finder) scope() Span {
 
 // settle sorts what was found, and leaves out what overlaps.
 func (f *finder) settle() []Symbol {
+	for _, open := range f.frames {
+		f.ends(open.symbol, len(f.text))
+	}
 	own := f.found[f.begin:]
 	ascending := func(a, b Symbol) int { return int(int64(a.Start) - int64(b.Start)) }
 	if !slices.IsSortedFunc(own, ascending) {
@@ -178,7 +186,7 @@ func (f *finder) token() Span { return Span{uint32(f.start), uint32(f.pos)} }
 // push opens a frame.
 func (f *finder) push(kind frameKind, name Span) {
 	if len(f.frames) < maxFrames {
-		f.frames = append(f.frames, frame{name: name, kind: kind})
+		f.frames = append(f.frames, frame{name: name, kind: kind, symbol: f.symbolOf(name)})
 	} else {
 		f.balanced('{', '}')
 	}
@@ -190,6 +198,30 @@ func (f *finder) pop() {
 	if n := len(f.frames); n > 0 {
 		f.popped = f.frames[n-1]
 		f.frames = f.frames[:n-1]
+		f.ends(f.popped.symbol, f.pos)
+	}
+}
+
+// lastSymbols is how many symbols a body may follow the name of its own: parameters, for instance.
+const lastSymbols = 32
+
+// symbolOf returns the place in found of the symbol with a name, from 1; 0: it was not found lately.
+func (f *finder) symbolOf(name Span) int {
+	if name.End == 0 {
+		return 0
+	}
+	for i := len(f.found); i > max(f.begin, len(f.found)-lastSymbols); i-- {
+		if f.found[i-1].Span == name {
+			return i
+		}
+	}
+	return 0
+}
+
+// ends says where the body of a symbol ends.
+func (f *finder) ends(symbol, at int) {
+	if symbol > 0 {
+		f.found[symbol-1].Until = uint32(at)
 	}
 }
 

@@ -76,7 +76,7 @@ func checkSymbols(t *testing.T, text []byte, found []symbols.Symbol) {
 	t.Helper()
 	end := uint32(0)
 	for _, s := range found {
-		if s.Start < end || s.End <= s.Start || int(s.End) > len(text) || s.Scope.End < s.Scope.Start || int(s.Scope.End) > len(text) || s.Kind.String() == "" {
+		if s.Start < end || s.End <= s.Start || int(s.End) > len(text) || s.Scope.End < s.Scope.Start || int(s.Scope.End) > len(text) || s.Until != 0 && s.Until < s.End || int(s.Until) > len(text) || s.Kind.String() == "" {
 			t.Fatalf("symbol %v after %d in a text of %d bytes", s, end, len(text))
 		}
 		for _, at := range []uint32{s.Start, s.End} {
