@@ -71,7 +71,7 @@ func (o *Oracle) Compare(text string, engine Engine) string {
 
 // parse makes the tree of a query; diff says why it cannot.
 func (o *Oracle) parse(text string) (q query.Q, diff string) {
-	q, err := query.Parse(text, query.ParseOptions{})
+	q, err := query.Parse(text, query.ParseOptions{SyntaxVersion: query.MaxSyntaxVersion})
 	if err == nil {
 		q, err = o.Resolve(q)
 	}

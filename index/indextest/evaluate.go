@@ -75,7 +75,7 @@ func (e evaluation) holds(q query.Q) bool {
 		return e.found(q, q.Scope)
 	case *query.Regexp:
 		return e.found(q, q.Scope)
-	case *query.Symbol:
+	case *query.Symbol, *query.Reference:
 		return e.found(q, query.Content)
 	}
 	return e.factHolds(q)
@@ -175,7 +175,7 @@ func (e evaluation) terms(q query.Q, namesOnly bool) (terms []rank.Term) {
 		children = q.Children
 	case *query.Type:
 		return e.terms(q.Child, namesOnly || q.Kind == query.KindFileName)
-	case *query.Substring, *query.Regexp, *query.Symbol:
+	case *query.Substring, *query.Regexp, *query.Symbol, *query.Reference:
 		var t rank.Term
 		if !namesOnly {
 			content := e.ranges(q, query.Content)
@@ -282,7 +282,7 @@ func (e evaluation) ranges(q query.Q, in query.Scope) []Range {
 		all = e.atomRanges(q, q.Scope, in)
 	case *query.Regexp:
 		all = e.atomRanges(q, q.Scope, in)
-	case *query.Symbol:
+	case *query.Symbol, *query.Reference:
 		all = e.atomRanges(q, query.Content, in)
 	}
 	return all

@@ -47,10 +47,28 @@ func smallLetters(b []byte) []byte {
 // found but is no range.
 type finder func(t *text) (ranges []Range, found bool)
 
-// inNames looks with another finder in the names of the symbols of a content.
-func inNames(f finder) finder {
+// outsideNames leaves out what another finder finds in names of the symbols of a content, and in
+// parts of them.
+func outsideNames(f finder) finder {
+	return func(t *text) (ranges []Range, found bool) {
+		all, _ := f(t)
+		names := symbols.For(t.language).Append(nil, t.bytes)
+		for _, r := range all {
+			if !slices.ContainsFunc(names, func(s symbols.Symbol) bool { return r.Start < int(s.End) && int(s.Start) < r.End }) {
+				ranges = append(ranges, r)
+			}
+		}
+		return ranges, ranges != nil
+	}
+}
+
+// inNames looks with another finder in the names of the symbols of a content that are of the kinds.
+func inNames(f finder, kinds symbols.KindSet) finder {
 	return func(t *text) (ranges []Range, found bool) {
 		for _, s := range symbols.For(t.language).Append(nil, t.bytes) {
+			if !kinds.Has(s.Kind) {
+				continue
+			}
 			within, ok := f(&text{bytes: t.bytes[s.Start:s.End]})
 			for _, r := range within {
 				ranges = append(ranges, Range{int(s.Start) + r.Start, int(s.Start) + r.End})

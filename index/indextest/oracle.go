@@ -145,7 +145,10 @@ func (c *compiled) prepare(n query.Q) (err error) {
 		c.regexps[n], err = regexp.Compile(n.Tree.String())
 	case *query.Symbol:
 		err = c.prepare(n.Child)
-		c.atom(n, inNames(c.find[len(c.find)-1]))
+		c.atom(n, inNames(c.find[len(c.find)-1], n.Kinds))
+	case *query.Reference:
+		err = c.prepare(n.Child)
+		c.atom(n, outsideNames(c.find[len(c.find)-1]))
 	case *query.Type:
 		if n.Kind == query.KindRepo {
 			return query.ErrUnresolved

@@ -27,7 +27,12 @@ func Kinds() int { return len(kinds) }
 // Queries makes n queries of every kind in turn, from texts, paths and facts of
 // the corpus, so that most find something. The same corpus and seed give the
 // same queries. All of them are right in syntax.
-func Queries(c *Corpus, seed uint64, n int) []Query {
+func Queries(c *Corpus, seed uint64, n int) []Query { return queriesOf(kinds, c, seed, n) }
+
+// OwnQueries makes queries with the fields that syntax version 2 adds, as Queries does.
+func OwnQueries(c *Corpus, seed uint64, n int) []Query { return queriesOf(ownKinds, c, seed, n) }
+
+func queriesOf(kinds []kind, c *Corpus, seed uint64, n int) []Query {
 	g := newSampler(c, seed)
 	queries := make([]Query, n)
 	for i := range queries {
@@ -93,6 +98,26 @@ var generalKinds = []kind{
 	{"symbol, regexp", func(g *sampler) string {
 		return "sym:" + pickOne(g, "^", "") + "[a-z_]+" + pickOne(g, "$", ".*", "[A-Z]")
 	}, false},
+}
+
+var ownKinds = []kind{
+	{"reference", func(g *sampler) string { return "ref:" + Quote(g.word()) }, false},
+	{"reference, part", func(g *sampler) string { return "ref:" + Quote(g.text(1, 5)) }, false},
+	{"reference, whole word", func(g *sampler) string { return pickOne(g, "case:yes ", "") + `ref:\b` + Quote(g.word()) + `\b` }, false},
+	{"reference, regexp", func(g *sampler) string { return pickOne(g, `ref:\w+`, `ref:[a-z]x*`, `ref:x*`, `ref:"[^a-z]+"`) }, false},
+	{"reference beside others", func(g *sampler) string {
+		return pickOne(g, "", "-") + "ref:" + Quote(g.word()) + pickOne(g, " ", " or ") + g.term() + pickOne(g, "", " sym:a", " f:a", " type:file")
+	}, true},
+	{"references where it is defined", func(g *sampler) string {
+		name := Quote(g.word())
+		return "ref:" + name + pickOne(g, " ", " or ", " -") + "sym:" + name
+	}, true},
+	{"symbols of a kind", func(g *sampler) string {
+		return pickOne(g, "sym.kind:function", "sym.kind:type sym.kind:method", "sym.kind:field lang:"+g.language()) + pickOne(g, "", " sym:a", " sym:"+Quote(g.word()))
+	}, true},
+	{"type symbol", func(g *sampler) string {
+		return "type:symbol " + pickOne(g, "", "sym.kind:constant ") + pickOne(g, "", g.term(), g.term()+" or "+g.term(), "-"+g.term())
+	}, true},
 }
 
 // sampler takes parts of queries from a corpus.

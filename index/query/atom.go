@@ -10,8 +10,8 @@ import (
 
 // atom reads a token that stands for a text or a field.
 func (p *parser) atom(tok token) (Q, error) {
-	if p.atoms++; p.atoms > p.limits.Atoms {
-		return nil, &LimitError{LimitAtoms, p.atoms, p.limits.Atoms}
+	if err := p.count(); err != nil {
+		return nil, err
 	}
 	switch tok.kind {
 	case tokenArchived:
@@ -34,12 +34,20 @@ func (p *parser) atom(tok token) (Q, error) {
 		return &Repo{Tree: tree}, err
 	case tokenSym:
 		return p.symbol(tok)
+	case tokenRef:
+		return p.reference(tok)
 	case tokenFile:
 		return p.text(tok, FileName)
 	case tokenContent:
 		return p.text(tok, Content)
 	}
 	return p.text(tok, Either)
+}
+
+// count counts an atom.
+func (p *parser) count() error {
+	p.atoms++
+	return over(LimitAtoms, p.atoms, p.limits.Atoms)
 }
 
 func fact(tok token, f Fact) (Q, error) {
@@ -59,12 +67,76 @@ func (p *parser) meta(tok token) (Q, error) {
 	return &Meta{Key: key, Tree: tree}, err
 }
 
-func (p *parser) symbol(tok token) (Q, error) {
+func (p *parser) symbol(tok token) (*Symbol, error) {
 	if len(tok.text) == 0 {
 		return nil, &SyntaxError{tok.at[0], "nothing after sym:", "the name of a symbol or a regular expression, as in sym:NewReader"}
 	}
 	child, err := p.text(tok, Either)
 	return &Symbol{Child: child}, err
+}
+
+func (p *parser) reference(tok token) (Q, error) {
+	if len(tok.text) == 0 {
+		return nil, &SyntaxError{tok.at[0], "nothing after ref:", "a name or a regular expression, as in ref:NewReader"}
+	}
+	child, err := p.text(tok, Content)
+	return &Reference{Child: child}, err
+}
+
+// onlySymbols applies type:symbol and sym.kind: to a list. A list without a text or sym: gets one
+// that matches every name.
+func (p *parser) onlySymbols(q Q, set settings) (Q, error) {
+	some := false
+	q = eachText(q, func(atom Q) Q {
+		s, ok := atom.(*Symbol)
+		switch {
+		case !ok && !set.symbols:
+			return atom
+		case !ok:
+			s = &Symbol{Child: atom}
+		}
+		if some = true; s.Kinds == 0 {
+			s.Kinds = set.kinds
+		}
+		return s
+	})
+	if some {
+		return q, nil
+	}
+	if err := p.count(); err != nil {
+		return nil, err
+	}
+	every, err := p.symbol(token{kind: tokenSym, text: []byte("(?s:.+)")})
+	every.Kinds = set.kinds
+	return &And{Children: []Q{every, q}}, err
+}
+
+// eachText replaces, in a list and its groups, each symbol and each text that is looked for in
+// contents and paths. What a group with a type: of its own selects is left alone.
+func eachText(q Q, f func(Q) Q) Q {
+	switch n := q.(type) {
+	case *And:
+		for i, c := range n.Children {
+			n.Children[i] = eachText(c, f)
+		}
+	case *Or:
+		for i, c := range n.Children {
+			n.Children[i] = eachText(c, f)
+		}
+	case *Not:
+		n.Child = eachText(n.Child, f)
+	case *Symbol:
+		return f(q)
+	case *Substring:
+		if n.Scope == Either {
+			return f(q)
+		}
+	case *Regexp:
+		if n.Scope == Either {
+			return f(q)
+		}
+	}
+	return q
 }
 
 // text makes the atom that looks for the token's regular expression: a

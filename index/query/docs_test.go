@@ -49,13 +49,19 @@ func TestReference(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
+	for _, text := range examples(t, reference, "query-2") {
+		q, err := Parse(text, ParseOptions{Language: linguist, SyntaxVersion: 2})
+		if first, _ := Parse(text, ParseOptions{Language: linguist}); err != nil || first != nil && first.String() == q.String() {
+			t.Errorf("%s: %v, %v: version 2 reads it like version 1", text, q, err)
+		}
+	}
 	for _, text := range wrong {
 		var e *SyntaxError
 		if _, err := Parse(text, ParseOptions{}); !errors.As(err, &e) {
 			t.Errorf("%s: error %v, want a syntax error", text, err)
 		}
 	}
-	for _, f := range fields {
+	for _, f := range ownFields {
 		if !strings.Contains(reference, "`"+f.prefix) {
 			t.Errorf("the field %s is not in the reference", f.prefix)
 		}

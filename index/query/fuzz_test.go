@@ -12,11 +12,12 @@ import (
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"", "a b or -c", `f:"a b" (x y)`, "type:repo case:yes A", `\`, `"`, "((a) ", "a[z-b]", "(?i)a{2,3}**", "meta.a:b sym:[^a]", "a\nb", "--", "\xff", `"(" ")"`, "日本 r:x|",
+		"type:symbol (a or -b) sym.kind:type", "ref:a (sym:b sym.kind:field ) ref:",
 	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		q, err := Parse(text, ParseOptions{})
+		q, err := Parse(text, ParseOptions{SyntaxVersion: 1 + len(text)%2})
 		if err != nil {
 			checkError(t, text, err)
 			return

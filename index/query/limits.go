@@ -23,9 +23,13 @@ const (
 )
 
 // MaxSyntaxVersion is the newest version of the query language. Versions 0 and
-// 1 are zoekt's language; fields of Trawl's own belong to version 2, which so
-// far adds none.
+// 1 are zoekt's language; fields of Trawl's own belong to version 2: ref:,
+// sym.kind: and type:symbol.
 const MaxSyntaxVersion = 2
+
+// Revision grows with each field that version 2 gets. A program that knows an older revision
+// would read such a field as text.
+const Revision = 1
 
 // Limits bound what a query may cost before it has read anything. A zero field
 // means its default. Parse holds a query to them as it reads: what it takes until it
@@ -183,6 +187,8 @@ func Instructions(q Q) (n int) {
 		case *Regexp:
 			n += instructions(q.Tree)
 		case *Symbol:
+			n += Instructions(q.Child)
+		case *Reference:
 			n += Instructions(q.Child)
 		}
 		return true

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/trawl-search/trawl/index/symbols"
 )
 
 // Parse reads a query and simplifies it. The empty query matches everything.
@@ -22,7 +24,10 @@ func Parse(input string, opts ParseOptions) (Q, error) {
 	case !utf8.ValidString(input):
 		return nil, &SyntaxError{validPrefix(input), "a byte that is not UTF-8", `UTF-8 text`}
 	}
-	p := &parser{in: input, language: opts.Language, limits: limits}
+	p := &parser{in: input, fields: fields, language: opts.Language, limits: limits}
+	if opts.SyntaxVersion >= 2 {
+		p.fields, p.own = ownFields, true
+	}
 	if p.language == nil {
 		p.language = func(name string) string { return name }
 	}
@@ -47,6 +52,8 @@ func validPrefix(s string) int {
 
 type parser struct {
 	in       string
+	fields   []field
+	own      bool // the language has Trawl's own fields
 	pos      int
 	limits   Limits
 	language func(string) string
@@ -65,7 +72,9 @@ type item struct {
 	or       bool
 	caseMode string
 	kind     *Kind
-	start    int // in the input
+	symbols  bool         // type:symbol
+	ofKind   symbols.Kind // of sym.kind:
+	start    int          // in the input
 }
 
 func (p *parser) query() (Q, error) {
@@ -90,7 +99,7 @@ func (p *parser) leftover() error {
 	case ')':
 		return &SyntaxError{p.pos, `")"`, `a "(" somewhere before it; write \) to search for a parenthesis`}
 	}
-	tok, err := scan(p.in, p.pos)
+	tok, err := scan(p.in, p.fields, p.pos)
 	if err == nil && tok.kind == tokenClose {
 		return &SyntaxError{p.pos, quote(p.in[tok.start:tok.end]), `a "(" somewhere before it; write "\\)" to search for a quoted parenthesis`}
 	}
@@ -106,44 +115,59 @@ func (p *parser) list() (Q, error) {
 	if err != nil {
 		return nil, err
 	}
-	operands, mode, kind := directives(items)
-	if mode != "" {
+	operands, set := directives(items)
+	if set.caseMode != "" {
 		for _, atom := range p.uncased {
-			setCase(atom, mode)
+			setCase(atom, set.caseMode)
 		}
 		p.uncased = nil
 	}
 	p.uncased = append(outer, p.uncased...)
 	q, err := p.operators(operands)
-	if err == nil && kind != nil {
-		q = &Type{Kind: *kind, Child: q}
+	if err == nil && (set.symbols || set.kinds != 0) {
+		q, err = p.onlySymbols(q, set)
+	}
+	if err == nil && set.kind != nil {
+		q = &Type{Kind: *set.kind, Child: q}
 	}
 	return q, err
 }
 
-// directives takes the settings out of a list: the last case: and the first of
-// the kinds count.
-func directives(items []item) (operands []item, mode string, kind *Kind) {
+// settings are what the directives of a list say.
+type settings struct {
+	caseMode string
+	kind     *Kind
+	symbols  bool            // texts are names of symbols
+	kinds    symbols.KindSet // of symbols
+}
+
+// directives takes the settings out of a list: the last case:, the first of the kinds, and all
+// sym.kind: count.
+func directives(items []item) (operands []item, set settings) {
 	for _, it := range items {
 		switch {
 		case it.caseMode != "":
-			mode = it.caseMode
+			set.caseMode = it.caseMode
+		case it.symbols:
+			set.symbols = true
+		case it.ofKind != 0:
+			set.kinds.Add(it.ofKind)
 		case it.kind != nil:
-			if kind == nil || *it.kind < *kind {
-				kind = it.kind
+			if set.kind == nil || *it.kind < *set.kind {
+				set.kind = it.kind
 			}
 		default:
 			operands = append(operands, it)
 		}
 	}
-	return operands, mode, kind
+	return operands, set
 }
 
 func (p *parser) items() ([]item, error) {
 	var items []item
 	for {
 		p.skipSpace()
-		tok, err := scan(p.in, p.pos)
+		tok, err := scan(p.in, p.fields, p.pos)
 		if err != nil {
 			return nil, err
 		}
@@ -207,7 +231,13 @@ func (p *parser) expression(tok token) (item, error) {
 	case tokenCase:
 		it.caseMode, err = choose(tok, "yes", "no", "auto")
 	case tokenType:
-		it.kind, err = p.kind(tok)
+		if it.symbols = p.own && string(tok.text) == "symbol"; !it.symbols {
+			it.kind, err = p.kind(tok)
+		}
+	case tokenSymKind:
+		var name string
+		name, err = choose(tok, symbols.Kinds()...)
+		it.ofKind, _ = symbols.KindOf(name)
 	default:
 		it.q, err = p.atom(tok)
 	}
@@ -220,7 +250,7 @@ func (p *parser) negation(minus token) (Q, error) {
 	}
 	defer p.leave()
 	p.skipSpace()
-	tok, err := scan(p.in, p.pos)
+	tok, err := scan(p.in, p.fields, p.pos)
 	if err != nil {
 		return nil, err
 	}
@@ -248,7 +278,7 @@ func (p *parser) group(open token) (Q, error) {
 	if err != nil {
 		return nil, err
 	}
-	tok, err := scan(p.in, p.pos)
+	tok, err := scan(p.in, p.fields, p.pos)
 	if err != nil {
 		return nil, err
 	}
@@ -278,7 +308,11 @@ func (p *parser) enter() error {
 func (p *parser) leave() { p.depth-- }
 
 func (p *parser) kind(tok token) (*Kind, error) {
-	name, err := choose(tok, "filematch", "filename", "file", "repo")
+	names := []string{"filematch", "filename", "file", "repo"}
+	if p.own {
+		names = append(names, "symbol")
+	}
+	name, err := choose(tok, names...)
 	kinds := map[string]Kind{"filematch": KindFileMatch, "filename": KindFileName, "file": KindFileName, "repo": KindRepo}
 	kind := kinds[name]
 	if err == nil && kind == KindRepo {

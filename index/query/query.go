@@ -8,6 +8,8 @@ package query
 import (
 	"regexp/syntax"
 	"strings"
+
+	"github.com/trawl-search/trawl/index/symbols"
 )
 
 // Q is a node of a query tree. Its String form is for people and for tests; it
@@ -68,8 +70,15 @@ type Regexp struct {
 const Flags = syntax.ClassNL | syntax.PerlX | syntax.UnicodeGroups
 
 // Symbol matches documents in which the text of Child (a Substring or Regexp)
-// lies within the name of a symbol.
-type Symbol struct{ Child Q }
+// lies within the name of a symbol of one of the kinds.
+type Symbol struct {
+	Child Q
+	Kinds symbols.KindSet
+}
+
+// Reference matches documents whose content holds the text of Child (a Substring or Regexp)
+// outside of the names of symbols. A match that overlaps such a name is none.
+type Reference struct{ Child Q }
 
 // Repo matches documents of repos whose name the case-sensitive, unanchored
 // expression is found in. Tree was parsed with syntax.Perl: ^ and $ are the
@@ -153,6 +162,7 @@ func (*Const) isQuery()     {}
 func (*Substring) isQuery() {}
 func (*Regexp) isQuery()    {}
 func (*Symbol) isQuery()    {}
+func (*Reference) isQuery() {}
 func (*Repo) isQuery()      {}
 func (*RepoSet) isQuery()   {}
 func (*Branch) isQuery()    {}

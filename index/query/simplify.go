@@ -14,7 +14,7 @@ func Simplify(q Q) Q { return Map(q, simplifyNode) }
 
 // Map rebuilds the tree from the leaves up, replacing each node by what f
 // makes of it, called with a node whose children are already replaced. The
-// child of a Symbol is part of that atom and is left alone. The argument is
+// child of a Symbol or Reference is part of that atom and is left alone. The argument is
 // not changed as long as f changes no node in place.
 func Map(q Q, f func(Q) Q) Q {
 	switch n := q.(type) {

@@ -27,7 +27,15 @@ func (q *Regexp) String() string {
 	return atom("regexp", q.Scope, q.CaseSensitive, q.Tree.String())
 }
 
-func (q *Symbol) String() string   { return "(symbol " + q.Child.String() + ")" }
+func (q *Symbol) String() string {
+	if q.Kinds == 0 {
+		return "(symbol " + q.Child.String() + ")"
+	}
+	return fmt.Sprintf("(symbol %s %s)", q.Kinds, q.Child)
+}
+
+func (q *Reference) String() string { return "(reference " + q.Child.String() + ")" }
+
 func (q *Repo) String() string     { return fmt.Sprintf("repo:%q", q.Tree) }
 func (q *Language) String() string { return fmt.Sprintf("lang:%q", q.Name) }
 func (q *Meta) String() string     { return fmt.Sprintf("meta.%q:%q", q.Key, q.Tree) }

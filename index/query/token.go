@@ -1,6 +1,9 @@
 package query
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 type tokenKind uint8
 
@@ -23,13 +26,17 @@ const (
 	tokenRepo
 	tokenSym
 	tokenType
+	tokenRef
+	tokenSymKind
 )
 
-// fields are the prefixes that make a token a field. None begins another.
-var fields = []struct {
+type field struct {
 	prefix string
 	kind   tokenKind
-}{
+}
+
+// fields are the prefixes that make a token a field. None begins another.
+var fields = []field{
 	{"archived:", tokenArchived},
 	{"b:", tokenBranch},
 	{"branch:", tokenBranch},
@@ -50,6 +57,9 @@ var fields = []struct {
 	{"type:", tokenType},
 }
 
+// ownFields are those that syntax version 2 adds.
+var ownFields = append(slices.Clone(fields), []field{{"ref:", tokenRef}, {"sym.kind:", tokenSymKind}}...)
+
 // token is a piece of the query. Its text is what remains of the input without
 // field prefix and quotes; at holds the input position of each byte of it, and
 // one more for its end.
@@ -68,20 +78,21 @@ func (t *token) cut(n int) { t.text, t.at = t.text[n:], t.at[n:] }
 // belong to it as long as they balance, so that a space decides whether a
 // leading one opens a group or belongs to a regular expression.
 type scanner struct {
-	in    string
-	pos   int
-	token token
-	open  int  // unquoted parentheses open in this token
-	space bool // ended by a separator while some were open
-	done  bool // the token is complete although input remains
+	in     string
+	fields []field
+	pos    int
+	token  token
+	open   int  // unquoted parentheses open in this token
+	space  bool // ended by a separator while some were open
+	done   bool // the token is complete although input remains
 }
 
 // scan reads the token that begins at pos, which is no separator.
-func scan(in string, pos int) (token, error) {
+func scan(in string, fields []field, pos int) (token, error) {
 	if pos < len(in) && in[pos] == '-' {
 		return token{kind: tokenMinus, start: pos, end: pos + 1}, nil
 	}
-	s := scanner{in: in, pos: pos, token: token{start: pos}}
+	s := scanner{in: in, fields: fields, pos: pos, token: token{start: pos}}
 	for !s.atEnd() {
 		if err := s.step(); err != nil {
 			return token{}, err
@@ -180,7 +191,7 @@ func (s *scanner) classify() {
 		return
 	}
 	t.kind = tokenText
-	for _, f := range fields {
+	for _, f := range s.fields {
 		if strings.HasPrefix(input, f.prefix) {
 			t.kind, t.field = f.kind, f.prefix
 			t.cut(len(f.prefix))

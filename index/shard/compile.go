@@ -38,7 +38,9 @@ func (s *search) compile(p *Query, q query.Q) (node, error) {
 	case *query.Substring, *query.Regexp:
 		return s.atom(p, p.texts[q])
 	case *query.Symbol:
-		return s.symbolAtom(p.texts[q])
+		return s.symbolAtom(q, p.texts[q])
+	case *query.Reference:
+		return s.referenceAtom(p, p.texts[q])
 	case *query.Branch:
 		return &branchNode{q: q}, nil
 	case *query.Language:
@@ -216,7 +218,7 @@ func (s *search) narrowTo(n node) error {
 func isText(q query.Q) (text bool) {
 	query.Walk(q, func(q query.Q) bool {
 		switch q.(type) {
-		case *query.Substring, *query.Regexp, *query.Symbol:
+		case *query.Substring, *query.Regexp, *query.Symbol, *query.Reference:
 			text = true
 		}
 		return !text
@@ -227,14 +229,7 @@ func isText(q query.Q) (text bool) {
 // inContents reports whether an atom of q looks at contents.
 func inContents(q query.Q) (found bool) {
 	query.Walk(q, func(q query.Q) bool {
-		switch q := q.(type) {
-		case *query.Symbol:
-			found = true
-		case *query.Substring:
-			found = found || q.Scope != query.FileName
-		case *query.Regexp:
-			found = found || q.Scope != query.FileName
-		}
+		found = found || looksAtContent(q)
 		return !found
 	})
 	return found

@@ -31,7 +31,11 @@ type contentAtom struct {
 	// inNames says that matches are in the names of symbols, by the rules for the document
 	// that was looked at last.
 	inNames bool
+	kinds   symbols.KindSet // of the symbols
 	rules   *symbols.Language
+	// outside says that matches that overlap a name are none. Names are those that were not passed.
+	outside bool
+	names   []symbols.Symbol
 
 	blob   uint32
 	valid  bool
@@ -76,7 +80,7 @@ func (a *contentAtom) cost() uint64 {
 // matches decides the document and leaves the ranges in spans.
 func (a *contentAtom) matches(d *document) (bool, error) {
 	var rules *symbols.Language
-	if a.inNames {
+	if a.inNames || a.outside {
 		var err error
 		if rules, err = a.s.rulesOf(d.id); err != nil {
 			return false, err
@@ -116,6 +120,9 @@ func (a *contentAtom) search(d *document) error {
 	if a.inNames {
 		return a.searchNames(d, text)
 	}
+	if a.outside {
+		a.names = a.s.symbolsOf(a.rules, d.blob, text)
+	}
 	return a.searchText(text)
 }
 
@@ -133,6 +140,9 @@ func (a *contentAtom) gather(d *document, g *gathered) (rank.Counts, error) {
 
 // add takes a match; they come in ascending order.
 func (a *contentAtom) add(m span, quality rank.Quality) {
+	if a.outside && a.inName(m) {
+		return
+	}
 	a.found = true
 	a.counts.Add(quality)
 	if a.keep > 0 && a.spans.n == a.keep {

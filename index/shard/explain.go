@@ -184,6 +184,8 @@ func (e *explainer) contentMethod(n contentNode) Methods {
 	switch n := n.(type) {
 	case *wordAtom:
 		return ByWords
+	case *referenceAtom:
+		return ByWordsAndText
 	case *contentAtom:
 		switch {
 		case n.planned.narrow():

@@ -20,8 +20,9 @@ type Query struct {
 	memory *regex.Memory              // nil if it has no bound
 	texts  map[query.Q]*matching      // of each Substring and Regexp
 	repos  map[query.Q]*regexp.Regexp // of each Repo and Meta
-	// inContent says that a document can have ranges in its content.
-	inContent bool
+	// inContent says that a document can have ranges in its content, and alone that these are of
+	// one text.
+	inContent, alone bool
 	// terms is how many texts count for a document's score at most, and asksForLow says that one of
 	// them asks for what has low priority.
 	terms      int
@@ -73,7 +74,9 @@ func PrepareIn(process *regex.Memory, q query.Q) (*Query, error) {
 	if !ok {
 		return nil, ErrMemory
 	}
-	p := &Query{tree: q, memory: memory, texts: map[query.Q]*matching{}, inContent: inContent(q)}
+	p := &Query{tree: q, memory: memory, texts: map[query.Q]*matching{}}
+	shown := shownTexts(q)
+	p.inContent, p.alone = shown > 0, shown == 1
 	query.Walk(q, func(q query.Q) bool {
 		switch q := q.(type) {
 		case *query.Not:
@@ -81,7 +84,7 @@ func PrepareIn(process *regex.Memory, q query.Q) (*Query, error) {
 		case *query.Substring:
 			p.terms++
 			p.asksForLow = p.asksForLow || rank.AsksForLow(q.Pattern)
-		case *query.Regexp, *query.Symbol:
+		case *query.Regexp, *query.Symbol, *query.Reference:
 			p.terms++
 		}
 		return true
@@ -133,6 +136,10 @@ func (p *Query) prepare(q query.Q) (err error) {
 		err = p.prepareRepo(q, q.Tree)
 	case *query.Symbol:
 		p.texts[q], err = symbolMatching(q, p.memory)
+	case *query.Reference:
+		if p.texts[q], err = newMatching(q.Child, p.memory); err == nil {
+			p.texts[q].outside, p.texts[q].scope = true, query.Content
+		}
 	case *query.Type:
 		if q.Kind == query.KindRepo {
 			err = fmt.Errorf("%s: %w", q, query.ErrUnresolved)
@@ -151,24 +158,35 @@ func (p *Query) prepareRepo(q query.Q, tree *syntax.Regexp) error {
 	return err
 }
 
-// inContent reports whether a document that q matches can have ranges in its content.
-func inContent(q query.Q) (found bool) {
+// shownTexts is how many texts can have ranges that are shown in the content of a document.
+func shownTexts(q query.Q) (n int) {
 	query.Walk(q, func(q query.Q) bool {
 		switch q := q.(type) {
-		case *query.Symbol:
-			found = true
-		case *query.Substring:
-			found = found || q.Scope != query.FileName
-		case *query.Regexp:
-			found = found || q.Scope != query.FileName
 		case *query.Not:
 			return false // its ranges are not shown
 		case *query.Type:
 			return q.Kind != query.KindFileName
+		default:
+			if looksAtContent(q) {
+				n++
+			}
 		}
-		return !found
+		return true
 	})
-	return found
+	return n
+}
+
+// looksAtContent reports whether q is an atom that is looked for in contents.
+func looksAtContent(q query.Q) bool {
+	switch q := q.(type) {
+	case *query.Symbol, *query.Reference:
+		return true
+	case *query.Substring:
+		return q.Scope != query.FileName
+	case *query.Regexp:
+		return q.Scope != query.FileName
+	}
+	return false
 }
 
 // matching is how the text of an atom is found.
@@ -187,6 +205,8 @@ type matching struct {
 	// inNames is how the text is found in the names of symbols, if it is looked for there; the
 	// rest is how it is found in the content.
 	inNames *matching
+	// outside says that matches that overlap the name of a symbol are none.
+	outside bool
 	// followed says that whether there is a match may depend on what follows it.
 	followed bool
 }

@@ -49,9 +49,9 @@ func atBoundaries(tree *syntax.Regexp) *syntax.Regexp {
 
 // symbolAtom makes what finds a text in the names of symbols ready: candidates are the blobs in
 // which a word that the text is in is marked as defined, where there are marks.
-func (s *search) symbolAtom(m *matching) (node, error) {
+func (s *search) symbolAtom(q *query.Symbol, m *matching) (node, error) {
 	names := m.inNames
-	a := &contentAtom{s: s, matcher: names.matcher, needs: m.needs, maybeEmpty: names.maybeEmpty, inNames: true}
+	a := &contentAtom{s: s, matcher: names.matcher, needs: m.needs, maybeEmpty: names.maybeEmpty, inNames: true, kinds: q.Kinds}
 	s.textAtoms++
 	if s.words == nil || !m.withinWords || !s.words.Marked() {
 		p, err := s.contentPlan(m.needs)
@@ -211,6 +211,9 @@ func (s *search) rulesOf(doc uint32) (*symbols.Language, error) {
 // searchNames finds all matches in the names of a document's symbols.
 func (a *contentAtom) searchNames(d *document, text []byte) error {
 	for _, symbol := range a.s.symbolsOf(a.rules, d.blob, text) {
+		if !a.kinds.Has(symbol.Kind) {
+			continue
+		}
 		name := text[symbol.Start:symbol.End:symbol.End]
 		for start, end := range regex.RangesWhile(a.matcher, name, 0, a.s.goOn) {
 			quality := rank.Of(text, int(symbol.Start)+start, int(symbol.Start)+end)

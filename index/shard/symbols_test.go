@@ -1,12 +1,16 @@
 package shard_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/trawl-search/trawl/index/indextest"
+	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/index/shard"
 )
 
 // symbolCorpus is code of this module, and of other languages, some of it in files of two
@@ -66,4 +70,85 @@ func TestSymbols(t *testing.T) {
 	indextest.Check(t, c, queries, engine(openShard(t, data)))
 	unmarked := resealed(t, data, map[string][]byte{"WDEF": {1, 0, 0, 0, 0}}) // by rules of another version
 	indextest.Check(t, c, queries, engine(openShard(t, unmarked)))
+}
+
+var referenceQueries = []string{
+	"ref:newReader", "ref:NewReader", "ref:\\bReader\\b", "case:yes ref:\\breader\\b", "ref:read", "ref:^func", "ref:s", "ref:matching", "ref:Second", "ref:class", "ref:kelvin",
+	"ref:afterLong", "ref:\\bafterLong\\b", "ref:read_all", "ref:\"func .s\"", "ref:na\u00efve", "ref:\\bmatches\\b lang:go", "-ref:matches", "ref:matches -sym:matches",
+	"ref:\\bmatches\\b sym:\\bmatches\\b", "ref:matches or sym:matches", "ref:reader func", "ref:gather f:atom", "type:file ref:gather", "(type:repo ref:twice )", "ref:.", "ref:x*",
+	"sym.kind:method", "sym.kind:method sym:matches", "sym.kind:type sym.kind:macro sym:read", "type:symbol atom", "type:symbol atom or reader", "type:symbol -sym.kind_x", "type:symbol sym.kind:function ^read",
+}
+
+// TestReferences finds texts outside of the names of symbols, and symbols by kind, as brute force
+// does, in marked and unmarked shards.
+func TestReferences(t *testing.T) {
+	c := symbolCorpus(t)
+	var queries []indextest.Query
+	for i, text := range referenceQueries {
+		queries = append(queries, indextest.Query{Text: text, Kind: "references", Number: i})
+	}
+	data := buildShard(t, c)
+	indextest.Check(t, c, queries, engine(openShard(t, data)))
+	unmarked := resealed(t, data, map[string][]byte{"WDEF": {1, 0, 0, 0, 0}})
+	indextest.Check(t, c, queries, engine(openShard(t, unmarked)))
+}
+
+// TestOwnFields compares queries with fields of version 2 with brute force on random corpora, and
+// their best files with the first ones of all.
+func TestOwnFields(t *testing.T) {
+	for seed := range corpora(20) {
+		c := indextest.Random(seed)
+		s := openShard(t, buildShard(t, c))
+		queries := indextest.OwnQueries(c, seed, 64)
+		indextest.Check(t, c, queries, engine(s))
+		for i, q := range queries {
+			ready := prepareOwn(t, q.Text)
+			opts := shard.Options{MaxFiles: 1 + i%7, MaxMatchesPerFile: 5}
+			whole := search(t, s, ready, opts)
+			opts.Mode = shard.TopK
+			if got := search(t, s, ready, shard.InPieces(opts, i%3)); !sameFiles(got.Files, whole.Files) {
+				t.Fatalf("seed %d, %s, best %d:\n%v\nwant\n%v", seed, q.Text, opts.MaxFiles, got.Files, whole.Files)
+			}
+		}
+	}
+}
+
+// TestDefinitionsAndReferences finds each place of a whole word once: as a definition, or as a
+// reference.
+func TestDefinitionsAndReferences(t *testing.T) {
+	s := openShard(t, buildShard(t, symbolCorpus(t)))
+	for _, word := range []string{"matches", "Reader", "read_all", "newReader", "Second", "s", "search", "func", "afterLong", "nowhere"} {
+		places := func(queries ...string) (all []string) {
+			for _, q := range queries {
+				res := search(t, s, prepareOwn(t, "case:yes "+q), shard.Options{MaxFiles: 1 << 20, MaxMatchesPerFile: 1 << 20})
+				for _, f := range res.Files {
+					for _, chunk := range f.Chunks {
+						for _, r := range chunk.Ranges {
+							all = append(all, fmt.Sprintf("%s %d", f.Path, r.Start.Offset))
+						}
+					}
+				}
+			}
+			slices.Sort(all)
+			return all
+		}
+		whole := `\b` + word + `\b`
+		if got, want := places("sym:"+whole, "ref:"+whole), places("c:"+whole); !slices.Equal(got, want) {
+			t.Errorf("%s: %d definitions and references, the word is in %d places", word, len(got), len(want))
+		}
+	}
+}
+
+// prepareOwn prepares a query of syntax version 2.
+func prepareOwn(t *testing.T, text string) *shard.Query {
+	t.Helper()
+	tree, err := query.Parse(text, query.ParseOptions{SyntaxVersion: 2})
+	if err == nil {
+		var ready *shard.Query
+		if ready, err = shard.Prepare(tree); err == nil {
+			return ready
+		}
+	}
+	t.Fatalf("%s: %v", text, err)
+	return nil
 }

@@ -115,7 +115,7 @@ func onlyLiteral(q *Query) *matching {
 		parts = and.Children
 	}
 	for _, part := range parts {
-		if m := q.texts[part]; m != nil && m.withinWords && !m.followed {
+		if m := q.texts[part]; m != nil && m.withinWords && !m.followed && !m.outside {
 			return m
 		}
 	}

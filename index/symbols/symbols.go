@@ -6,7 +6,10 @@
 // Finding takes time linear in the text, and memory for the nesting of brackets only.
 package symbols
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Version of the finder. It grows with each change of what is found in some text: an index has
 // what the finder of its time found.
@@ -45,6 +48,26 @@ func KindOf(name string) (Kind, bool) {
 
 // Kinds are the names of all kinds.
 func Kinds() []string { return slices.Clone(kindNames[1:]) }
+
+// KindSet is a set of kinds. The zero value stands for all of them.
+type KindSet uint16
+
+// Add adds a kind.
+func (s *KindSet) Add(k Kind) { *s |= 1 << k }
+
+// Has reports whether a kind is in the set.
+func (s KindSet) Has(k Kind) bool { return s == 0 || s>>k&1 != 0 }
+
+// String is the names of the kinds, with commas between them; empty for all.
+func (s KindSet) String() string {
+	var names []string
+	for k, name := range kindNames {
+		if s>>k&1 != 0 {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ",")
+}
 
 // Span is the bytes [Start, End) of a text.
 type Span struct{ Start, End uint32 }

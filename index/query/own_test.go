@@ -1,0 +1,49 @@
+package query
+
+import (
+	"errors"
+	"testing"
+)
+
+// TestOwnFields reads the fields that syntax version 2 adds, which are texts in version 1.
+func TestOwnFields(t *testing.T) {
+	const anyName = `regexp:"(?s:.+)"`
+	for _, tt := range []parseTest{
+		{"ref:New", `(reference case content substring:"New")`},
+		{`ref:\bNew\b -ref:x`, `(and (reference case content regexp:"\\bNew\\b") (not (reference content substring:"x")))`},
+		{"case:no ref:New", `(reference content substring:"New")`},
+		{"sym:a sym.kind:function", `(symbol function substring:"a")`},
+		{"sym.kind:method sym:a (sym:b or -sym:c ) sym.kind:type", `(and (symbol method,type substring:"a") (or (symbol method,type substring:"b") (not (symbol method,type substring:"c"))))`},
+		{"sym:a (sym:b sym.kind:field ) sym.kind:type", `(and (symbol type substring:"a") (symbol field substring:"b"))`},
+		{"sym.kind:macro lang:C", `(and (symbol macro ` + anyName + `) lang:"C")`},
+		{"type:symbol", `(symbol ` + anyName + `)`},
+		{"type:symbol a f:b c:d", `(and (symbol substring:"a") file substring:"b" content substring:"d")`},
+		{"t:symbol (a or -B ) sym:c", `(and (or (symbol substring:"a") (not (symbol case substring:"B"))) (symbol substring:"c"))`},
+		{"type:symbol case:yes a", `(symbol case substring:"a")`},
+		{"type:symbol type:file a", `(type:filename (symbol substring:"a"))`},
+		{"type:symbol sym.kind:type a or b", `(or (symbol type substring:"a") (symbol type substring:"b"))`},
+		{"(type:repo a ) type:symbol b", `(and (type:repo substring:"a") (symbol substring:"b"))`},
+		{"(type:symbol a ) b", `(and (symbol substring:"a") substring:"b")`},
+	} {
+		q, err := Parse(tt.query, ParseOptions{SyntaxVersion: 2})
+		if err != nil {
+			t.Errorf("Parse(%q): %v, want %s", tt.query, err, tt.want)
+		} else if q.String() != tt.want {
+			t.Errorf("Parse(%q)\n got %s\nwant %s", tt.query, q, tt.want)
+		}
+	}
+	checkParse(t, []parseTest{{"ref:x", `substring:"ref:x"`}, {"sym.kind:function", `regexp:"(?-s:sym.kind:function)"`}})
+	if _, err := Parse("type:symbol a", ParseOptions{}); err == nil {
+		t.Error("type:symbol is read in version 1")
+	}
+	for _, wrong := range []string{"ref:", "sym.kind:", "sym.kind:verb", "-sym.kind:type", "-type:symbol", "type:symbols"} {
+		var e *SyntaxError
+		if _, err := Parse(wrong, ParseOptions{SyntaxVersion: 2}); !errors.As(err, &e) {
+			t.Errorf("Parse(%q): %v, want a syntax error", wrong, err)
+		}
+	}
+	var e *LimitError
+	if _, err := Parse("(sym.kind:type ) (sym.kind:type ) a", ParseOptions{SyntaxVersion: 2, Limits: Limits{Atoms: 2}}); !errors.As(err, &e) {
+		t.Errorf("names that are asked for by kind alone do not count as terms: %v", err)
+	}
+}
