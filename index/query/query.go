@@ -155,6 +155,20 @@ type Type struct {
 	Child Q
 }
 
+// AsksForSymbols reports whether a query looks for names of symbols that are shown.
+func AsksForSymbols(q Q) (asks bool) {
+	Walk(q, func(q Q) bool {
+		switch q.(type) {
+		case *Not:
+			return false
+		case *Symbol:
+			asks = true
+		}
+		return !asks
+	})
+	return asks
+}
+
 func (*And) isQuery()       {}
 func (*Or) isQuery()        {}
 func (*Not) isQuery()       {}

@@ -49,6 +49,9 @@ type Options struct {
 	Floor *Key
 	// Explain fills FileMatch.Explanation and Result.Explanation.
 	Explain bool
+	// Symbols fills FileMatch.Symbols. For that the whole content of each file that is shown is
+	// read, up to 4 MiB.
+	Symbols bool
 
 	// pieces, in tests, is how many helpers search small pieces of the shard.
 	pieces int
@@ -92,6 +95,8 @@ type FileMatch struct {
 	Explanation string
 	// Skip says why the content is not searchable.
 	Skip docstore.SkipReason
+	// Symbols are those that ranges of the content are in.
+	Symbols []Symbol
 }
 
 // Key is the document's place in the total order.
@@ -102,9 +107,10 @@ func (f *FileMatch) Key() Key {
 // What FileMatch.Size counts beside bytes of text: about what the structures take
 // in memory, and in messages.
 const (
-	fileSize  = 128
-	chunkSize = 48
-	rangeSize = 24
+	fileSize   = 128
+	chunkSize  = 48
+	rangeSize  = 24
+	symbolSize = 16
 )
 
 // Size is how much room the file takes in an answer, in bytes: a measure for limits.
@@ -112,6 +118,9 @@ func (f *FileMatch) Size() int64 {
 	size := fileSize + len(f.Path) + len(f.Explanation)
 	for i := range f.Chunks {
 		size += chunkSize + len(f.Chunks[i].Content) + rangeSize*len(f.Chunks[i].Ranges)
+	}
+	for i := range f.Symbols {
+		size += f.Symbols[i].size()
 	}
 	return int64(size)
 }
@@ -128,7 +137,13 @@ type Chunk struct {
 }
 
 // Range is a match, [Start, End).
-type Range struct{ Start, End Location }
+type Range struct {
+	Start, End Location
+	// Symbol is the place in FileMatch.Symbols, from 1, of the innermost symbol whose name or body
+	// the match starts in; 0 if that is not known. Definition says that it starts in the name.
+	Symbol     int
+	Definition bool
+}
 
 // Location is a place in a document.
 type Location struct {

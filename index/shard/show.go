@@ -69,7 +69,9 @@ func (s *search) file(found *Hit) (f FileMatch, err error) {
 	if s.opts.Explain {
 		f.Explanation = h.features.Explain()
 	}
-	f.Chunks, err = s.chunks(&h, f.Path)
+	if f.Chunks, err = s.chunks(&h, f.Path); err == nil && s.opts.Symbols {
+		err = s.nameSymbols(h.doc, h.blob, &f)
+	}
 	return f, err
 }
 
@@ -206,7 +208,7 @@ func (s *shelf) pathChunk(path []byte, spans []span) Chunk {
 		return Location{Offset: off, Line: 1, Column: uint32(utf8.RuneCount(path[:off])) + 1}
 	}
 	for _, sp := range spans {
-		s.ranges = append(s.ranges, Range{at(sp.start), at(sp.end)})
+		s.ranges = append(s.ranges, Range{Start: at(sp.start), End: at(sp.end)})
 	}
 	c.Ranges = s.rangesFrom(ranges)
 	return c
@@ -264,7 +266,7 @@ func (s *shelf) appendChunks(chunks []Chunk, text []byte, start Location, spans 
 				hi = max(hi, after(text, l.hi, context))
 			}
 			hi = max(hi, int(spans[i].end))
-			s.ranges = append(s.ranges, Range{pos.locate(int(spans[i].start)), pos.locate(int(spans[i].end))})
+			s.ranges = append(s.ranges, Range{Start: pos.locate(int(spans[i].start)), End: pos.locate(int(spans[i].end))})
 		}
 		c.Content, c.Ranges = s.keep(text[lo:hi]), s.rangesFrom(ranges)
 		chunks = append(chunks, c)

@@ -24,8 +24,16 @@ func file(f *shard.FileMatch) *searchv1.FileMatch {
 		Repo: f.Repo, Path: f.Path, Branches: f.Branches, Language: f.Language,
 		Commit: f.Commit, Blob: f.Blob, Score: f.Score, MatchCount: uint64(f.MatchCount),
 		Chunks: chunks(f.Chunks), Explanation: f.Explanation,
-		SkipReason: searchv1.SkipReason(f.Skip),
+		SkipReason: searchv1.SkipReason(f.Skip), Symbols: symbolsOf(f.Symbols),
 	}
+}
+
+func symbolsOf(in []shard.Symbol) []*searchv1.Symbol {
+	out := make([]*searchv1.Symbol, len(in))
+	for i := range in {
+		out[i] = &searchv1.Symbol{Name: in[i].Name, Kind: searchv1.SymbolKind(in[i].Kind), Scope: in[i].Scope}
+	}
+	return out
 }
 
 // chunks makes all messages of a kind in one piece of memory: there are hundreds of
@@ -62,6 +70,7 @@ func (m *messages) someRanges(in []shard.Range) []*searchv1.Range {
 	for i := range in {
 		out[i] = &m.ranges[i]
 		out[i].Start, out[i].End = m.location(in[i].Start), m.location(in[i].End)
+		out[i].Symbol, out[i].Definition = uint32(in[i].Symbol), in[i].Definition
 	}
 	m.ranges, m.rangeList = m.ranges[n:], m.rangeList[n:]
 	return out

@@ -48,6 +48,7 @@ func CopyOptions(o *searchv1.SearchOptions) *searchv1.SearchOptions {
 	c := &searchv1.SearchOptions{
 		Mode: o.Mode, MaxFiles: o.MaxFiles, MaxMatchesPerFile: o.MaxMatchesPerFile, ContextLines: o.ContextLines,
 		MaxBytes: o.MaxBytes, RequireComplete: o.RequireComplete, Consistency: o.Consistency, SyntaxVersion: o.SyntaxVersion, Explain: o.Explain,
+		Symbols: o.Symbols,
 	}
 	if unknown := o.ProtoReflect().GetUnknown(); len(unknown) > 0 {
 		c.ProtoReflect().SetUnknown(unknown)
@@ -80,6 +81,7 @@ func ShardOptions(o *searchv1.SearchOptions, after *shard.Key, repos []string) s
 		Repos:             Only(repos),
 		After:             after,
 		Explain:           o.Explain,
+		Symbols:           o.Symbols,
 	}
 }
 

@@ -16,10 +16,12 @@ const (
 	// framing is the most that the field of a message takes beside its bytes.
 	framing = 6
 	// fileFrame is the most that a file takes beside its texts and chunks, chunkFrame a
-	// chunk beside its content and ranges, and rangeBytes a range in it.
-	fileFrame  = 96
-	chunkFrame = 64
-	rangeBytes = 48
+	// chunk beside its content and ranges, and rangeBytes a range in it. A symbol takes
+	// symbolFrame beside its texts.
+	fileFrame   = 96
+	chunkFrame  = 64
+	rangeBytes  = 56
+	symbolFrame = 16
 	// leastRoom is how much content a part takes though the file's name leaves no room.
 	leastRoom = 64 << 10
 )
@@ -102,6 +104,7 @@ func withoutChunks(f *searchv1.FileMatch) *searchv1.FileMatch {
 	return &searchv1.FileMatch{
 		Repo: f.Repo, Path: f.Path, Branches: f.Branches, Language: f.Language, Commit: f.Commit, Blob: f.Blob, Score: f.Score,
 		MatchCount: f.MatchCount, Explanation: f.Explanation, SkipReason: f.SkipReason, Cut: f.Cut, Continued: f.Continued,
+		Symbols: f.Symbols,
 	}
 }
 

@@ -3,6 +3,7 @@ package searchapi_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -19,6 +20,9 @@ func drawFile(t *rapid.T, i int) *searchv1.FileMatch {
 		Repo: "r", Path: fmt.Append(nil, "path", i), Blob: []byte{byte(i)}, Score: float64(i), Branches: []string{"main"}, MatchCount: 7,
 		Language: "Go", Commit: "c0", Explanation: "because", SkipReason: searchv1.SkipReason_SKIP_REASON_BINARY,
 	}
+	for range rapid.SampledFrom([]int{0, 2, 3000}).Draw(t, "symbols") {
+		f.Symbols = append(f.Symbols, &searchv1.Symbol{Name: strings.Repeat("n", 60), Scope: "scope", Kind: searchv1.SymbolKind_SYMBOL_KIND_MODULE})
+	}
 	for range rapid.SampledFrom([]int{0, 1, 2, 400}).Draw(t, "chunks") {
 		c := &searchv1.ChunkMatch{
 			ContentStart: &searchv1.Location{ByteOffset: 9, LineNumber: 3, Column: 1},
@@ -28,7 +32,11 @@ func drawFile(t *rapid.T, i int) *searchv1.FileMatch {
 			c.Content = make([]byte, rapid.SampledFrom([]int{0, 7, 200_000, 1 << 20, 1_500_000}).Draw(t, "bytes"))
 			for j := range rapid.SampledFrom([]int{1, 3, 3, 25_000}).Draw(t, "ranges") {
 				at := &searchv1.Location{ByteOffset: uint32(j), LineNumber: 1 << 30, Column: 1 << 30}
-				c.Ranges = append(c.Ranges, &searchv1.Range{Start: at, End: at})
+				r := &searchv1.Range{Start: at, End: at}
+				if len(f.Symbols) > 0 {
+					r.Symbol, r.Definition = uint32(1+j%len(f.Symbols)), true
+				}
+				c.Ranges = append(c.Ranges, r)
 			}
 		}
 		f.Chunks = append(f.Chunks, c)

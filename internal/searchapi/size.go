@@ -11,11 +11,11 @@ import (
 
 // About what messages take on the heap beside their text, by their structs and the
 // size classes of Go's allocator. Ranges count most: of 24 bytes in a message each
-// becomes 168 in memory.
+// becomes 176 in memory.
 const (
 	fileMemory  = 320
 	chunkMemory = 200
-	rangeMemory = 168
+	rangeMemory = 176
 	entryMemory = 256
 	partMemory  = 96
 )
@@ -28,6 +28,9 @@ func FileMemory(f *searchv1.FileMatch) int64 {
 	}
 	for _, c := range f.Chunks {
 		size += chunkMemory + len(c.Content) + rangeMemory*len(c.Ranges)
+	}
+	for _, s := range f.Symbols {
+		size += partMemory + len(s.Name) + len(s.Scope)
 	}
 	return int64(size)
 }
@@ -79,6 +82,9 @@ func sizeBound(f *searchv1.FileMatch) int {
 	for _, c := range f.Chunks {
 		size += chunkFrame + len(c.Content) + rangeBytes*len(c.Ranges)
 	}
+	for _, s := range f.Symbols {
+		size += symbolFrame + len(s.Name) + len(s.Scope)
+	}
 	return size
 }
 
@@ -90,6 +96,7 @@ func inField(size int) int { return 1 + protowire.SizeBytes(size) }
 // leaves out any. A line is left out whole, unless it is for its many ranges that
 // it does not fit: then the first of these stay.
 func CutFile(f *searchv1.FileMatch, room int) {
+	cutSymbols(f, room/symbolShare)
 	size := proto.Size(f)
 	for inField(size) > room && len(f.Chunks) > 0 {
 		f.Cut = true
@@ -99,6 +106,29 @@ func CutFile(f *searchv1.FileMatch, room int) {
 			return
 		}
 		f.Chunks, size = f.Chunks[:len(f.Chunks)-1], without
+	}
+}
+
+// symbolShare is the share of a file that is cut that its symbols may take.
+const symbolShare = 4
+
+// cutSymbols keeps as many symbols of a file as there is room for, and takes the others from its
+// ranges.
+func cutSymbols(f *searchv1.FileMatch, room int) {
+	if inField(proto.Size(f)) <= symbolShare*room {
+		return
+	}
+	kept := Fitting(f.Symbols, room)
+	if kept == len(f.Symbols) {
+		return
+	}
+	f.Symbols = f.Symbols[:kept]
+	for _, c := range f.Chunks {
+		for _, r := range c.Ranges {
+			if int(r.Symbol) > kept {
+				r.Symbol, r.Definition = 0, false
+			}
+		}
 	}
 }
 

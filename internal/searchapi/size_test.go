@@ -79,11 +79,14 @@ func TestCutFileFits(t *testing.T) {
 				t.Fatal("a file that fits was changed")
 			}
 			return
-		case len(whole.Chunks) > 0 && !f.Cut:
+		case len(whole.Chunks) > 0 && !f.Cut && len(f.Symbols) == len(whole.Symbols):
 			t.Fatal("it does not say that it was cut")
 		case size > room && len(f.Chunks) > 0:
 			t.Fatalf("%d bytes where there is room for %d", size, room)
 		}
+		checkSymbols(t, f)
+		forgetSymbols(f)
+		forgetSymbols(whole)
 		for i, c := range f.Chunks {
 			last := i == len(f.Chunks)-1
 			if !proto.Equal(c, whole.Chunks[i]) && (!last || len(c.Ranges) == 0 || len(c.Content) != len(whole.Chunks[i].Content)) {
@@ -91,6 +94,25 @@ func TestCutFileFits(t *testing.T) {
 			}
 		}
 	})
+}
+
+// checkSymbols checks that each range is in a symbol that the file has.
+func checkSymbols(t *rapid.T, f *searchv1.FileMatch) {
+	for _, c := range f.Chunks {
+		for _, r := range c.Ranges {
+			if int(r.Symbol) > len(f.Symbols) || r.Definition && r.Symbol == 0 {
+				t.Fatalf("%v of %d symbols", r, len(f.Symbols))
+			}
+		}
+	}
+}
+
+func forgetSymbols(f *searchv1.FileMatch) {
+	for _, c := range f.Chunks {
+		for _, r := range c.Ranges {
+			r.Symbol, r.Definition = 0, false
+		}
+	}
 }
 
 func TestTrimCoverage(t *testing.T) {

@@ -91,6 +91,8 @@ var searchMethods = map[string]string{
 	searchv1.SearchService_List_FullMethodName:         "list",
 	searchv1.SearchService_StreamList_FullMethodName:   "stream_list",
 	searchv1.SearchService_GetFile_FullMethodName:      "get_file",
+	searchv1.SearchService_Definitions_FullMethodName:  "search",
+	searchv1.SearchService_References_FullMethodName:   "search",
 	zoektSearch: "search",
 	zoektList:   "list",
 }

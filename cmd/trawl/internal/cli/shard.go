@@ -82,6 +82,7 @@ func searchShard(ctx context.Context, s *shard.Shard, text string, options *sear
 	}
 	opts := searchapi.ShardOptions(searchapi.WithDefaults(options), nil, nil)
 	opts.Repos = nil // all of them
+	opts.Symbols = opts.Symbols || query.AsksForSymbols(q)
 	found, err := s.Search(ctx, ready, opts)
 	if err != nil {
 		return nil, err

@@ -139,6 +139,74 @@ func (CutReason) EnumDescriptor() ([]byte, []int) {
 	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{1}
 }
 
+// SymbolKind is what a symbol is.
+type SymbolKind int32
+
+const (
+	SymbolKind_SYMBOL_KIND_UNSPECIFIED SymbolKind = 0
+	SymbolKind_SYMBOL_KIND_FUNCTION    SymbolKind = 1
+	SymbolKind_SYMBOL_KIND_METHOD      SymbolKind = 2
+	SymbolKind_SYMBOL_KIND_TYPE        SymbolKind = 3
+	SymbolKind_SYMBOL_KIND_CONSTANT    SymbolKind = 4
+	SymbolKind_SYMBOL_KIND_MACRO       SymbolKind = 5
+	SymbolKind_SYMBOL_KIND_FIELD       SymbolKind = 6
+	SymbolKind_SYMBOL_KIND_VARIABLE    SymbolKind = 7
+	SymbolKind_SYMBOL_KIND_MODULE      SymbolKind = 8
+)
+
+// Enum value maps for SymbolKind.
+var (
+	SymbolKind_name = map[int32]string{
+		0: "SYMBOL_KIND_UNSPECIFIED",
+		1: "SYMBOL_KIND_FUNCTION",
+		2: "SYMBOL_KIND_METHOD",
+		3: "SYMBOL_KIND_TYPE",
+		4: "SYMBOL_KIND_CONSTANT",
+		5: "SYMBOL_KIND_MACRO",
+		6: "SYMBOL_KIND_FIELD",
+		7: "SYMBOL_KIND_VARIABLE",
+		8: "SYMBOL_KIND_MODULE",
+	}
+	SymbolKind_value = map[string]int32{
+		"SYMBOL_KIND_UNSPECIFIED": 0,
+		"SYMBOL_KIND_FUNCTION":    1,
+		"SYMBOL_KIND_METHOD":      2,
+		"SYMBOL_KIND_TYPE":        3,
+		"SYMBOL_KIND_CONSTANT":    4,
+		"SYMBOL_KIND_MACRO":       5,
+		"SYMBOL_KIND_FIELD":       6,
+		"SYMBOL_KIND_VARIABLE":    7,
+		"SYMBOL_KIND_MODULE":      8,
+	}
+)
+
+func (x SymbolKind) Enum() *SymbolKind {
+	p := new(SymbolKind)
+	*p = x
+	return p
+}
+
+func (x SymbolKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (SymbolKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_trawl_search_v1_search_proto_enumTypes[2].Descriptor()
+}
+
+func (SymbolKind) Type() protoreflect.EnumType {
+	return &file_trawl_search_v1_search_proto_enumTypes[2]
+}
+
+func (x SymbolKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use SymbolKind.Descriptor instead.
+func (SymbolKind) EnumDescriptor() ([]byte, []int) {
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{2}
+}
+
 // SkipReason is why a document is found by name only.
 type SkipReason int32
 
@@ -189,11 +257,11 @@ func (x SkipReason) String() string {
 }
 
 func (SkipReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_trawl_search_v1_search_proto_enumTypes[2].Descriptor()
+	return file_trawl_search_v1_search_proto_enumTypes[3].Descriptor()
 }
 
 func (SkipReason) Type() protoreflect.EnumType {
-	return &file_trawl_search_v1_search_proto_enumTypes[2]
+	return &file_trawl_search_v1_search_proto_enumTypes[3]
 }
 
 func (x SkipReason) Number() protoreflect.EnumNumber {
@@ -202,7 +270,7 @@ func (x SkipReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SkipReason.Descriptor instead.
 func (SkipReason) EnumDescriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{2}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{3}
 }
 
 // AnswerMethod is how a node of a query is answered in a shard.
@@ -289,11 +357,11 @@ func (x AnswerMethod) String() string {
 }
 
 func (AnswerMethod) Descriptor() protoreflect.EnumDescriptor {
-	return file_trawl_search_v1_search_proto_enumTypes[3].Descriptor()
+	return file_trawl_search_v1_search_proto_enumTypes[4].Descriptor()
 }
 
 func (AnswerMethod) Type() protoreflect.EnumType {
-	return &file_trawl_search_v1_search_proto_enumTypes[3]
+	return &file_trawl_search_v1_search_proto_enumTypes[4]
 }
 
 func (x AnswerMethod) Number() protoreflect.EnumNumber {
@@ -302,7 +370,7 @@ func (x AnswerMethod) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use AnswerMethod.Descriptor instead.
 func (AnswerMethod) EnumDescriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{3}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{4}
 }
 
 // UncoveredReason is why a shard was not searched.
@@ -356,11 +424,11 @@ func (x UncoveredReason) String() string {
 }
 
 func (UncoveredReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_trawl_search_v1_search_proto_enumTypes[4].Descriptor()
+	return file_trawl_search_v1_search_proto_enumTypes[5].Descriptor()
 }
 
 func (UncoveredReason) Type() protoreflect.EnumType {
-	return &file_trawl_search_v1_search_proto_enumTypes[4]
+	return &file_trawl_search_v1_search_proto_enumTypes[5]
 }
 
 func (x UncoveredReason) Number() protoreflect.EnumNumber {
@@ -369,7 +437,7 @@ func (x UncoveredReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use UncoveredReason.Descriptor instead.
 func (UncoveredReason) EnumDescriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{4}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{5}
 }
 
 // SearchRequest asks for one page of an answer.
@@ -469,7 +537,10 @@ type SearchOptions struct {
 	SyntaxVersion uint32 `protobuf:"varint,8,opt,name=syntax_version,json=syntaxVersion,proto3" json:"syntax_version,omitempty"`
 	// Explain the score of each file, and how the query was answered. That takes time
 	// for each document that is looked at.
-	Explain       bool `protobuf:"varint,9,opt,name=explain,proto3" json:"explain,omitempty"`
+	Explain bool `protobuf:"varint,9,opt,name=explain,proto3" json:"explain,omitempty"`
+	// Say which symbol each match in a content is in; a query with sym: always says so. Of a
+	// content of over 4 MiB none is said, and of one file at most 256 KiB of symbols.
+	Symbols       bool `protobuf:"varint,10,opt,name=symbols,proto3" json:"symbols,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -563,6 +634,13 @@ func (x *SearchOptions) GetSyntaxVersion() uint32 {
 func (x *SearchOptions) GetExplain() bool {
 	if x != nil {
 		return x.Explain
+	}
+	return false
+}
+
+func (x *SearchOptions) GetSymbols() bool {
+	if x != nil {
+		return x.Symbols
 	}
 	return false
 }
@@ -680,9 +758,12 @@ type Plan struct {
 	// What each type:repo of the query stands for, in the order in which the
 	// query language resolves them: only a router sees all repos. A List with
 	// fewer of them than the query has lists the repos of the next one.
-	Resolved      []*RepoNames `protobuf:"bytes,4,rep,name=resolved,proto3" json:"resolved,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Resolved []*RepoNames `protobuf:"bytes,4,rep,name=resolved,proto3" json:"resolved,omitempty"`
+	// What the router knows of syntax version 2, in which the query is; 0 for version 1. A
+	// searcher that knows less would read its newest fields as texts, and refuses it.
+	SyntaxRevision uint32 `protobuf:"varint,5,opt,name=syntax_revision,json=syntaxRevision,proto3" json:"syntax_revision,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Plan) Reset() {
@@ -741,6 +822,13 @@ func (x *Plan) GetResolved() []*RepoNames {
 		return x.Resolved
 	}
 	return nil
+}
+
+func (x *Plan) GetSyntaxRevision() uint32 {
+	if x != nil {
+		return x.SyntaxRevision
+	}
+	return 0
 }
 
 // RepoNames names repos.
@@ -1318,7 +1406,9 @@ type FileMatch struct {
 	Cut bool `protobuf:"varint,12,opt,name=cut,proto3" json:"cut,omitempty"`
 	// In a stream: this is more of the file before. Its chunks go after those that the file
 	// has so far; repo, path, blob and score are repeated, nothing else is set.
-	Continued     bool `protobuf:"varint,13,opt,name=continued,proto3" json:"continued,omitempty"`
+	Continued bool `protobuf:"varint,13,opt,name=continued,proto3" json:"continued,omitempty"`
+	// Symbols that matches are in; only with SearchOptions.symbols, or a query with sym:.
+	Symbols       []*Symbol `protobuf:"bytes,14,rep,name=symbols,proto3" json:"symbols,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1444,6 +1534,78 @@ func (x *FileMatch) GetContinued() bool {
 	return false
 }
 
+func (x *FileMatch) GetSymbols() []*Symbol {
+	if x != nil {
+		return x.Symbols
+	}
+	return nil
+}
+
+// Symbol is a definition in a file, as a table of tokens for its language finds it.
+type Symbol struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What is not UTF-8 is replaced, and a name of over 256 bytes is cut. It may have control
+	// characters.
+	Name string     `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Kind SymbolKind `protobuf:"varint,2,opt,name=kind,proto3,enum=trawl.search.v1.SymbolKind" json:"kind,omitempty"`
+	// Name of the innermost definition around it, such as the type of a method; empty if there
+	// is none or it is not known.
+	Scope         string `protobuf:"bytes,3,opt,name=scope,proto3" json:"scope,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Symbol) Reset() {
+	*x = Symbol{}
+	mi := &file_trawl_search_v1_search_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Symbol) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Symbol) ProtoMessage() {}
+
+func (x *Symbol) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_search_v1_search_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Symbol.ProtoReflect.Descriptor instead.
+func (*Symbol) Descriptor() ([]byte, []int) {
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *Symbol) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Symbol) GetKind() SymbolKind {
+	if x != nil {
+		return x.Kind
+	}
+	return SymbolKind_SYMBOL_KIND_UNSPECIFIED
+}
+
+func (x *Symbol) GetScope() string {
+	if x != nil {
+		return x.Scope
+	}
+	return ""
+}
+
 // ChunkMatch is a run of whole lines (or a file name) with the matches in it.
 type ChunkMatch struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -1463,7 +1625,7 @@ type ChunkMatch struct {
 
 func (x *ChunkMatch) Reset() {
 	*x = ChunkMatch{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[13]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1475,7 +1637,7 @@ func (x *ChunkMatch) String() string {
 func (*ChunkMatch) ProtoMessage() {}
 
 func (x *ChunkMatch) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[13]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1488,7 +1650,7 @@ func (x *ChunkMatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChunkMatch.ProtoReflect.Descriptor instead.
 func (*ChunkMatch) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{13}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ChunkMatch) GetContent() []byte {
@@ -1528,16 +1690,21 @@ func (x *ChunkMatch) GetContinued() bool {
 
 // Range is a match: [start, end).
 type Range struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Start         *Location              `protobuf:"bytes,1,opt,name=start,proto3" json:"start,omitempty"`
-	End           *Location              `protobuf:"bytes,2,opt,name=end,proto3" json:"end,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Start *Location              `protobuf:"bytes,1,opt,name=start,proto3" json:"start,omitempty"`
+	End   *Location              `protobuf:"bytes,2,opt,name=end,proto3" json:"end,omitempty"`
+	// Place in FileMatch.symbols, from 1, of the innermost symbol whose name or body the match
+	// begins in; 0 if that is none or not known.
+	Symbol uint32 `protobuf:"varint,3,opt,name=symbol,proto3" json:"symbol,omitempty"`
+	// The match begins in the name of that symbol, where it is defined.
+	Definition    bool `protobuf:"varint,4,opt,name=definition,proto3" json:"definition,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Range) Reset() {
 	*x = Range{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[14]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1549,7 +1716,7 @@ func (x *Range) String() string {
 func (*Range) ProtoMessage() {}
 
 func (x *Range) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[14]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1562,7 +1729,7 @@ func (x *Range) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Range.ProtoReflect.Descriptor instead.
 func (*Range) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{14}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Range) GetStart() *Location {
@@ -1577,6 +1744,20 @@ func (x *Range) GetEnd() *Location {
 		return x.End
 	}
 	return nil
+}
+
+func (x *Range) GetSymbol() uint32 {
+	if x != nil {
+		return x.Symbol
+	}
+	return 0
+}
+
+func (x *Range) GetDefinition() bool {
+	if x != nil {
+		return x.Definition
+	}
+	return false
 }
 
 // Location is a place in a document.
@@ -1594,7 +1775,7 @@ type Location struct {
 
 func (x *Location) Reset() {
 	*x = Location{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[15]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1606,7 +1787,7 @@ func (x *Location) String() string {
 func (*Location) ProtoMessage() {}
 
 func (x *Location) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[15]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1619,7 +1800,7 @@ func (x *Location) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Location.ProtoReflect.Descriptor instead.
 func (*Location) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{15}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Location) GetByteOffset() uint32 {
@@ -1666,7 +1847,7 @@ type Statistics struct {
 
 func (x *Statistics) Reset() {
 	*x = Statistics{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[16]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1678,7 +1859,7 @@ func (x *Statistics) String() string {
 func (*Statistics) ProtoMessage() {}
 
 func (x *Statistics) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[16]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1691,7 +1872,7 @@ func (x *Statistics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Statistics.ProtoReflect.Descriptor instead.
 func (*Statistics) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{16}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Statistics) GetFilesMatched() uint64 {
@@ -1806,7 +1987,7 @@ type Explanation struct {
 
 func (x *Explanation) Reset() {
 	*x = Explanation{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[17]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1818,7 +1999,7 @@ func (x *Explanation) String() string {
 func (*Explanation) ProtoMessage() {}
 
 func (x *Explanation) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[17]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1831,7 +2012,7 @@ func (x *Explanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
 func (*Explanation) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{17}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Explanation) GetShards() uint64 {
@@ -1958,7 +2139,7 @@ type ExplainedNode struct {
 
 func (x *ExplainedNode) Reset() {
 	*x = ExplainedNode{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[18]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1970,7 +2151,7 @@ func (x *ExplainedNode) String() string {
 func (*ExplainedNode) ProtoMessage() {}
 
 func (x *ExplainedNode) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[18]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1983,7 +2164,7 @@ func (x *ExplainedNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainedNode.ProtoReflect.Descriptor instead.
 func (*ExplainedNode) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{18}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ExplainedNode) GetQuery() string {
@@ -2047,7 +2228,7 @@ type ExplainedMethod struct {
 
 func (x *ExplainedMethod) Reset() {
 	*x = ExplainedMethod{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[19]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2059,7 +2240,7 @@ func (x *ExplainedMethod) String() string {
 func (*ExplainedMethod) ProtoMessage() {}
 
 func (x *ExplainedMethod) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[19]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2072,7 +2253,7 @@ func (x *ExplainedMethod) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainedMethod.ProtoReflect.Descriptor instead.
 func (*ExplainedMethod) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{19}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ExplainedMethod) GetMethod() AnswerMethod {
@@ -2112,7 +2293,7 @@ type Reads struct {
 
 func (x *Reads) Reset() {
 	*x = Reads{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[20]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2124,7 +2305,7 @@ func (x *Reads) String() string {
 func (*Reads) ProtoMessage() {}
 
 func (x *Reads) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[20]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2137,7 +2318,7 @@ func (x *Reads) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reads.ProtoReflect.Descriptor instead.
 func (*Reads) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{20}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Reads) GetLexiconBlocks() uint64 {
@@ -2200,7 +2381,7 @@ type ExplainedPhase struct {
 
 func (x *ExplainedPhase) Reset() {
 	*x = ExplainedPhase{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[21]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2212,7 +2393,7 @@ func (x *ExplainedPhase) String() string {
 func (*ExplainedPhase) ProtoMessage() {}
 
 func (x *ExplainedPhase) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[21]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2225,7 +2406,7 @@ func (x *ExplainedPhase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainedPhase.ProtoReflect.Descriptor instead.
 func (*ExplainedPhase) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{21}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ExplainedPhase) GetName() string {
@@ -2257,7 +2438,7 @@ type ExplainedShard struct {
 
 func (x *ExplainedShard) Reset() {
 	*x = ExplainedShard{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[22]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2269,7 +2450,7 @@ func (x *ExplainedShard) String() string {
 func (*ExplainedShard) ProtoMessage() {}
 
 func (x *ExplainedShard) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[22]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2282,7 +2463,7 @@ func (x *ExplainedShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainedShard.ProtoReflect.Descriptor instead.
 func (*ExplainedShard) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{22}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ExplainedShard) GetDigest() []byte {
@@ -2330,7 +2511,7 @@ type ExplainedCall struct {
 
 func (x *ExplainedCall) Reset() {
 	*x = ExplainedCall{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[23]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2342,7 +2523,7 @@ func (x *ExplainedCall) String() string {
 func (*ExplainedCall) ProtoMessage() {}
 
 func (x *ExplainedCall) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[23]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2355,7 +2536,7 @@ func (x *ExplainedCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainedCall.ProtoReflect.Descriptor instead.
 func (*ExplainedCall) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{23}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ExplainedCall) GetSearcher() string {
@@ -2409,7 +2590,7 @@ type Coverage struct {
 
 func (x *Coverage) Reset() {
 	*x = Coverage{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[24]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2421,7 +2602,7 @@ func (x *Coverage) String() string {
 func (*Coverage) ProtoMessage() {}
 
 func (x *Coverage) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[24]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2434,7 +2615,7 @@ func (x *Coverage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Coverage.ProtoReflect.Descriptor instead.
 func (*Coverage) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{24}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Coverage) GetComplete() bool {
@@ -2508,7 +2689,7 @@ type UncoveredShard struct {
 
 func (x *UncoveredShard) Reset() {
 	*x = UncoveredShard{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[25]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2520,7 +2701,7 @@ func (x *UncoveredShard) String() string {
 func (*UncoveredShard) ProtoMessage() {}
 
 func (x *UncoveredShard) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[25]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2533,7 +2714,7 @@ func (x *UncoveredShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UncoveredShard.ProtoReflect.Descriptor instead.
 func (*UncoveredShard) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{25}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *UncoveredShard) GetDigest() []byte {
@@ -2564,6 +2745,396 @@ func (x *UncoveredShard) GetMessage() string {
 	return ""
 }
 
+// DefinitionsRequest asks where a name is defined.
+type DefinitionsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The whole name, with case. A name that starts or ends with a letter, digit or underscore
+	// is not found in the middle of a longer word.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Only in files that this query of syntax version 2 matches, such as
+	// "r:kubernetes lang:go -f:vendor/"; empty: in all. What it finds is not shown.
+	Query string `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
+	// As for Search; symbols and syntax_version are set.
+	Options *SearchOptions `protobuf:"bytes,3,opt,name=options,proto3" json:"options,omitempty"`
+	// Page token of an earlier answer to the same request; empty for the first page.
+	PageToken     []byte `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DefinitionsRequest) Reset() {
+	*x = DefinitionsRequest{}
+	mi := &file_trawl_search_v1_search_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DefinitionsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DefinitionsRequest) ProtoMessage() {}
+
+func (x *DefinitionsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_search_v1_search_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DefinitionsRequest.ProtoReflect.Descriptor instead.
+func (*DefinitionsRequest) Descriptor() ([]byte, []int) {
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *DefinitionsRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *DefinitionsRequest) GetQuery() string {
+	if x != nil {
+		return x.Query
+	}
+	return ""
+}
+
+func (x *DefinitionsRequest) GetOptions() *SearchOptions {
+	if x != nil {
+		return x.Options
+	}
+	return nil
+}
+
+func (x *DefinitionsRequest) GetPageToken() []byte {
+	if x != nil {
+		return x.PageToken
+	}
+	return nil
+}
+
+// DefinitionsResponse is one page of the places of definitions.
+type DefinitionsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Files of the page by repo, each repo where its best file is.
+	Repos      []*RepoMatches `protobuf:"bytes,1,rep,name=repos,proto3" json:"repos,omitempty"`
+	Statistics *Statistics    `protobuf:"bytes,2,opt,name=statistics,proto3" json:"statistics,omitempty"`
+	Coverage   *Coverage      `protobuf:"bytes,3,opt,name=coverage,proto3" json:"coverage,omitempty"`
+	// Token for the next page; empty when there is none. A repo may go on there.
+	NextPageToken []byte `protobuf:"bytes,4,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// Token for Consistency.at_least: what this answer reflected.
+	RevisionToken []byte `protobuf:"bytes,5,opt,name=revision_token,json=revisionToken,proto3" json:"revision_token,omitempty"`
+	// Why the page ends before max_files.
+	Cut CutReason `protobuf:"varint,6,opt,name=cut,proto3,enum=trawl.search.v1.CutReason" json:"cut,omitempty"`
+	// How the page was answered; only with SearchOptions.explain.
+	Explanation   *Explanation `protobuf:"bytes,7,opt,name=explanation,proto3" json:"explanation,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DefinitionsResponse) Reset() {
+	*x = DefinitionsResponse{}
+	mi := &file_trawl_search_v1_search_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DefinitionsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DefinitionsResponse) ProtoMessage() {}
+
+func (x *DefinitionsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_search_v1_search_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DefinitionsResponse.ProtoReflect.Descriptor instead.
+func (*DefinitionsResponse) Descriptor() ([]byte, []int) {
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *DefinitionsResponse) GetRepos() []*RepoMatches {
+	if x != nil {
+		return x.Repos
+	}
+	return nil
+}
+
+func (x *DefinitionsResponse) GetStatistics() *Statistics {
+	if x != nil {
+		return x.Statistics
+	}
+	return nil
+}
+
+func (x *DefinitionsResponse) GetCoverage() *Coverage {
+	if x != nil {
+		return x.Coverage
+	}
+	return nil
+}
+
+func (x *DefinitionsResponse) GetNextPageToken() []byte {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return nil
+}
+
+func (x *DefinitionsResponse) GetRevisionToken() []byte {
+	if x != nil {
+		return x.RevisionToken
+	}
+	return nil
+}
+
+func (x *DefinitionsResponse) GetCut() CutReason {
+	if x != nil {
+		return x.Cut
+	}
+	return CutReason_CUT_REASON_UNSPECIFIED
+}
+
+func (x *DefinitionsResponse) GetExplanation() *Explanation {
+	if x != nil {
+		return x.Explanation
+	}
+	return nil
+}
+
+// RepoMatches are files of one repo.
+type RepoMatches struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Repo  string                 `protobuf:"bytes,1,opt,name=repo,proto3" json:"repo,omitempty"`
+	// The best first. Their own field repo is empty.
+	Files         []*FileMatch `protobuf:"bytes,2,rep,name=files,proto3" json:"files,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RepoMatches) Reset() {
+	*x = RepoMatches{}
+	mi := &file_trawl_search_v1_search_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RepoMatches) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RepoMatches) ProtoMessage() {}
+
+func (x *RepoMatches) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_search_v1_search_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RepoMatches.ProtoReflect.Descriptor instead.
+func (*RepoMatches) Descriptor() ([]byte, []int) {
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *RepoMatches) GetRepo() string {
+	if x != nil {
+		return x.Repo
+	}
+	return ""
+}
+
+func (x *RepoMatches) GetFiles() []*FileMatch {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
+// ReferencesRequest asks where a name is used. Its fields are those of DefinitionsRequest.
+type ReferencesRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Query         string                 `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
+	Options       *SearchOptions         `protobuf:"bytes,3,opt,name=options,proto3" json:"options,omitempty"`
+	PageToken     []byte                 `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReferencesRequest) Reset() {
+	*x = ReferencesRequest{}
+	mi := &file_trawl_search_v1_search_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReferencesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReferencesRequest) ProtoMessage() {}
+
+func (x *ReferencesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_search_v1_search_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReferencesRequest.ProtoReflect.Descriptor instead.
+func (*ReferencesRequest) Descriptor() ([]byte, []int) {
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *ReferencesRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ReferencesRequest) GetQuery() string {
+	if x != nil {
+		return x.Query
+	}
+	return ""
+}
+
+func (x *ReferencesRequest) GetOptions() *SearchOptions {
+	if x != nil {
+		return x.Options
+	}
+	return nil
+}
+
+func (x *ReferencesRequest) GetPageToken() []byte {
+	if x != nil {
+		return x.PageToken
+	}
+	return nil
+}
+
+// ReferencesResponse is one page of the places of references. Its fields are those of
+// DefinitionsResponse.
+type ReferencesResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Repos         []*RepoMatches         `protobuf:"bytes,1,rep,name=repos,proto3" json:"repos,omitempty"`
+	Statistics    *Statistics            `protobuf:"bytes,2,opt,name=statistics,proto3" json:"statistics,omitempty"`
+	Coverage      *Coverage              `protobuf:"bytes,3,opt,name=coverage,proto3" json:"coverage,omitempty"`
+	NextPageToken []byte                 `protobuf:"bytes,4,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	RevisionToken []byte                 `protobuf:"bytes,5,opt,name=revision_token,json=revisionToken,proto3" json:"revision_token,omitempty"`
+	Cut           CutReason              `protobuf:"varint,6,opt,name=cut,proto3,enum=trawl.search.v1.CutReason" json:"cut,omitempty"`
+	Explanation   *Explanation           `protobuf:"bytes,7,opt,name=explanation,proto3" json:"explanation,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReferencesResponse) Reset() {
+	*x = ReferencesResponse{}
+	mi := &file_trawl_search_v1_search_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReferencesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReferencesResponse) ProtoMessage() {}
+
+func (x *ReferencesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_search_v1_search_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReferencesResponse.ProtoReflect.Descriptor instead.
+func (*ReferencesResponse) Descriptor() ([]byte, []int) {
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *ReferencesResponse) GetRepos() []*RepoMatches {
+	if x != nil {
+		return x.Repos
+	}
+	return nil
+}
+
+func (x *ReferencesResponse) GetStatistics() *Statistics {
+	if x != nil {
+		return x.Statistics
+	}
+	return nil
+}
+
+func (x *ReferencesResponse) GetCoverage() *Coverage {
+	if x != nil {
+		return x.Coverage
+	}
+	return nil
+}
+
+func (x *ReferencesResponse) GetNextPageToken() []byte {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return nil
+}
+
+func (x *ReferencesResponse) GetRevisionToken() []byte {
+	if x != nil {
+		return x.RevisionToken
+	}
+	return nil
+}
+
+func (x *ReferencesResponse) GetCut() CutReason {
+	if x != nil {
+		return x.Cut
+	}
+	return CutReason_CUT_REASON_UNSPECIFIED
+}
+
+func (x *ReferencesResponse) GetExplanation() *Explanation {
+	if x != nil {
+		return x.Explanation
+	}
+	return nil
+}
+
 // ListRequest asks which repos hold a match.
 type ListRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2585,7 +3156,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[26]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2597,7 +3168,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[26]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2610,7 +3181,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{26}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ListRequest) GetQuery() string {
@@ -2678,7 +3249,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[27]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2690,7 +3261,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[27]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2703,7 +3274,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{27}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ListResponse) GetRepos() []*RepoEntry {
@@ -2745,7 +3316,7 @@ type StreamListRequest struct {
 
 func (x *StreamListRequest) Reset() {
 	*x = StreamListRequest{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[28]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2757,7 +3328,7 @@ func (x *StreamListRequest) String() string {
 func (*StreamListRequest) ProtoMessage() {}
 
 func (x *StreamListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[28]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2770,7 +3341,7 @@ func (x *StreamListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamListRequest.ProtoReflect.Descriptor instead.
 func (*StreamListRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{28}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *StreamListRequest) GetList() *ListRequest {
@@ -2797,7 +3368,7 @@ type StreamListResponse struct {
 
 func (x *StreamListResponse) Reset() {
 	*x = StreamListResponse{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[29]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2809,7 +3380,7 @@ func (x *StreamListResponse) String() string {
 func (*StreamListResponse) ProtoMessage() {}
 
 func (x *StreamListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[29]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2822,7 +3393,7 @@ func (x *StreamListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamListResponse.ProtoReflect.Descriptor instead.
 func (*StreamListResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{29}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *StreamListResponse) GetRepos() []*RepoEntry {
@@ -2869,7 +3440,7 @@ type RepoEntry struct {
 
 func (x *RepoEntry) Reset() {
 	*x = RepoEntry{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[30]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2881,7 +3452,7 @@ func (x *RepoEntry) String() string {
 func (*RepoEntry) ProtoMessage() {}
 
 func (x *RepoEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[30]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2894,7 +3465,7 @@ func (x *RepoEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepoEntry.ProtoReflect.Descriptor instead.
 func (*RepoEntry) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{30}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *RepoEntry) GetName() string {
@@ -2993,7 +3564,7 @@ type BranchEntry struct {
 
 func (x *BranchEntry) Reset() {
 	*x = BranchEntry{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[31]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3005,7 +3576,7 @@ func (x *BranchEntry) String() string {
 func (*BranchEntry) ProtoMessage() {}
 
 func (x *BranchEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[31]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3018,7 +3589,7 @@ func (x *BranchEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BranchEntry.ProtoReflect.Descriptor instead.
 func (*BranchEntry) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{31}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *BranchEntry) GetName() string {
@@ -3047,7 +3618,7 @@ type LanguageShare struct {
 
 func (x *LanguageShare) Reset() {
 	*x = LanguageShare{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[32]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3059,7 +3630,7 @@ func (x *LanguageShare) String() string {
 func (*LanguageShare) ProtoMessage() {}
 
 func (x *LanguageShare) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[32]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3072,7 +3643,7 @@ func (x *LanguageShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LanguageShare.ProtoReflect.Descriptor instead.
 func (*LanguageShare) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{32}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *LanguageShare) GetLanguage() string {
@@ -3108,7 +3679,7 @@ type SkippedFile struct {
 
 func (x *SkippedFile) Reset() {
 	*x = SkippedFile{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[33]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3120,7 +3691,7 @@ func (x *SkippedFile) String() string {
 func (*SkippedFile) ProtoMessage() {}
 
 func (x *SkippedFile) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[33]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3133,7 +3704,7 @@ func (x *SkippedFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkippedFile.ProtoReflect.Descriptor instead.
 func (*SkippedFile) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{33}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *SkippedFile) GetPath() []byte {
@@ -3178,7 +3749,7 @@ type GetFileRequest struct {
 
 func (x *GetFileRequest) Reset() {
 	*x = GetFileRequest{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[34]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3190,7 +3761,7 @@ func (x *GetFileRequest) String() string {
 func (*GetFileRequest) ProtoMessage() {}
 
 func (x *GetFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[34]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3203,7 +3774,7 @@ func (x *GetFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFileRequest.ProtoReflect.Descriptor instead.
 func (*GetFileRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{34}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *GetFileRequest) GetRepo() string {
@@ -3275,7 +3846,7 @@ type GetFileResponse struct {
 
 func (x *GetFileResponse) Reset() {
 	*x = GetFileResponse{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[35]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3287,7 +3858,7 @@ func (x *GetFileResponse) String() string {
 func (*GetFileResponse) ProtoMessage() {}
 
 func (x *GetFileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[35]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3300,7 +3871,7 @@ func (x *GetFileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFileResponse.ProtoReflect.Descriptor instead.
 func (*GetFileResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{35}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *GetFileResponse) GetContent() []byte {
@@ -3376,7 +3947,7 @@ type QueryError struct {
 
 func (x *QueryError) Reset() {
 	*x = QueryError{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[36]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3388,7 +3959,7 @@ func (x *QueryError) String() string {
 func (*QueryError) ProtoMessage() {}
 
 func (x *QueryError) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[36]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3401,7 +3972,7 @@ func (x *QueryError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryError.ProtoReflect.Descriptor instead.
 func (*QueryError) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{36}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *QueryError) GetPosition() uint32 {
@@ -3442,7 +4013,7 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\aoptions\x18\x02 \x01(\v2\x1e.trawl.search.v1.SearchOptionsR\aoptions\x12'\n" +
 	"\n" +
 	"page_token\x18\x03 \x01(\fB\b\xbaH\x05z\x03\x18\x80 R\tpageToken\x12)\n" +
-	"\x04plan\x18\x04 \x01(\v2\x15.trawl.search.v1.PlanR\x04plan\"\xb3\x03\n" +
+	"\x04plan\x18\x04 \x01(\v2\x15.trawl.search.v1.PlanR\x04plan\"\xcd\x03\n" +
 	"\rSearchOptions\x123\n" +
 	"\x04mode\x18\x01 \x01(\x0e2\x15.trawl.search.v1.ModeB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04mode\x12%\n" +
 	"\tmax_files\x18\x02 \x01(\rB\b\xbaH\x05*\x03\x18\x90NR\bmaxFiles\x12:\n" +
@@ -3453,18 +4024,21 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\x10require_complete\x18\x06 \x01(\bR\x0frequireComplete\x12>\n" +
 	"\vconsistency\x18\a \x01(\v2\x1c.trawl.search.v1.ConsistencyR\vconsistency\x12.\n" +
 	"\x0esyntax_version\x18\b \x01(\rB\a\xbaH\x04*\x02\x18\x02R\rsyntaxVersion\x12\x18\n" +
-	"\aexplain\x18\t \x01(\bR\aexplain\"\xb1\x01\n" +
+	"\aexplain\x18\t \x01(\bR\aexplain\x12\x18\n" +
+	"\asymbols\x18\n" +
+	" \x01(\bR\asymbols\"\xb1\x01\n" +
 	"\vConsistency\x12-\n" +
 	"\flinearizable\x18\x01 \x01(\bB\a\xbaH\x04j\x02\b\x01H\x00R\flinearizable\x12$\n" +
 	"\bat_least\x18\x02 \x01(\fB\a\xbaH\x04z\x02\x18@H\x00R\aatLeast\x12D\n" +
 	"\abounded\x18\x03 \x01(\v2\x19.google.protobuf.DurationB\r\xbaH\n" +
 	"\xaa\x01\a\"\x03\b\x90\x1c2\x00H\x00R\aboundedB\a\n" +
-	"\x05level\"\xc2\x01\n" +
+	"\x05level\"\xeb\x01\n" +
 	"\x04Plan\x125\n" +
 	"\x06shards\x18\x01 \x03(\v2\x1d.trawl.search.v1.PlannedShardR\x06shards\x12/\n" +
 	"\x05after\x18\x02 \x01(\v2\x19.trawl.search.v1.OrderKeyR\x05after\x12\x1a\n" +
 	"\brevision\x18\x03 \x01(\x03R\brevision\x126\n" +
-	"\bresolved\x18\x04 \x03(\v2\x1a.trawl.search.v1.RepoNamesR\bresolved\"!\n" +
+	"\bresolved\x18\x04 \x03(\v2\x1a.trawl.search.v1.RepoNamesR\bresolved\x12'\n" +
+	"\x0fsyntax_revision\x18\x05 \x01(\rR\x0esyntaxRevision\"!\n" +
 	"\tRepoNames\x12\x14\n" +
 	"\x05names\x18\x01 \x03(\tR\x05names\"\xbc\x01\n" +
 	"\fPlannedShard\x12\x1f\n" +
@@ -3504,7 +4078,7 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\bcoverage\x18\x03 \x01(\v2\x19.trawl.search.v1.CoverageR\bcoverage\x12%\n" +
 	"\x0erevision_token\x18\x04 \x01(\fR\rrevisionToken\x12,\n" +
 	"\x03cut\x18\x05 \x01(\x0e2\x1a.trawl.search.v1.CutReasonR\x03cut\x12>\n" +
-	"\vexplanation\x18\x06 \x01(\v2\x1c.trawl.search.v1.ExplanationR\vexplanation\"\x93\x03\n" +
+	"\vexplanation\x18\x06 \x01(\v2\x1c.trawl.search.v1.ExplanationR\vexplanation\"\xc6\x03\n" +
 	"\tFileMatch\x12\x12\n" +
 	"\x04repo\x18\x01 \x01(\tR\x04repo\x12\x12\n" +
 	"\x04path\x18\x02 \x01(\fR\x04path\x12\x1a\n" +
@@ -3521,17 +4095,26 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\vskip_reason\x18\v \x01(\x0e2\x1b.trawl.search.v1.SkipReasonR\n" +
 	"skipReason\x12\x10\n" +
 	"\x03cut\x18\f \x01(\bR\x03cut\x12\x1c\n" +
-	"\tcontinued\x18\r \x01(\bR\tcontinued\"\xd1\x01\n" +
+	"\tcontinued\x18\r \x01(\bR\tcontinued\x121\n" +
+	"\asymbols\x18\x0e \x03(\v2\x17.trawl.search.v1.SymbolR\asymbols\"c\n" +
+	"\x06Symbol\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12/\n" +
+	"\x04kind\x18\x02 \x01(\x0e2\x1b.trawl.search.v1.SymbolKindR\x04kind\x12\x14\n" +
+	"\x05scope\x18\x03 \x01(\tR\x05scope\"\xd1\x01\n" +
 	"\n" +
 	"ChunkMatch\x12\x18\n" +
 	"\acontent\x18\x01 \x01(\fR\acontent\x12>\n" +
 	"\rcontent_start\x18\x02 \x01(\v2\x19.trawl.search.v1.LocationR\fcontentStart\x12.\n" +
 	"\x06ranges\x18\x03 \x03(\v2\x16.trawl.search.v1.RangeR\x06ranges\x12\x1b\n" +
 	"\tfile_name\x18\x04 \x01(\bR\bfileName\x12\x1c\n" +
-	"\tcontinued\x18\x05 \x01(\bR\tcontinued\"e\n" +
+	"\tcontinued\x18\x05 \x01(\bR\tcontinued\"\x9d\x01\n" +
 	"\x05Range\x12/\n" +
 	"\x05start\x18\x01 \x01(\v2\x19.trawl.search.v1.LocationR\x05start\x12+\n" +
-	"\x03end\x18\x02 \x01(\v2\x19.trawl.search.v1.LocationR\x03end\"d\n" +
+	"\x03end\x18\x02 \x01(\v2\x19.trawl.search.v1.LocationR\x03end\x12\x16\n" +
+	"\x06symbol\x18\x03 \x01(\rR\x06symbol\x12\x1e\n" +
+	"\n" +
+	"definition\x18\x04 \x01(\bR\n" +
+	"definition\"d\n" +
 	"\bLocation\x12\x1f\n" +
 	"\vbyte_offset\x18\x01 \x01(\rR\n" +
 	"byteOffset\x12\x1f\n" +
@@ -3615,7 +4198,44 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\x06digest\x18\x01 \x01(\fR\x06digest\x12\x14\n" +
 	"\x05repos\x18\x02 \x03(\tR\x05repos\x128\n" +
 	"\x06reason\x18\x03 \x01(\x0e2 .trawl.search.v1.UncoveredReasonR\x06reason\x12\x18\n" +
-	"\amessage\x18\x04 \x01(\tR\amessage\"\xd1\x02\n" +
+	"\amessage\x18\x04 \x01(\tR\amessage\"\xb7\x01\n" +
+	"\x12DefinitionsRequest\x12\x1e\n" +
+	"\x04name\x18\x01 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01(\x80\x02R\x04name\x12\x1e\n" +
+	"\x05query\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80@R\x05query\x128\n" +
+	"\aoptions\x18\x03 \x01(\v2\x1e.trawl.search.v1.SearchOptionsR\aoptions\x12'\n" +
+	"\n" +
+	"page_token\x18\x04 \x01(\fB\b\xbaH\x05z\x03\x18\x80 R\tpageToken\"\xfa\x02\n" +
+	"\x13DefinitionsResponse\x122\n" +
+	"\x05repos\x18\x01 \x03(\v2\x1c.trawl.search.v1.RepoMatchesR\x05repos\x12;\n" +
+	"\n" +
+	"statistics\x18\x02 \x01(\v2\x1b.trawl.search.v1.StatisticsR\n" +
+	"statistics\x125\n" +
+	"\bcoverage\x18\x03 \x01(\v2\x19.trawl.search.v1.CoverageR\bcoverage\x12&\n" +
+	"\x0fnext_page_token\x18\x04 \x01(\fR\rnextPageToken\x12%\n" +
+	"\x0erevision_token\x18\x05 \x01(\fR\rrevisionToken\x12,\n" +
+	"\x03cut\x18\x06 \x01(\x0e2\x1a.trawl.search.v1.CutReasonR\x03cut\x12>\n" +
+	"\vexplanation\x18\a \x01(\v2\x1c.trawl.search.v1.ExplanationR\vexplanation\"S\n" +
+	"\vRepoMatches\x12\x12\n" +
+	"\x04repo\x18\x01 \x01(\tR\x04repo\x120\n" +
+	"\x05files\x18\x02 \x03(\v2\x1a.trawl.search.v1.FileMatchR\x05files\"\xb6\x01\n" +
+	"\x11ReferencesRequest\x12\x1e\n" +
+	"\x04name\x18\x01 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01(\x80\x02R\x04name\x12\x1e\n" +
+	"\x05query\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80@R\x05query\x128\n" +
+	"\aoptions\x18\x03 \x01(\v2\x1e.trawl.search.v1.SearchOptionsR\aoptions\x12'\n" +
+	"\n" +
+	"page_token\x18\x04 \x01(\fB\b\xbaH\x05z\x03\x18\x80 R\tpageToken\"\xf9\x02\n" +
+	"\x12ReferencesResponse\x122\n" +
+	"\x05repos\x18\x01 \x03(\v2\x1c.trawl.search.v1.RepoMatchesR\x05repos\x12;\n" +
+	"\n" +
+	"statistics\x18\x02 \x01(\v2\x1b.trawl.search.v1.StatisticsR\n" +
+	"statistics\x125\n" +
+	"\bcoverage\x18\x03 \x01(\v2\x19.trawl.search.v1.CoverageR\bcoverage\x12&\n" +
+	"\x0fnext_page_token\x18\x04 \x01(\fR\rnextPageToken\x12%\n" +
+	"\x0erevision_token\x18\x05 \x01(\fR\rrevisionToken\x12,\n" +
+	"\x03cut\x18\x06 \x01(\x0e2\x1a.trawl.search.v1.CutReasonR\x03cut\x12>\n" +
+	"\vexplanation\x18\a \x01(\v2\x1c.trawl.search.v1.ExplanationR\vexplanation\"\xd1\x02\n" +
 	"\vListRequest\x12\x1f\n" +
 	"\x05query\x18\x01 \x01(\tB\t\xbaH\x06r\x04(\x80\x80\x01R\x05query\x12>\n" +
 	"\vconsistency\x18\x02 \x01(\v2\x1c.trawl.search.v1.ConsistencyR\vconsistency\x12.\n" +
@@ -3701,7 +4321,18 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\tCutReason\x12\x1a\n" +
 	"\x16CUT_REASON_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14CUT_REASON_MAX_BYTES\x10\x01\x12\x15\n" +
-	"\x11CUT_REASON_MEMORY\x10\x02*\xe7\x01\n" +
+	"\x11CUT_REASON_MEMORY\x10\x02*\xeb\x01\n" +
+	"\n" +
+	"SymbolKind\x12\x1b\n" +
+	"\x17SYMBOL_KIND_UNSPECIFIED\x10\x00\x12\x18\n" +
+	"\x14SYMBOL_KIND_FUNCTION\x10\x01\x12\x16\n" +
+	"\x12SYMBOL_KIND_METHOD\x10\x02\x12\x14\n" +
+	"\x10SYMBOL_KIND_TYPE\x10\x03\x12\x18\n" +
+	"\x14SYMBOL_KIND_CONSTANT\x10\x04\x12\x15\n" +
+	"\x11SYMBOL_KIND_MACRO\x10\x05\x12\x15\n" +
+	"\x11SYMBOL_KIND_FIELD\x10\x06\x12\x18\n" +
+	"\x14SYMBOL_KIND_VARIABLE\x10\a\x12\x16\n" +
+	"\x12SYMBOL_KIND_MODULE\x10\b*\xe7\x01\n" +
 	"\n" +
 	"SkipReason\x12\x1b\n" +
 	"\x17SKIP_REASON_UNSPECIFIED\x10\x00\x12\x19\n" +
@@ -3737,14 +4368,17 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\x1cUNCOVERED_REASON_UNREACHABLE\x10\x04\x12 \n" +
 	"\x1cUNCOVERED_REASON_NO_SEARCHER\x10\x05\x12\x1a\n" +
 	"\x16UNCOVERED_REASON_ERROR\x10\x06\x12\x1d\n" +
-	"\x19UNCOVERED_REASON_NO_SPACE\x10\a2\xa0\x05\n" +
+	"\x19UNCOVERED_REASON_NO_SPACE\x10\a2\xbf\a\n" +
 	"\rSearchService\x12v\n" +
 	"\x06Search\x12\x1e.trawl.search.v1.SearchRequest\x1a\x1f.trawl.search.v1.SearchResponse\"+\x82\xd3\xe4\x93\x02%:\x01*Z\x10\x12\x0e/api/v1/search\"\x0e/api/v1/search\x12\x9d\x01\n" +
 	"\fStreamSearch\x12$.trawl.search.v1.StreamSearchRequest\x1a%.trawl.search.v1.StreamSearchResponse\">\x82\xd3\xe4\x93\x028:\x06searchZ\x17\x12\x15/api/v1/search/stream\"\x15/api/v1/search/stream0\x01\x12l\n" +
 	"\x04List\x12\x1c.trawl.search.v1.ListRequest\x1a\x1d.trawl.search.v1.ListResponse\"'\x82\xd3\xe4\x93\x02!:\x01*Z\x0e\x12\f/api/v1/list\"\f/api/v1/list\x12\x91\x01\n" +
 	"\n" +
 	"StreamList\x12\".trawl.search.v1.StreamListRequest\x1a#.trawl.search.v1.StreamListResponse\"8\x82\xd3\xe4\x93\x022:\x04listZ\x15\x12\x13/api/v1/list/stream\"\x13/api/v1/list/stream0\x01\x12u\n" +
-	"\aGetFile\x12\x1f.trawl.search.v1.GetFileRequest\x1a .trawl.search.v1.GetFileResponse\"'\x82\xd3\xe4\x93\x02!:\x01*Z\x0e\x12\f/api/v1/file\"\f/api/v1/fileB>Z<github.com/trawl-search/trawl/proto/trawl/search/v1;searchv1b\x06proto3"
+	"\aGetFile\x12\x1f.trawl.search.v1.GetFileRequest\x1a .trawl.search.v1.GetFileResponse\"'\x82\xd3\xe4\x93\x02!:\x01*Z\x0e\x12\f/api/v1/file\"\f/api/v1/file\x12\x8f\x01\n" +
+	"\vDefinitions\x12#.trawl.search.v1.DefinitionsRequest\x1a$.trawl.search.v1.DefinitionsResponse\"5\x82\xd3\xe4\x93\x02/:\x01*Z\x15\x12\x13/api/v1/definitions\"\x13/api/v1/definitions\x12\x8a\x01\n" +
+	"\n" +
+	"References\x12\".trawl.search.v1.ReferencesRequest\x1a#.trawl.search.v1.ReferencesResponse\"3\x82\xd3\xe4\x93\x02-:\x01*Z\x14\x12\x12/api/v1/references\"\x12/api/v1/referencesB>Z<github.com/trawl-search/trawl/proto/trawl/search/v1;searchv1b\x06proto3"
 
 var (
 	file_trawl_search_v1_search_proto_rawDescOnce sync.Once
@@ -3758,129 +4392,155 @@ func file_trawl_search_v1_search_proto_rawDescGZIP() []byte {
 	return file_trawl_search_v1_search_proto_rawDescData
 }
 
-var file_trawl_search_v1_search_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_trawl_search_v1_search_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
+var file_trawl_search_v1_search_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
+var file_trawl_search_v1_search_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
 var file_trawl_search_v1_search_proto_goTypes = []any{
 	(Mode)(0),                     // 0: trawl.search.v1.Mode
 	(CutReason)(0),                // 1: trawl.search.v1.CutReason
-	(SkipReason)(0),               // 2: trawl.search.v1.SkipReason
-	(AnswerMethod)(0),             // 3: trawl.search.v1.AnswerMethod
-	(UncoveredReason)(0),          // 4: trawl.search.v1.UncoveredReason
-	(*SearchRequest)(nil),         // 5: trawl.search.v1.SearchRequest
-	(*SearchOptions)(nil),         // 6: trawl.search.v1.SearchOptions
-	(*Consistency)(nil),           // 7: trawl.search.v1.Consistency
-	(*Plan)(nil),                  // 8: trawl.search.v1.Plan
-	(*RepoNames)(nil),             // 9: trawl.search.v1.RepoNames
-	(*PlannedShard)(nil),          // 10: trawl.search.v1.PlannedShard
-	(*HiddenDocuments)(nil),       // 11: trawl.search.v1.HiddenDocuments
-	(*ServedBranches)(nil),        // 12: trawl.search.v1.ServedBranches
-	(*OrderKey)(nil),              // 13: trawl.search.v1.OrderKey
-	(*SearchResponse)(nil),        // 14: trawl.search.v1.SearchResponse
-	(*StreamSearchRequest)(nil),   // 15: trawl.search.v1.StreamSearchRequest
-	(*StreamSearchResponse)(nil),  // 16: trawl.search.v1.StreamSearchResponse
-	(*FileMatch)(nil),             // 17: trawl.search.v1.FileMatch
-	(*ChunkMatch)(nil),            // 18: trawl.search.v1.ChunkMatch
-	(*Range)(nil),                 // 19: trawl.search.v1.Range
-	(*Location)(nil),              // 20: trawl.search.v1.Location
-	(*Statistics)(nil),            // 21: trawl.search.v1.Statistics
-	(*Explanation)(nil),           // 22: trawl.search.v1.Explanation
-	(*ExplainedNode)(nil),         // 23: trawl.search.v1.ExplainedNode
-	(*ExplainedMethod)(nil),       // 24: trawl.search.v1.ExplainedMethod
-	(*Reads)(nil),                 // 25: trawl.search.v1.Reads
-	(*ExplainedPhase)(nil),        // 26: trawl.search.v1.ExplainedPhase
-	(*ExplainedShard)(nil),        // 27: trawl.search.v1.ExplainedShard
-	(*ExplainedCall)(nil),         // 28: trawl.search.v1.ExplainedCall
-	(*Coverage)(nil),              // 29: trawl.search.v1.Coverage
-	(*UncoveredShard)(nil),        // 30: trawl.search.v1.UncoveredShard
-	(*ListRequest)(nil),           // 31: trawl.search.v1.ListRequest
-	(*ListResponse)(nil),          // 32: trawl.search.v1.ListResponse
-	(*StreamListRequest)(nil),     // 33: trawl.search.v1.StreamListRequest
-	(*StreamListResponse)(nil),    // 34: trawl.search.v1.StreamListResponse
-	(*RepoEntry)(nil),             // 35: trawl.search.v1.RepoEntry
-	(*BranchEntry)(nil),           // 36: trawl.search.v1.BranchEntry
-	(*LanguageShare)(nil),         // 37: trawl.search.v1.LanguageShare
-	(*SkippedFile)(nil),           // 38: trawl.search.v1.SkippedFile
-	(*GetFileRequest)(nil),        // 39: trawl.search.v1.GetFileRequest
-	(*GetFileResponse)(nil),       // 40: trawl.search.v1.GetFileResponse
-	(*QueryError)(nil),            // 41: trawl.search.v1.QueryError
-	(*durationpb.Duration)(nil),   // 42: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 43: google.protobuf.Timestamp
+	(SymbolKind)(0),               // 2: trawl.search.v1.SymbolKind
+	(SkipReason)(0),               // 3: trawl.search.v1.SkipReason
+	(AnswerMethod)(0),             // 4: trawl.search.v1.AnswerMethod
+	(UncoveredReason)(0),          // 5: trawl.search.v1.UncoveredReason
+	(*SearchRequest)(nil),         // 6: trawl.search.v1.SearchRequest
+	(*SearchOptions)(nil),         // 7: trawl.search.v1.SearchOptions
+	(*Consistency)(nil),           // 8: trawl.search.v1.Consistency
+	(*Plan)(nil),                  // 9: trawl.search.v1.Plan
+	(*RepoNames)(nil),             // 10: trawl.search.v1.RepoNames
+	(*PlannedShard)(nil),          // 11: trawl.search.v1.PlannedShard
+	(*HiddenDocuments)(nil),       // 12: trawl.search.v1.HiddenDocuments
+	(*ServedBranches)(nil),        // 13: trawl.search.v1.ServedBranches
+	(*OrderKey)(nil),              // 14: trawl.search.v1.OrderKey
+	(*SearchResponse)(nil),        // 15: trawl.search.v1.SearchResponse
+	(*StreamSearchRequest)(nil),   // 16: trawl.search.v1.StreamSearchRequest
+	(*StreamSearchResponse)(nil),  // 17: trawl.search.v1.StreamSearchResponse
+	(*FileMatch)(nil),             // 18: trawl.search.v1.FileMatch
+	(*Symbol)(nil),                // 19: trawl.search.v1.Symbol
+	(*ChunkMatch)(nil),            // 20: trawl.search.v1.ChunkMatch
+	(*Range)(nil),                 // 21: trawl.search.v1.Range
+	(*Location)(nil),              // 22: trawl.search.v1.Location
+	(*Statistics)(nil),            // 23: trawl.search.v1.Statistics
+	(*Explanation)(nil),           // 24: trawl.search.v1.Explanation
+	(*ExplainedNode)(nil),         // 25: trawl.search.v1.ExplainedNode
+	(*ExplainedMethod)(nil),       // 26: trawl.search.v1.ExplainedMethod
+	(*Reads)(nil),                 // 27: trawl.search.v1.Reads
+	(*ExplainedPhase)(nil),        // 28: trawl.search.v1.ExplainedPhase
+	(*ExplainedShard)(nil),        // 29: trawl.search.v1.ExplainedShard
+	(*ExplainedCall)(nil),         // 30: trawl.search.v1.ExplainedCall
+	(*Coverage)(nil),              // 31: trawl.search.v1.Coverage
+	(*UncoveredShard)(nil),        // 32: trawl.search.v1.UncoveredShard
+	(*DefinitionsRequest)(nil),    // 33: trawl.search.v1.DefinitionsRequest
+	(*DefinitionsResponse)(nil),   // 34: trawl.search.v1.DefinitionsResponse
+	(*RepoMatches)(nil),           // 35: trawl.search.v1.RepoMatches
+	(*ReferencesRequest)(nil),     // 36: trawl.search.v1.ReferencesRequest
+	(*ReferencesResponse)(nil),    // 37: trawl.search.v1.ReferencesResponse
+	(*ListRequest)(nil),           // 38: trawl.search.v1.ListRequest
+	(*ListResponse)(nil),          // 39: trawl.search.v1.ListResponse
+	(*StreamListRequest)(nil),     // 40: trawl.search.v1.StreamListRequest
+	(*StreamListResponse)(nil),    // 41: trawl.search.v1.StreamListResponse
+	(*RepoEntry)(nil),             // 42: trawl.search.v1.RepoEntry
+	(*BranchEntry)(nil),           // 43: trawl.search.v1.BranchEntry
+	(*LanguageShare)(nil),         // 44: trawl.search.v1.LanguageShare
+	(*SkippedFile)(nil),           // 45: trawl.search.v1.SkippedFile
+	(*GetFileRequest)(nil),        // 46: trawl.search.v1.GetFileRequest
+	(*GetFileResponse)(nil),       // 47: trawl.search.v1.GetFileResponse
+	(*QueryError)(nil),            // 48: trawl.search.v1.QueryError
+	(*durationpb.Duration)(nil),   // 49: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 50: google.protobuf.Timestamp
 }
 var file_trawl_search_v1_search_proto_depIdxs = []int32{
-	6,  // 0: trawl.search.v1.SearchRequest.options:type_name -> trawl.search.v1.SearchOptions
-	8,  // 1: trawl.search.v1.SearchRequest.plan:type_name -> trawl.search.v1.Plan
+	7,  // 0: trawl.search.v1.SearchRequest.options:type_name -> trawl.search.v1.SearchOptions
+	9,  // 1: trawl.search.v1.SearchRequest.plan:type_name -> trawl.search.v1.Plan
 	0,  // 2: trawl.search.v1.SearchOptions.mode:type_name -> trawl.search.v1.Mode
-	7,  // 3: trawl.search.v1.SearchOptions.consistency:type_name -> trawl.search.v1.Consistency
-	42, // 4: trawl.search.v1.Consistency.bounded:type_name -> google.protobuf.Duration
-	10, // 5: trawl.search.v1.Plan.shards:type_name -> trawl.search.v1.PlannedShard
-	13, // 6: trawl.search.v1.Plan.after:type_name -> trawl.search.v1.OrderKey
-	9,  // 7: trawl.search.v1.Plan.resolved:type_name -> trawl.search.v1.RepoNames
-	11, // 8: trawl.search.v1.PlannedShard.hidden:type_name -> trawl.search.v1.HiddenDocuments
-	12, // 9: trawl.search.v1.PlannedShard.branches:type_name -> trawl.search.v1.ServedBranches
-	17, // 10: trawl.search.v1.SearchResponse.files:type_name -> trawl.search.v1.FileMatch
-	21, // 11: trawl.search.v1.SearchResponse.statistics:type_name -> trawl.search.v1.Statistics
-	29, // 12: trawl.search.v1.SearchResponse.coverage:type_name -> trawl.search.v1.Coverage
+	8,  // 3: trawl.search.v1.SearchOptions.consistency:type_name -> trawl.search.v1.Consistency
+	49, // 4: trawl.search.v1.Consistency.bounded:type_name -> google.protobuf.Duration
+	11, // 5: trawl.search.v1.Plan.shards:type_name -> trawl.search.v1.PlannedShard
+	14, // 6: trawl.search.v1.Plan.after:type_name -> trawl.search.v1.OrderKey
+	10, // 7: trawl.search.v1.Plan.resolved:type_name -> trawl.search.v1.RepoNames
+	12, // 8: trawl.search.v1.PlannedShard.hidden:type_name -> trawl.search.v1.HiddenDocuments
+	13, // 9: trawl.search.v1.PlannedShard.branches:type_name -> trawl.search.v1.ServedBranches
+	18, // 10: trawl.search.v1.SearchResponse.files:type_name -> trawl.search.v1.FileMatch
+	23, // 11: trawl.search.v1.SearchResponse.statistics:type_name -> trawl.search.v1.Statistics
+	31, // 12: trawl.search.v1.SearchResponse.coverage:type_name -> trawl.search.v1.Coverage
 	1,  // 13: trawl.search.v1.SearchResponse.cut:type_name -> trawl.search.v1.CutReason
-	22, // 14: trawl.search.v1.SearchResponse.explanation:type_name -> trawl.search.v1.Explanation
-	5,  // 15: trawl.search.v1.StreamSearchRequest.search:type_name -> trawl.search.v1.SearchRequest
-	17, // 16: trawl.search.v1.StreamSearchResponse.files:type_name -> trawl.search.v1.FileMatch
-	21, // 17: trawl.search.v1.StreamSearchResponse.statistics:type_name -> trawl.search.v1.Statistics
-	29, // 18: trawl.search.v1.StreamSearchResponse.coverage:type_name -> trawl.search.v1.Coverage
+	24, // 14: trawl.search.v1.SearchResponse.explanation:type_name -> trawl.search.v1.Explanation
+	6,  // 15: trawl.search.v1.StreamSearchRequest.search:type_name -> trawl.search.v1.SearchRequest
+	18, // 16: trawl.search.v1.StreamSearchResponse.files:type_name -> trawl.search.v1.FileMatch
+	23, // 17: trawl.search.v1.StreamSearchResponse.statistics:type_name -> trawl.search.v1.Statistics
+	31, // 18: trawl.search.v1.StreamSearchResponse.coverage:type_name -> trawl.search.v1.Coverage
 	1,  // 19: trawl.search.v1.StreamSearchResponse.cut:type_name -> trawl.search.v1.CutReason
-	22, // 20: trawl.search.v1.StreamSearchResponse.explanation:type_name -> trawl.search.v1.Explanation
-	18, // 21: trawl.search.v1.FileMatch.chunks:type_name -> trawl.search.v1.ChunkMatch
-	2,  // 22: trawl.search.v1.FileMatch.skip_reason:type_name -> trawl.search.v1.SkipReason
-	20, // 23: trawl.search.v1.ChunkMatch.content_start:type_name -> trawl.search.v1.Location
-	19, // 24: trawl.search.v1.ChunkMatch.ranges:type_name -> trawl.search.v1.Range
-	20, // 25: trawl.search.v1.Range.start:type_name -> trawl.search.v1.Location
-	20, // 26: trawl.search.v1.Range.end:type_name -> trawl.search.v1.Location
-	42, // 27: trawl.search.v1.Statistics.duration:type_name -> google.protobuf.Duration
-	23, // 28: trawl.search.v1.Explanation.nodes:type_name -> trawl.search.v1.ExplainedNode
-	25, // 29: trawl.search.v1.Explanation.other:type_name -> trawl.search.v1.Reads
-	26, // 30: trawl.search.v1.Explanation.phases:type_name -> trawl.search.v1.ExplainedPhase
-	27, // 31: trawl.search.v1.Explanation.slowest_shards:type_name -> trawl.search.v1.ExplainedShard
-	26, // 32: trawl.search.v1.Explanation.router_phases:type_name -> trawl.search.v1.ExplainedPhase
-	28, // 33: trawl.search.v1.Explanation.slowest_calls:type_name -> trawl.search.v1.ExplainedCall
-	24, // 34: trawl.search.v1.ExplainedNode.methods:type_name -> trawl.search.v1.ExplainedMethod
-	25, // 35: trawl.search.v1.ExplainedNode.reads:type_name -> trawl.search.v1.Reads
-	3,  // 36: trawl.search.v1.ExplainedMethod.method:type_name -> trawl.search.v1.AnswerMethod
-	42, // 37: trawl.search.v1.Reads.time:type_name -> google.protobuf.Duration
-	42, // 38: trawl.search.v1.ExplainedPhase.time:type_name -> google.protobuf.Duration
-	42, // 39: trawl.search.v1.ExplainedShard.time:type_name -> google.protobuf.Duration
-	42, // 40: trawl.search.v1.ExplainedCall.time:type_name -> google.protobuf.Duration
-	42, // 41: trawl.search.v1.ExplainedCall.searching:type_name -> google.protobuf.Duration
-	30, // 42: trawl.search.v1.Coverage.uncovered:type_name -> trawl.search.v1.UncoveredShard
-	4,  // 43: trawl.search.v1.UncoveredShard.reason:type_name -> trawl.search.v1.UncoveredReason
-	7,  // 44: trawl.search.v1.ListRequest.consistency:type_name -> trawl.search.v1.Consistency
-	8,  // 45: trawl.search.v1.ListRequest.plan:type_name -> trawl.search.v1.Plan
-	35, // 46: trawl.search.v1.ListResponse.repos:type_name -> trawl.search.v1.RepoEntry
-	29, // 47: trawl.search.v1.ListResponse.coverage:type_name -> trawl.search.v1.Coverage
-	31, // 48: trawl.search.v1.StreamListRequest.list:type_name -> trawl.search.v1.ListRequest
-	35, // 49: trawl.search.v1.StreamListResponse.repos:type_name -> trawl.search.v1.RepoEntry
-	29, // 50: trawl.search.v1.StreamListResponse.coverage:type_name -> trawl.search.v1.Coverage
-	36, // 51: trawl.search.v1.RepoEntry.branches:type_name -> trawl.search.v1.BranchEntry
-	37, // 52: trawl.search.v1.RepoEntry.languages:type_name -> trawl.search.v1.LanguageShare
-	38, // 53: trawl.search.v1.RepoEntry.skipped_files:type_name -> trawl.search.v1.SkippedFile
-	43, // 54: trawl.search.v1.RepoEntry.published_at:type_name -> google.protobuf.Timestamp
-	2,  // 55: trawl.search.v1.SkippedFile.reason:type_name -> trawl.search.v1.SkipReason
-	7,  // 56: trawl.search.v1.GetFileRequest.consistency:type_name -> trawl.search.v1.Consistency
-	8,  // 57: trawl.search.v1.GetFileRequest.plan:type_name -> trawl.search.v1.Plan
-	2,  // 58: trawl.search.v1.GetFileResponse.skip_reason:type_name -> trawl.search.v1.SkipReason
-	5,  // 59: trawl.search.v1.SearchService.Search:input_type -> trawl.search.v1.SearchRequest
-	15, // 60: trawl.search.v1.SearchService.StreamSearch:input_type -> trawl.search.v1.StreamSearchRequest
-	31, // 61: trawl.search.v1.SearchService.List:input_type -> trawl.search.v1.ListRequest
-	33, // 62: trawl.search.v1.SearchService.StreamList:input_type -> trawl.search.v1.StreamListRequest
-	39, // 63: trawl.search.v1.SearchService.GetFile:input_type -> trawl.search.v1.GetFileRequest
-	14, // 64: trawl.search.v1.SearchService.Search:output_type -> trawl.search.v1.SearchResponse
-	16, // 65: trawl.search.v1.SearchService.StreamSearch:output_type -> trawl.search.v1.StreamSearchResponse
-	32, // 66: trawl.search.v1.SearchService.List:output_type -> trawl.search.v1.ListResponse
-	34, // 67: trawl.search.v1.SearchService.StreamList:output_type -> trawl.search.v1.StreamListResponse
-	40, // 68: trawl.search.v1.SearchService.GetFile:output_type -> trawl.search.v1.GetFileResponse
-	64, // [64:69] is the sub-list for method output_type
-	59, // [59:64] is the sub-list for method input_type
-	59, // [59:59] is the sub-list for extension type_name
-	59, // [59:59] is the sub-list for extension extendee
-	0,  // [0:59] is the sub-list for field type_name
+	24, // 20: trawl.search.v1.StreamSearchResponse.explanation:type_name -> trawl.search.v1.Explanation
+	20, // 21: trawl.search.v1.FileMatch.chunks:type_name -> trawl.search.v1.ChunkMatch
+	3,  // 22: trawl.search.v1.FileMatch.skip_reason:type_name -> trawl.search.v1.SkipReason
+	19, // 23: trawl.search.v1.FileMatch.symbols:type_name -> trawl.search.v1.Symbol
+	2,  // 24: trawl.search.v1.Symbol.kind:type_name -> trawl.search.v1.SymbolKind
+	22, // 25: trawl.search.v1.ChunkMatch.content_start:type_name -> trawl.search.v1.Location
+	21, // 26: trawl.search.v1.ChunkMatch.ranges:type_name -> trawl.search.v1.Range
+	22, // 27: trawl.search.v1.Range.start:type_name -> trawl.search.v1.Location
+	22, // 28: trawl.search.v1.Range.end:type_name -> trawl.search.v1.Location
+	49, // 29: trawl.search.v1.Statistics.duration:type_name -> google.protobuf.Duration
+	25, // 30: trawl.search.v1.Explanation.nodes:type_name -> trawl.search.v1.ExplainedNode
+	27, // 31: trawl.search.v1.Explanation.other:type_name -> trawl.search.v1.Reads
+	28, // 32: trawl.search.v1.Explanation.phases:type_name -> trawl.search.v1.ExplainedPhase
+	29, // 33: trawl.search.v1.Explanation.slowest_shards:type_name -> trawl.search.v1.ExplainedShard
+	28, // 34: trawl.search.v1.Explanation.router_phases:type_name -> trawl.search.v1.ExplainedPhase
+	30, // 35: trawl.search.v1.Explanation.slowest_calls:type_name -> trawl.search.v1.ExplainedCall
+	26, // 36: trawl.search.v1.ExplainedNode.methods:type_name -> trawl.search.v1.ExplainedMethod
+	27, // 37: trawl.search.v1.ExplainedNode.reads:type_name -> trawl.search.v1.Reads
+	4,  // 38: trawl.search.v1.ExplainedMethod.method:type_name -> trawl.search.v1.AnswerMethod
+	49, // 39: trawl.search.v1.Reads.time:type_name -> google.protobuf.Duration
+	49, // 40: trawl.search.v1.ExplainedPhase.time:type_name -> google.protobuf.Duration
+	49, // 41: trawl.search.v1.ExplainedShard.time:type_name -> google.protobuf.Duration
+	49, // 42: trawl.search.v1.ExplainedCall.time:type_name -> google.protobuf.Duration
+	49, // 43: trawl.search.v1.ExplainedCall.searching:type_name -> google.protobuf.Duration
+	32, // 44: trawl.search.v1.Coverage.uncovered:type_name -> trawl.search.v1.UncoveredShard
+	5,  // 45: trawl.search.v1.UncoveredShard.reason:type_name -> trawl.search.v1.UncoveredReason
+	7,  // 46: trawl.search.v1.DefinitionsRequest.options:type_name -> trawl.search.v1.SearchOptions
+	35, // 47: trawl.search.v1.DefinitionsResponse.repos:type_name -> trawl.search.v1.RepoMatches
+	23, // 48: trawl.search.v1.DefinitionsResponse.statistics:type_name -> trawl.search.v1.Statistics
+	31, // 49: trawl.search.v1.DefinitionsResponse.coverage:type_name -> trawl.search.v1.Coverage
+	1,  // 50: trawl.search.v1.DefinitionsResponse.cut:type_name -> trawl.search.v1.CutReason
+	24, // 51: trawl.search.v1.DefinitionsResponse.explanation:type_name -> trawl.search.v1.Explanation
+	18, // 52: trawl.search.v1.RepoMatches.files:type_name -> trawl.search.v1.FileMatch
+	7,  // 53: trawl.search.v1.ReferencesRequest.options:type_name -> trawl.search.v1.SearchOptions
+	35, // 54: trawl.search.v1.ReferencesResponse.repos:type_name -> trawl.search.v1.RepoMatches
+	23, // 55: trawl.search.v1.ReferencesResponse.statistics:type_name -> trawl.search.v1.Statistics
+	31, // 56: trawl.search.v1.ReferencesResponse.coverage:type_name -> trawl.search.v1.Coverage
+	1,  // 57: trawl.search.v1.ReferencesResponse.cut:type_name -> trawl.search.v1.CutReason
+	24, // 58: trawl.search.v1.ReferencesResponse.explanation:type_name -> trawl.search.v1.Explanation
+	8,  // 59: trawl.search.v1.ListRequest.consistency:type_name -> trawl.search.v1.Consistency
+	9,  // 60: trawl.search.v1.ListRequest.plan:type_name -> trawl.search.v1.Plan
+	42, // 61: trawl.search.v1.ListResponse.repos:type_name -> trawl.search.v1.RepoEntry
+	31, // 62: trawl.search.v1.ListResponse.coverage:type_name -> trawl.search.v1.Coverage
+	38, // 63: trawl.search.v1.StreamListRequest.list:type_name -> trawl.search.v1.ListRequest
+	42, // 64: trawl.search.v1.StreamListResponse.repos:type_name -> trawl.search.v1.RepoEntry
+	31, // 65: trawl.search.v1.StreamListResponse.coverage:type_name -> trawl.search.v1.Coverage
+	43, // 66: trawl.search.v1.RepoEntry.branches:type_name -> trawl.search.v1.BranchEntry
+	44, // 67: trawl.search.v1.RepoEntry.languages:type_name -> trawl.search.v1.LanguageShare
+	45, // 68: trawl.search.v1.RepoEntry.skipped_files:type_name -> trawl.search.v1.SkippedFile
+	50, // 69: trawl.search.v1.RepoEntry.published_at:type_name -> google.protobuf.Timestamp
+	3,  // 70: trawl.search.v1.SkippedFile.reason:type_name -> trawl.search.v1.SkipReason
+	8,  // 71: trawl.search.v1.GetFileRequest.consistency:type_name -> trawl.search.v1.Consistency
+	9,  // 72: trawl.search.v1.GetFileRequest.plan:type_name -> trawl.search.v1.Plan
+	3,  // 73: trawl.search.v1.GetFileResponse.skip_reason:type_name -> trawl.search.v1.SkipReason
+	6,  // 74: trawl.search.v1.SearchService.Search:input_type -> trawl.search.v1.SearchRequest
+	16, // 75: trawl.search.v1.SearchService.StreamSearch:input_type -> trawl.search.v1.StreamSearchRequest
+	38, // 76: trawl.search.v1.SearchService.List:input_type -> trawl.search.v1.ListRequest
+	40, // 77: trawl.search.v1.SearchService.StreamList:input_type -> trawl.search.v1.StreamListRequest
+	46, // 78: trawl.search.v1.SearchService.GetFile:input_type -> trawl.search.v1.GetFileRequest
+	33, // 79: trawl.search.v1.SearchService.Definitions:input_type -> trawl.search.v1.DefinitionsRequest
+	36, // 80: trawl.search.v1.SearchService.References:input_type -> trawl.search.v1.ReferencesRequest
+	15, // 81: trawl.search.v1.SearchService.Search:output_type -> trawl.search.v1.SearchResponse
+	17, // 82: trawl.search.v1.SearchService.StreamSearch:output_type -> trawl.search.v1.StreamSearchResponse
+	39, // 83: trawl.search.v1.SearchService.List:output_type -> trawl.search.v1.ListResponse
+	41, // 84: trawl.search.v1.SearchService.StreamList:output_type -> trawl.search.v1.StreamListResponse
+	47, // 85: trawl.search.v1.SearchService.GetFile:output_type -> trawl.search.v1.GetFileResponse
+	34, // 86: trawl.search.v1.SearchService.Definitions:output_type -> trawl.search.v1.DefinitionsResponse
+	37, // 87: trawl.search.v1.SearchService.References:output_type -> trawl.search.v1.ReferencesResponse
+	81, // [81:88] is the sub-list for method output_type
+	74, // [74:81] is the sub-list for method input_type
+	74, // [74:74] is the sub-list for extension type_name
+	74, // [74:74] is the sub-list for extension extendee
+	0,  // [0:74] is the sub-list for field type_name
 }
 
 func init() { file_trawl_search_v1_search_proto_init() }
@@ -3898,8 +4558,8 @@ func file_trawl_search_v1_search_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_trawl_search_v1_search_proto_rawDesc), len(file_trawl_search_v1_search_proto_rawDesc)),
-			NumEnums:      5,
-			NumMessages:   37,
+			NumEnums:      6,
+			NumMessages:   43,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -29,6 +29,8 @@ const (
 	SearchService_List_FullMethodName         = "/trawl.search.v1.SearchService/List"
 	SearchService_StreamList_FullMethodName   = "/trawl.search.v1.SearchService/StreamList"
 	SearchService_GetFile_FullMethodName      = "/trawl.search.v1.SearchService/GetFile"
+	SearchService_Definitions_FullMethodName  = "/trawl.search.v1.SearchService/Definitions"
+	SearchService_References_FullMethodName   = "/trawl.search.v1.SearchService/References"
 )
 
 // SearchServiceClient is the client API for SearchService service.
@@ -57,6 +59,12 @@ type SearchServiceClient interface {
 	// GetFile returns the content of one document, or a part of it: documents have up to
 	// 32 MiB as indexers are by default, and 64 MiB at most.
 	GetFile(ctx context.Context, in *GetFileRequest, opts ...grpc.CallOption) (*GetFileResponse, error)
+	// Definitions finds where a name is defined: one page of the files, the best first. It
+	// is a Search, with its limits, consistency and coverage. Searchers do not serve it.
+	Definitions(ctx context.Context, in *DefinitionsRequest, opts ...grpc.CallOption) (*DefinitionsResponse, error)
+	// References finds where a name is used: all its places in contents but those that
+	// Definitions finds. It is a Search like that.
+	References(ctx context.Context, in *ReferencesRequest, opts ...grpc.CallOption) (*ReferencesResponse, error)
 }
 
 type searchServiceClient struct {
@@ -135,6 +143,26 @@ func (c *searchServiceClient) GetFile(ctx context.Context, in *GetFileRequest, o
 	return out, nil
 }
 
+func (c *searchServiceClient) Definitions(ctx context.Context, in *DefinitionsRequest, opts ...grpc.CallOption) (*DefinitionsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DefinitionsResponse)
+	err := c.cc.Invoke(ctx, SearchService_Definitions_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *searchServiceClient) References(ctx context.Context, in *ReferencesRequest, opts ...grpc.CallOption) (*ReferencesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReferencesResponse)
+	err := c.cc.Invoke(ctx, SearchService_References_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // SearchServiceServer is the server API for SearchService service.
 // All implementations must embed UnimplementedSearchServiceServer
 // for forward compatibility.
@@ -161,6 +189,12 @@ type SearchServiceServer interface {
 	// GetFile returns the content of one document, or a part of it: documents have up to
 	// 32 MiB as indexers are by default, and 64 MiB at most.
 	GetFile(context.Context, *GetFileRequest) (*GetFileResponse, error)
+	// Definitions finds where a name is defined: one page of the files, the best first. It
+	// is a Search, with its limits, consistency and coverage. Searchers do not serve it.
+	Definitions(context.Context, *DefinitionsRequest) (*DefinitionsResponse, error)
+	// References finds where a name is used: all its places in contents but those that
+	// Definitions finds. It is a Search like that.
+	References(context.Context, *ReferencesRequest) (*ReferencesResponse, error)
 	mustEmbedUnimplementedSearchServiceServer()
 }
 
@@ -185,6 +219,12 @@ func (UnimplementedSearchServiceServer) StreamList(*StreamListRequest, grpc.Serv
 }
 func (UnimplementedSearchServiceServer) GetFile(context.Context, *GetFileRequest) (*GetFileResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetFile not implemented")
+}
+func (UnimplementedSearchServiceServer) Definitions(context.Context, *DefinitionsRequest) (*DefinitionsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Definitions not implemented")
+}
+func (UnimplementedSearchServiceServer) References(context.Context, *ReferencesRequest) (*ReferencesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method References not implemented")
 }
 func (UnimplementedSearchServiceServer) mustEmbedUnimplementedSearchServiceServer() {}
 func (UnimplementedSearchServiceServer) testEmbeddedByValue()                       {}
@@ -283,6 +323,42 @@ func _SearchService_GetFile_Handler(srv interface{}, ctx context.Context, dec fu
 	return interceptor(ctx, in, info, handler)
 }
 
+func _SearchService_Definitions_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DefinitionsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SearchServiceServer).Definitions(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SearchService_Definitions_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SearchServiceServer).Definitions(ctx, req.(*DefinitionsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _SearchService_References_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReferencesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SearchServiceServer).References(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SearchService_References_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SearchServiceServer).References(ctx, req.(*ReferencesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // SearchService_ServiceDesc is the grpc.ServiceDesc for SearchService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -301,6 +377,14 @@ var SearchService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetFile",
 			Handler:    _SearchService_GetFile_Handler,
+		},
+		{
+			MethodName: "Definitions",
+			Handler:    _SearchService_Definitions_Handler,
+		},
+		{
+			MethodName: "References",
+			Handler:    _SearchService_References_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

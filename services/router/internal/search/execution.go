@@ -161,6 +161,9 @@ func (e *execution) planFor(text string, shards []searchapi.Shard, after *shard.
 	for i := range shards {
 		p.Shards[i] = shards[i].Planned()
 	}
+	if e.version >= ownFields {
+		p.SyntaxRevision = query.Revision
+	}
 	if after != nil {
 		p.After = searchapi.KeyToProto(*after)
 	}

@@ -41,6 +41,7 @@ func newQuestion(req *searchv1.SearchRequest) (*question, error) {
 		return nil, searchapi.FieldError(codes.FailedPrecondition, "plan.resolved", "the plan does not say which repos a type:repo stands for")
 	}
 	q.tree = tree
+	q.options.Symbols = q.options.Symbols || query.AsksForSymbols(tree)
 	return q, nil
 }
 

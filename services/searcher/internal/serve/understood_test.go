@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/trawl-search/trawl/index/query"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -70,5 +71,18 @@ func BenchmarkUnderstood(b *testing.B) {
 		if err := understood(req); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestNewerSyntaxIsRefused asks in a language of which this searcher does not know all fields: it
+// would look for them as texts.
+func TestNewerSyntaxIsRefused(t *testing.T) {
+	plan := &searchv1.Plan{SyntaxRevision: query.Revision}
+	if _, _, err := parse("ref:a", 2, plan); err != nil {
+		t.Error(err)
+	}
+	plan.SyntaxRevision++
+	if _, _, err := parse("ref:a", 2, plan); status.Code(err) != codes.FailedPrecondition {
+		t.Errorf("a field of a later revision: %v", err)
 	}
 }

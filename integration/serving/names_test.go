@@ -1,0 +1,141 @@
+package serving_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/trawl-search/trawl/index/indextest"
+	"github.com/trawl-search/trawl/internal/access"
+	"github.com/trawl-search/trawl/internal/searchapi"
+	"github.com/trawl-search/trawl/internal/telemetry/telemetrytest"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// placesOf asks for all pages of definitions or references. It lists repo, path, places, and the
+// symbols that they are in.
+func (c *cluster) placesOf(references bool, name, query string, perPage uint32) (places []string) {
+	c.t.Helper()
+	for token, pages := []byte(nil), 0; pages == 0 || token != nil; pages++ {
+		options := &searchv1.SearchOptions{MaxFiles: perPage, MaxMatchesPerFile: 100_000, RequireComplete: true}
+		var repos []*searchv1.RepoMatches
+		if references {
+			resp, err := c.search.References(c.t.Context(), &searchv1.ReferencesRequest{Name: name, Query: query, Options: options, PageToken: token})
+			c.must(err)
+			repos, token = resp.Repos, resp.NextPageToken
+		} else {
+			resp, err := c.search.Definitions(c.t.Context(), &searchv1.DefinitionsRequest{Name: name, Query: query, Options: options, PageToken: token})
+			c.must(err)
+			repos, token = resp.Repos, resp.NextPageToken
+		}
+		for _, group := range repos {
+			for _, f := range group.Files {
+				for _, chunk := range f.Chunks {
+					for _, r := range chunk.Ranges {
+						if r.Definition == references {
+							c.t.Errorf("%s: definition is %v in %s at %v", name, r.Definition, f.Path, r)
+						}
+						places = append(places, fmt.Sprintf("%s %s:%d%s", group.Repo, f.Path, r.Start.ByteOffset, symbolText(f, r)))
+					}
+				}
+			}
+		}
+	}
+	slices.Sort(places)
+	return places
+}
+
+func symbolText(f *searchv1.FileMatch, r *searchv1.Range) string {
+	if r.Symbol == 0 {
+		return ""
+	}
+	s := f.Symbols[r.Symbol-1]
+	return fmt.Sprintf(" %s %s.%s", strings.ToLower(strings.TrimPrefix(s.Kind.String(), "SYMBOL_KIND_")), s.Scope, s.Name)
+}
+
+// TestDefinitionsAndReferences asks for places of names through a router with two searchers.
+func TestDefinitionsAndReferences(t *testing.T) { inOneAndInSeveral(t, testDefinitionsAndReferences) }
+
+func testDefinitionsAndReferences(t *testing.T, oneProcess bool) {
+	c := startIn(t, oneProcess, 2, 1)
+	c.publish("host/one", map[string]string{
+		"pond.go": "package pond\n\n// Feed feeds.\nfunc (p *Pond) Feed() { feed(p) }\n\ntype Pond struct{ Feeder int }\n",
+		"a.txt":   "Feed is not defined here\n",
+	}, map[string]string{"use.go": "package pond\n\nfunc main() { new(Pond).Feed() }\n\nvar f = Pond.Feed\n"})
+	c.publish("host/two", map[string]string{"lake.go": "package lake\n\nconst Feed = 1 // Feed\n"})
+
+	check := func(references bool, name, query string, want ...string) {
+		t.Helper()
+		for _, perPage := range []uint32{1, 50} {
+			if got := c.placesOf(references, name, query, perPage); !slices.Equal(got, want) {
+				t.Errorf("%s in %q, references %v, %d files a page:\n got %q\nwant %q", name, query, references, perPage, got, want)
+			}
+		}
+	}
+	check(false, "Feed", "", "host/one pond.go:44 method Pond.Feed", "host/two lake.go:20 constant .Feed")
+	check(false, "Feed", "r:two or f:a.txt", "host/two lake.go:20 constant .Feed")
+	check(false, "Feed", "Feeder", "host/one pond.go:44 method Pond.Feed") // its own matches are not shown
+	check(false, "feed", "")
+	check(true, "Feed", "r:one", "host/one a.txt:0", "host/one pond.go:17", "host/one use.go:38 function .main", "host/one use.go:61")
+	check(true, "Feed", "lang:go -r:one", "host/two lake.go:32")
+	check(true, "feed", "", "host/one pond.go:53 method Pond.Feed")
+	check(true, "nothing", "")
+
+	for _, req := range []*searchv1.DefinitionsRequest{{}, {Name: strings.Repeat("a", 257)}, {Name: "a", Query: "f:[a"}, {Name: "a", PageToken: []byte("x")}} {
+		if _, err := c.search.Definitions(c.t.Context(), req); status.Code(err) != codes.InvalidArgument {
+			t.Errorf("%v: %v", req, err)
+		}
+	}
+	for _, name := range []string{`a"b\`, "a\nb", "-x", "(", "$f", " "} {
+		if got := c.placesOf(true, name, "", 50); len(got) > 0 && name != "(" && name != " " {
+			t.Errorf("%q is in %q", name, got)
+		}
+	}
+}
+
+// TestNamesAsBruteForce compares definitions and references of words of a random corpus with brute
+// force, and together with all places of these words.
+func TestNamesAsBruteForce(t *testing.T) {
+	c := startCluster(t, 2, 1)
+	const seed = 9
+	corpus := indextest.Random(seed)
+	c.publishCorpus(corpus, rand.New(rand.NewPCG(seed, 1)))
+	for _, q := range indextest.OwnQueries(corpus, seed, 120) {
+		parsed, err := searchapi.Parse(q.Text, 2)
+		c.must(err)
+		parsed, err = indextest.Resolve(corpus, parsed)
+		c.must(err)
+		want, err := indextest.Eval(corpus, parsed)
+		c.must(err)
+		resp, err := c.search.Search(t.Context(), &searchv1.SearchRequest{Query: q.Text, Options: &searchv1.SearchOptions{
+			MaxFiles: 10_000, MaxMatchesPerFile: 100_000, MaxBytes: 32 << 20, RequireComplete: true, SyntaxVersion: 2,
+		}})
+		c.must(err)
+		if a, b := describe(resp.Files), describeOracle(want); !slices.Equal(a, b) {
+			t.Errorf("query %q (%s):\n got %q\nwant %q", q.Text, q.Kind, a, b)
+		}
+	}
+}
+
+// TestNamesOfOthers looks for a name that is in a repo that the caller may not see.
+func TestNamesOfOthers(t *testing.T) {
+	tel, spans := telemetrytest.New(t)
+	c := startWith(t, &cluster{replication: 1, access: guarded(), tel: tel, spans: spans}, 1)
+	c.publish("host/one", map[string]string{"a.go": "package a\n\nfunc Feed() { Feed() }\n"})
+	c.publish("host/two", map[string]string{"b.go": "package b\n\nfunc Feed() { Feed() }\n"})
+	text, _ := c.token(access.Spec{Scopes: []access.Scope{access.ScopeSearch, access.ScopeIngest}, Allow: []string{"host/two"}})
+	reader := c.as(text)
+	for _, references := range []bool{false, true} {
+		if got := reader.placesOf(references, "Feed", "", 50); len(got) != 1 || !strings.HasPrefix(got[0], "host/two ") {
+			t.Errorf("a reader of host/two sees %q", got)
+		}
+	}
+	if _, err := c.search.Definitions(t.Context(), &searchv1.DefinitionsRequest{Name: "Feed"}); status.Code(err) != codes.Unauthenticated {
+		t.Errorf("without a token: %v", err)
+	}
+}

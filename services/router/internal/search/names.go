@@ -1,0 +1,75 @@
+package search
+
+import (
+	"context"
+
+	"github.com/trawl-search/trawl/internal/searchapi"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// Definitions implements searchv1.SearchServiceServer.
+func (s *Service) Definitions(ctx context.Context, req *searchv1.DefinitionsRequest) (*searchv1.DefinitionsResponse, error) {
+	found, err := s.places(ctx, req, searchapi.DefinitionsOf)
+	if err != nil {
+		return nil, err
+	}
+	return &searchv1.DefinitionsResponse{
+		Repos: byRepo(found.Files), Statistics: found.Statistics, Coverage: found.Coverage, NextPageToken: found.NextPageToken,
+		RevisionToken: found.RevisionToken, Cut: found.Cut, Explanation: found.Explanation,
+	}, nil
+}
+
+// References implements searchv1.SearchServiceServer.
+func (s *Service) References(ctx context.Context, req *searchv1.ReferencesRequest) (*searchv1.ReferencesResponse, error) {
+	found, err := s.places(ctx, req, searchapi.ReferencesOf)
+	if err != nil {
+		return nil, err
+	}
+	return &searchv1.ReferencesResponse{
+		Repos: byRepo(found.Files), Statistics: found.Statistics, Coverage: found.Coverage, NextPageToken: found.NextPageToken,
+		RevisionToken: found.RevisionToken, Cut: found.Cut, Explanation: found.Explanation,
+	}, nil
+}
+
+// nameRequest is a request for the places of a name.
+type nameRequest interface {
+	GetName() string
+	GetQuery() string
+	GetOptions() *searchv1.SearchOptions
+	GetPageToken() []byte
+}
+
+// ownFields is the version of the query language with Trawl's own fields.
+const ownFields = 2
+
+// groupBytes is the most that a message takes for a group of files beside them, in bytes.
+const groupBytes = 8
+
+// places is the search for the places of a name.
+func (s *Service) places(ctx context.Context, req nameRequest, query func(name, within string) string) (*searchv1.SearchResponse, error) {
+	if _, err := searchapi.Parse(req.GetQuery(), ownFields); err != nil {
+		return nil, err // its positions are those of the caller's own query
+	}
+	options := searchapi.WithDefaults(req.GetOptions())
+	options.SyntaxVersion, options.Symbols = ownFields, true
+	options.MaxBytes -= min(groupBytes*uint64(options.MaxFiles), options.MaxBytes/2)
+	return s.Search(ctx, &searchv1.SearchRequest{
+		Query: query(req.GetName(), req.GetQuery()), Options: options, PageToken: req.GetPageToken(),
+	})
+}
+
+// byRepo groups files by repo, each repo where its best file is. The files lose the name of
+// their repo, which the group has.
+func byRepo(files []*searchv1.FileMatch) (repos []*searchv1.RepoMatches) {
+	groups := make(map[string]*searchv1.RepoMatches)
+	for _, f := range files {
+		group := groups[f.Repo]
+		if group == nil {
+			group = &searchv1.RepoMatches{Repo: f.Repo}
+			groups[f.Repo], repos = group, append(repos, group)
+		}
+		f.Repo = ""
+		group.Files = append(group.Files, f)
+	}
+	return repos
+}
