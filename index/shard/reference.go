@@ -54,7 +54,7 @@ func (a *referenceAtom) cost() uint64 { return a.text.cost() }
 
 func (a *referenceAtom) matches(d *document) (bool, error) { return a.in(d).matches(d) }
 
-func (a *referenceAtom) gather(d *document, g *gathered) (matches int, best rank.Quality, err error) {
+func (a *referenceAtom) gather(d *document, g *gathered) (rank.Counts, error) {
 	return a.in(d).gather(d, g)
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -96,6 +97,12 @@ func (c *call) account(ctx context.Context, scope Scope, list []*finding) (*resu
 	}
 	var group errgroup.Group
 	var unknown, unmatched []string
+	names := make([]string, len(empty))
+	for i, f := range empty {
+		if f.name != "" && f.resp.GetCoverage().GetComplete() {
+			group.Go(func() error { names[i] = c.unknownName(ctx, scope, f.name); return nil })
+		}
+	}
 	group.Go(func() (err error) { unknown, err = c.unknownRepos(ctx, scope, seen); return err })
 	if len(empty) > 0 {
 		group.Go(func() error { return c.addRepos(ctx, scope, tail.Coverage, empty[0].resp) })
@@ -108,6 +115,7 @@ func (c *call) account(ctx context.Context, scope Scope, list []*finding) (*resu
 		return nil, plainError(strings.Join(unknown, "\n"))
 	}
 	tail.Notes = append(append(tail.Notes, unknown...), unmatched...)
+	tail.Notes = append(tail.Notes, slices.DeleteFunc(names, func(n string) bool { return n == "" })...)
 	tail.trim(c.budget.tail())
 	return tail, nil
 }

@@ -32,6 +32,10 @@ type find struct {
 	perFile uint32
 	context uint32
 	paths   bool
+	// name is the name whose places are looked for, empty if it is not one's. Symbols says what
+	// symbols they are in.
+	name    string
+	symbols bool
 }
 
 // finding is a find under way.
@@ -146,7 +150,7 @@ func (f *finding) run(ctx context.Context, c *call) {
 		matches = f.perFile
 	}
 	options := &searchv1.SearchOptions{
-		SyntaxVersion: syntaxVersion, MaxFiles: files, MaxMatchesPerFile: matches, ContextLines: f.context, MaxBytes: maxFindBytes,
+		SyntaxVersion: syntaxVersion, MaxFiles: files, MaxMatchesPerFile: matches, ContextLines: f.context, MaxBytes: maxFindBytes, Symbols: f.symbols,
 	}
 	if f.ladder[0] == Files || f.ladder[0] == Directories {
 		options.MaxMatchesPerFile, options.ContextLines = 1, 0

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -61,6 +62,8 @@ type line struct {
 	Number  uint32 `json:"line"`
 	Text    string `json:"text"`
 	Context bool   `json:"context,omitempty"`
+	// Symbol says what symbol the first match is or is in.
+	Symbol string `json:"symbol,omitempty"`
 
 	matches uint64 // that begin in it
 }
@@ -111,6 +114,9 @@ func rowsOf(files []*searchv1.FileMatch, rung Detail, limit int) (rows []row) {
 	return rows
 }
 
+// maxSymbol bounds what is said of a symbol behind a line, in bytes.
+const maxSymbol = 100
+
 // linesOf are the lines of a file with matches, and for Lines those around them.
 func linesOf(f *searchv1.FileMatch, rung Detail, limit int) (lines []line) {
 	for _, chunk := range f.GetChunks() {
@@ -132,6 +138,7 @@ func linesOf(f *searchv1.FileMatch, rung Detail, limit int) (lines []line) {
 				}
 				if !touched {
 					touched, at = true, int(max(from, offset)-offset)
+					l.Symbol = cutAround(clean([]byte(searchapi.SymbolNote(f, r))), 0, maxSymbol)
 				}
 				if from >= offset {
 					l.matches++
@@ -289,7 +296,11 @@ func (s *found) fileText(b *strings.Builder, f fileLines) {
 		if l.Context {
 			mark = "-"
 		}
-		fmt.Fprintf(b, "    %d%s %s\n", l.Number, mark, l.Text)
+		fmt.Fprintf(b, "    %d%s %s", l.Number, mark, l.Text)
+		if l.Symbol != "" {
+			fmt.Fprintf(b, "  [%s]", l.Symbol)
+		}
+		b.WriteByte('\n')
 	}
 }
 

@@ -66,7 +66,7 @@ func newBranches(t testing.TB, repos, dev map[string]map[string]string) *library
 				// Documents of a path come in the order of their ids.
 				id := sha256.Sum256([]byte(content))
 				id[0] = byte(branches[0])
-				must(t, b.Add(build.Document{Path: []byte(path), Content: []byte(content), Branches: branches, OID: id[:20]}))
+				must(t, b.Add(build.Document{Path: []byte(path), Content: []byte(content), Branches: branches, OID: id[:20], Language: languageOf(path)}))
 			}
 			switch {
 			case inMain && inDev && content == other:
@@ -92,6 +92,13 @@ func newBranches(t testing.TB, repos, dev map[string]map[string]string) *library
 		l.branches = append(l.branches, "dev")
 	}
 	return l
+}
+
+func languageOf(path string) string {
+	if strings.HasSuffix(path, ".go") {
+		return "Go"
+	}
+	return ""
 }
 
 func union(a, b map[string]string) map[string]string {

@@ -36,12 +36,12 @@ type API interface {
 // Config says which tools there are. Each one costs every conversation the tokens of its
 // description, so the default is a part of them.
 type Config struct {
-	Tools []string `config:"tools" doc:"tools for coding agents at /mcp: grep, search, glob, read_file, list_tree, list_repos, list_refs, count, compare; empty: none, and no such path"`
+	Tools []string `config:"tools" doc:"tools for coding agents at /mcp: grep, search, glob, read_file, list_tree, list_repos, definitions, references, list_refs, count, compare; empty: none, and no such path"`
 }
 
 // SetDefaults implements config.Settings.
 func (c *Config) SetDefaults() {
-	c.Tools = []string{"grep", "search", "glob", "read_file", "list_tree", "list_repos"}
+	c.Tools = []string{"grep", "search", "glob", "read_file", "list_tree", "list_repos", "definitions", "references"}
 }
 
 // Validate implements config.Settings.

@@ -17,7 +17,8 @@ type tool struct {
 func tools() []tool {
 	return []tool{
 		{"grep", grepTool}, {"search", searchTool}, {"glob", globTool}, {"read_file", readTool}, {"list_tree", treeTool},
-		{"list_repos", reposTool}, {"list_refs", refsTool}, {"count", countTool}, {"compare", compareTool},
+		{"list_repos", reposTool},
+		{"definitions", definitionsTool}, {"references", referencesTool}, {"list_refs", refsTool}, {"count", countTool}, {"compare", compareTool},
 	}
 }
 

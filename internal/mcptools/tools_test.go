@@ -75,6 +75,12 @@ func TestAnswers(t *testing.T) {
 			"github.com/acme/pond@0123456789ab internal/fish/carp.go lines 3-4", "3: // Carp is a fish.\n4: type Carp struct{ Age int }\n",
 			"README.md lines 1-2 of 2\n1: # Pond\n2: All about fish.\n", "there is no such file; the nearest: internal/fish/carp.go", "there is no repo github.com/acme/pnd", "the nearest: github.com/acme/pond",
 		}, []string{"5: "}},
+		{"definitions", args{"names": []string{"Feed", "Carp"}}, []string{"Feed: 1 match in 1 file", "    6: func (c *Carp) Feed() error { return nil }  [method in Carp]", "    4: type Carp struct{ Age int }  [type]"}, []string{"// Carp"}},
+		{"references", args{"names": []string{"Carp"}}, []string{"2 matches in 1 file", "    3: // Carp is a fish.\n", "    6: func (c *Carp) Feed"}, []string{"4: "}},
+		{"references", args{"names": []string{"feed"}}, []string{"1 match in 1 file", "\tfeed(\"fish\")  [in function main]"}, nil},
+		{"references", args{"names": []string{"fish"}, "paths": []string{"*.md"}}, []string{"1 match in 1 file", "README.md"}, nil},
+		{"definitions", args{"names": []string{"Feed"}, "repos": []string{"github.com/acme/lake"}}, []string{"0 matches", "Complete over 1 repo"}, nil},
+		{"definitions", args{"names": []string{"Crap"}}, []string{"0 matches", "Crap is not there; the nearest names that are defined: Carp"}, nil},
 		{"list_tree", args{"repo": "github.com/acme/pond"}, []string{"4 files, to depth 2", "  README.md\n  cmd/pond/ (1 file)\n  internal/fish/ (2 files)\n"}, nil},
 		{"list_tree", args{"repo": "github.com/acme/pond", "path": "internal/", "depth": 3}, []string{"  fish/carp.go\n  fish/pike.go\n"}, []string{"README"}},
 		{"list_repos", args{}, []string{"2 repos", "github.com/acme/pond: 4 files", "main@0123456789ab"}, nil},
@@ -313,7 +319,7 @@ func TestRequestsOverHTTP(t *testing.T) {
 	}
 }
 
-// TestDefaultTools: six tools, and a description that leaves room for the conversation.
+// TestDefaultTools: eight tools, and a description that leaves room for the conversation.
 func TestDefaultTools(t *testing.T) {
 	var cfg Config
 	cfg.SetDefaults()
@@ -326,7 +332,7 @@ func TestDefaultTools(t *testing.T) {
 	defer session.Close()
 	list, err := session.ListTools(t.Context(), nil)
 	must(t, err)
-	if n := len(encode(list)) / bytesPerToken; len(list.Tools) != 6 || n > 3000 {
+	if n := len(encode(list)) / bytesPerToken; len(list.Tools) != 8 || n > 3500 {
 		t.Errorf("%d tools, described in %d tokens", len(list.Tools), n)
 	}
 	for _, tool := range list.Tools {

@@ -43,6 +43,7 @@ type scripted struct {
 	reindexed []*adminv1.ReindexRepoRequest
 	searchers [][]*adminv1.Searcher
 	drained   []*adminv1.DrainSearcherRequest
+	places    []string // calls for places of names, with name and query
 }
 
 func (s *scripted) Search(_ context.Context, req *searchv1.SearchRequest) (*searchv1.SearchResponse, error) {

@@ -12,11 +12,8 @@ import (
 
 func newSearch(p Process) *cobra.Command {
 	var (
-		addr     routerAt
-		query    queryFlags
-		output   lineFlags
-		timeout  time.Duration
-		complete bool
+		query  queryFlags
+		answer answerFlags
 	)
 	cmd := &cobra.Command{
 		Use:   "search [QUERY...]",
@@ -40,37 +37,59 @@ found nothing in the part that it could search.`,
 			if err != nil {
 				return err
 			}
-			output.paths = output.paths || query.files
-			if err := output.check(); err != nil {
-				return err
-			}
-			headings := output.headings(p)
-			out, err := output.printer(p, headings)
-			if err != nil {
-				return err
-			}
-			req := &searchv1.SearchRequest{Query: text, Options: output.options(headings)}
-			req.Options.RequireComplete = complete
-			found := false
-			err = withClient(cmd.Context(), addr, func(ctx context.Context, c client) (err error) {
-				found, err = search(ctx, c, out, req, timeout)
-				return err
+			answer.lines.paths = answer.lines.paths || query.files
+			return answer.run(cmd.Context(), p, text, func(ctx context.Context, c client, o *searchv1.SearchOptions, page []byte) (*searchv1.SearchResponse, error) {
+				return c.search.Search(ctx, &searchv1.SearchRequest{Query: text, Options: o, PageToken: page})
 			})
-			switch {
-			case err != nil:
-				return exitStatus{2, err}
-			case !found:
-				return exitStatus{status: 1}
-			}
-			return nil
 		},
 	}
-	addressFlag(cmd.Flags(), p, &addr)
 	query.declare(cmd.Flags())
-	output.declare(cmd.Flags())
-	cmd.Flags().DurationVar(&timeout, "timeout", 10*time.Second, "time for the answer; what is not searched by then is named")
-	cmd.Flags().BoolVar(&complete, "require-complete", false, "fail when any part could not be searched")
+	answer.declare(cmd, p)
 	return cmd
+}
+
+// ask asks for the page of an answer after another one.
+type ask func(ctx context.Context, c client, o *searchv1.SearchOptions, page []byte) (*searchv1.SearchResponse, error)
+
+// answerFlags are the flags of commands that search: whom they ask, how long, and how they show the answer.
+type answerFlags struct {
+	addr     routerAt
+	lines    lineFlags
+	timeout  time.Duration
+	complete bool
+}
+
+func (a *answerFlags) declare(cmd *cobra.Command, p Process) {
+	addressFlag(cmd.Flags(), p, &a.addr)
+	a.lines.declare(cmd.Flags())
+	cmd.Flags().DurationVar(&a.timeout, "timeout", 10*time.Second, "time for the answer; what is not searched by then is named")
+	cmd.Flags().BoolVar(&a.complete, "require-complete", false, "fail when any part could not be searched")
+}
+
+// run asks for a query and prints the answer. Its error is the exit status.
+func (a *answerFlags) run(ctx context.Context, p Process, query string, ask ask) error {
+	if err := a.lines.check(); err != nil {
+		return err
+	}
+	headings := a.lines.headings(p)
+	out, err := a.lines.printer(p, headings)
+	if err != nil {
+		return err
+	}
+	options := a.lines.options(headings)
+	options.RequireComplete = a.complete
+	found := false
+	err = withClient(ctx, a.addr, func(ctx context.Context, c client) (err error) {
+		found, err = a.pages(ctx, c, out, query, options, ask)
+		return err
+	})
+	switch {
+	case err != nil:
+		return exitStatus{2, err}
+	case !found:
+		return exitStatus{status: 1}
+	}
+	return nil
 }
 
 // pageFiles is how many files are asked for at once where there is no other limit.
@@ -79,46 +98,42 @@ const pageFiles = 1000
 // errUnsearched is a search that found nothing, and did not search everything.
 var errUnsearched = errors.New("nothing was found in what could be searched")
 
-// search prints the answer to a request, page by page up to the request's files, or all. The timeout is
-// for each page.
-func search(ctx context.Context, c client, out printer, req *searchv1.SearchRequest, timeout time.Duration) (found bool, err error) {
-	began, limit := time.Now(), req.Options.MaxFiles
+// pages prints an answer page by page, up to the files of the options, or all. The timeout is for each page.
+func (a *answerFlags) pages(ctx context.Context, c client, out printer, query string, options *searchv1.SearchOptions, ask ask) (found bool, err error) {
+	began, limit := time.Now(), options.MaxFiles
+	var next []byte
 	for shown := uint32(0); ; {
-		req.Options.MaxFiles = pageFiles
+		options.MaxFiles = pageFiles
 		if limit > 0 {
-			req.Options.MaxFiles = min(limit-shown, pageFiles)
+			options.MaxFiles = min(limit-shown, pageFiles)
 		}
-		answer, err := searchPage(ctx, c, req, timeout)
+		page, err := a.page(ctx, c, options, next, ask)
 		if err != nil {
+			return false, &queryError{query: query, err: err}
+		}
+		if err := show(out, page.GetFiles()); err != nil {
 			return false, err
 		}
-		if err := show(out, answer.GetFiles()); err != nil {
-			return false, err
-		}
-		shown += uint32(len(answer.GetFiles()))
-		req.PageToken = answer.GetNextPageToken()
-		if more := len(req.PageToken) > 0; more && (limit == 0 || shown < limit) {
+		shown += uint32(len(page.GetFiles()))
+		next = page.GetNextPageToken()
+		if len(next) > 0 && (limit == 0 || shown < limit) {
 			continue
 		}
-		matched := answer.GetStatistics().GetFilesMatched()
-		if err := sumUp(out, answer, time.Since(began), uint64(shown) < matched || len(req.PageToken) > 0); err != nil {
+		matched := page.GetStatistics().GetFilesMatched()
+		if err := sumUp(out, page, time.Since(began), uint64(shown) < matched || len(next) > 0); err != nil {
 			return false, err
 		}
-		if matched == 0 && !answer.GetCoverage().GetComplete() {
+		if matched == 0 && !page.GetCoverage().GetComplete() {
 			return false, errUnsearched
 		}
 		return matched > 0, nil
 	}
 }
 
-func searchPage(ctx context.Context, c client, req *searchv1.SearchRequest, timeout time.Duration) (*searchv1.SearchResponse, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+func (a *answerFlags) page(ctx context.Context, c client, o *searchv1.SearchOptions, after []byte, ask ask) (*searchv1.SearchResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()
-	answer, err := c.search.Search(ctx, req)
-	if err != nil {
-		return nil, &queryError{query: req.GetQuery(), err: err}
-	}
-	return answer, nil
+	return ask(ctx, c, o, after)
 }
 
 // queryError is a failed search for query.

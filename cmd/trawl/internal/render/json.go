@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -51,6 +52,15 @@ type chunkJSON struct {
 type rangeJSON struct {
 	Start locationJSON `json:"start"`
 	End   locationJSON `json:"end"`
+	// Symbol is what the match is in, Definition is set if it is in its name.
+	Symbol     *symbolJSON `json:"symbol,omitempty"`
+	Definition bool        `json:"definition,omitempty"`
+}
+
+type symbolJSON struct {
+	Name  string `json:"name"`
+	Kind  string `json:"kind"`
+	Scope string `json:"scope,omitempty"`
 }
 
 type locationJSON struct {
@@ -95,16 +105,20 @@ func (j *JSON) File(f *searchv1.FileMatch) error {
 		out.SkipReason = SkipReason(f.GetSkipReason())
 	}
 	for _, c := range f.GetChunks() {
-		out.Chunks = append(out.Chunks, chunkOf(c))
+		out.Chunks = append(out.Chunks, chunkOf(f, c))
 	}
 	return j.enc.Encode(out)
 }
 
-func chunkOf(c *searchv1.ChunkMatch) chunkJSON {
+func chunkOf(f *searchv1.FileMatch, c *searchv1.ChunkMatch) chunkJSON {
 	out := chunkJSON{Start: locationOf(c.GetContentStart()), FileName: c.GetFileName(), Ranges: []rangeJSON{}}
 	out.Content, out.ContentBytes = textOrBytes(c.GetContent())
 	for _, r := range c.GetRanges() {
-		out.Ranges = append(out.Ranges, rangeJSON{Start: locationOf(r.GetStart()), End: locationOf(r.GetEnd())})
+		shown := rangeJSON{Start: locationOf(r.GetStart()), End: locationOf(r.GetEnd()), Definition: r.GetDefinition()}
+		if s := searchapi.SymbolOf(f, r); s != nil {
+			shown.Symbol = &symbolJSON{Name: s.GetName(), Kind: searchapi.SymbolKind(s.GetKind()), Scope: s.GetScope()}
+		}
+		out.Ranges = append(out.Ranges, shown)
 	}
 	return out
 }

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -43,7 +45,7 @@ func (t *Text) File(f *searchv1.FileMatch) error {
 			paint(&b, t.color, styleNote, []byte("   ⋮"))
 			b.WriteByte('\n')
 		}
-		last = t.chunk(&b, c)
+		last = t.chunk(&b, f, c)
 	}
 	if hidden := f.GetMatchCount() - shownMatches(f); hidden > 0 && f.GetMatchCount() > 0 {
 		paint(&b, t.color, styleNote, fmt.Appendf(nil, "   … and %d more", hidden))
@@ -78,7 +80,7 @@ func (t *Text) heading(b *strings.Builder, f *searchv1.FileMatch) {
 }
 
 // chunk prints the lines of a chunk and returns the number of the last.
-func (t *Text) chunk(b *strings.Builder, c *searchv1.ChunkMatch) uint32 {
+func (t *Text) chunk(b *strings.Builder, f *searchv1.FileMatch, c *searchv1.ChunkMatch) uint32 {
 	number := max(c.GetContentStart().GetLineNumber(), 1)
 	offset := int(c.GetContentStart().GetByteOffset())
 	rest := bytes.TrimSuffix(c.GetContent(), []byte("\n"))
@@ -87,6 +89,7 @@ func (t *Text) chunk(b *strings.Builder, c *searchv1.ChunkMatch) uint32 {
 		paint(b, t.color, styleLine, fmt.Appendf(nil, "%6d", number))
 		b.WriteString("  ")
 		t.line(b, bytes.TrimSuffix(line, []byte("\r")), offset, c.GetRanges())
+		t.symbol(b, f, symbolIn(c.GetRanges(), offset, offset+len(line)))
 		b.WriteByte('\n')
 		if !more {
 			return number
@@ -94,6 +97,25 @@ func (t *Text) chunk(b *strings.Builder, c *searchv1.ChunkMatch) uint32 {
 		number++
 		offset += len(line) + 1
 		rest = tail
+	}
+}
+
+// symbolIn is the first range that starts in [from, to] and is in a symbol, nil if there is none.
+func symbolIn(ranges []*searchv1.Range, from, to int) *searchv1.Range {
+	i, _ := slices.BinarySearchFunc(ranges, from, func(r *searchv1.Range, at int) int { return int(r.GetStart().GetByteOffset()) - at })
+	for ; i < len(ranges) && int(ranges[i].GetStart().GetByteOffset()) <= to; i++ {
+		if ranges[i].GetSymbol() > 0 {
+			return ranges[i]
+		}
+	}
+	return nil
+}
+
+// symbol prints which symbol a match is in, behind its line.
+func (t *Text) symbol(b *strings.Builder, f *searchv1.FileMatch, r *searchv1.Range) {
+	if note := searchapi.SymbolNote(f, r); note != "" {
+		b.WriteString("  ")
+		paint(b, t.color, styleNote, []byte("‹"+note+"›"))
 	}
 }
 

@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+func newDef(p Process) *cobra.Command {
+	return newPlaces(p, "def", "Show where a name is defined",
+		`Show where a name is defined: a function, method, type, constant, macro, field, variable or module. The name is matched whole and with
+case. A query after it restricts the files.
+
+  trawl def NewReader
+  trawl def NewReader 'r:kubernetes lang:go -f:vendor/'
+
+It prints files, and ends, as trawl search does.`,
+		func(ctx context.Context, c client, name, query string, o *searchv1.SearchOptions, page []byte) (*searchv1.SearchResponse, error) {
+			r, err := c.search.Definitions(ctx, &searchv1.DefinitionsRequest{Name: name, Query: query, Options: o, PageToken: page})
+			return &searchv1.SearchResponse{
+				Files: filesOf(r.GetRepos()), Statistics: r.GetStatistics(), Coverage: r.GetCoverage(), NextPageToken: r.GetNextPageToken(), Explanation: r.GetExplanation(),
+			}, err
+		})
+}
+
+func newRefs(p Process) *cobra.Command {
+	return newPlaces(p, "refs", "Show where a name is used",
+		`Show where a name is used: all its places but those that trawl def shows. The name is matched whole and with case, in code, comments and
+other text. A query after it restricts the files.
+
+  trawl refs NewReader
+  trawl refs NewReader 'r:kubernetes lang:go -f:_test'
+
+It prints files, and ends, as trawl search does.`,
+		func(ctx context.Context, c client, name, query string, o *searchv1.SearchOptions, page []byte) (*searchv1.SearchResponse, error) {
+			r, err := c.search.References(ctx, &searchv1.ReferencesRequest{Name: name, Query: query, Options: o, PageToken: page})
+			return &searchv1.SearchResponse{
+				Files: filesOf(r.GetRepos()), Statistics: r.GetStatistics(), Coverage: r.GetCoverage(), NextPageToken: r.GetNextPageToken(), Explanation: r.GetExplanation(),
+			}, err
+		})
+}
+
+// filesOf are the files of all repos, each with the name of its own.
+func filesOf(repos []*searchv1.RepoMatches) (files []*searchv1.FileMatch) {
+	for _, group := range repos {
+		for _, f := range group.GetFiles() {
+			f.Repo = group.GetRepo()
+			files = append(files, f)
+		}
+	}
+	return files
+}
+
+// askForPlaces asks for a page of the places of a name in the files that a query matches.
+type askForPlaces func(ctx context.Context, c client, name, query string, o *searchv1.SearchOptions, page []byte) (*searchv1.SearchResponse, error)
+
+func newPlaces(p Process, use, short, long string, places askForPlaces) *cobra.Command {
+	var answer answerFlags
+	cmd := &cobra.Command{
+		Use: use + " NAME [QUERY...]", Short: short, Long: long,
+		Args: usageArgs(cobra.MinimumNArgs(1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name, query := args[0], strings.Join(args[1:], " ")
+			return answer.run(cmd.Context(), p, query, func(ctx context.Context, c client, o *searchv1.SearchOptions, page []byte) (*searchv1.SearchResponse, error) {
+				return places(ctx, c, name, query, o, page)
+			})
+		},
+	}
+	answer.declare(cmd, p)
+	return cmd
+}

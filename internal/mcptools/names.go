@@ -1,0 +1,110 @@
+package mcptools
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/internal/searchapi"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+type namesArgs struct {
+	Names []string `json:"names" jsonschema:"1 to 8 names, whole and with case"`
+	Scope
+	Context uint32 `json:"context,omitempty" jsonschema:"lines shown around each place, 0 to 20"`
+	Detail  Detail `json:"detail,omitempty" jsonschema:"as for grep"`
+	Cursor  string `json:"cursor,omitempty" jsonschema:"cursor of an earlier answer to the same arguments"`
+	Limit
+}
+
+func definitionsTool(s *Server) {
+	add(s, "definitions", "Find definitions",
+		"Find where names are defined: functions, methods, types, constants, macros, fields, variables and modules, over all repos or some, "+
+			"each with its kind and what it is in.", (*call).definitions)
+}
+
+func referencesTool(s *Server) {
+	add(s, "references", "Find references",
+		"Find where names are used, in code and text: all places of a whole name but its definitions, each with the definition around it.", (*call).references)
+}
+
+func (c *call) definitions(ctx context.Context, in namesArgs) (*answer, error) {
+	return c.places(ctx, "definitions", in, searchapi.DefinitionsOf)
+}
+
+func (c *call) references(ctx context.Context, in namesArgs) (*answer, error) {
+	return c.places(ctx, "references", in, searchapi.ReferencesOf)
+}
+
+// maxName bounds a name in bytes, as the calls of the API do.
+const maxName = 256
+
+// places finds places of names.
+func (c *call) places(ctx context.Context, tool string, in namesArgs, query func(name, within string) string) (*answer, error) {
+	if len(in.Names) == 0 || len(in.Names) > maxPatterns {
+		return nil, plainError(fmt.Sprintf("names: %d given, want 1 to %d", len(in.Names), maxPatterns))
+	}
+	rungs, err := rungsOf(in.Detail, ladder)
+	if err != nil {
+		return nil, err
+	}
+	own := in
+	own.MaxTokens, own.Cursor = 0, ""
+	from, err := decodeCursor(in.Cursor, markOf(tool, own))
+	if err != nil {
+		return nil, err
+	}
+	finds := make([]find, len(in.Names))
+	for i, name := range in.Names {
+		if name == "" || len(name) > maxName {
+			return nil, plainError(fmt.Sprintf("names: one of %d bytes, want 1 to %d", len(name), maxName))
+		}
+		finds[i] = find{
+			query: query(name, in.query()), text: name, locate: func(int) int { return 0 }, name: name,
+			ladder: rungs, fixed: len(rungs) == 1, context: min(in.Context, 20), symbols: true,
+		}
+		if len(in.Names) > 1 {
+			finds[i].label = cut(clean([]byte(name)), 60)
+		}
+	}
+	return c.search(ctx, in.Scope, finds, from, in.Cursor != "")
+}
+
+const (
+	// suggestTime bounds the search for names like one that was not found.
+	suggestTime = 2 * time.Second
+	// suggestMatches bounds the names that one file adds to it.
+	suggestMatches = 50
+)
+
+// unknownName says which defined names are like one that has no place in scope; empty if none is,
+// or none was found soon.
+func (c *call) unknownName(ctx context.Context, scope Scope, name string) string {
+	ctx, cancel := context.WithTimeout(ctx, suggestTime)
+	defer cancel()
+	resp, err := c.api.Search(ctx, &searchv1.SearchRequest{
+		Query: join("(sym:"+query.Quote(`(?i:`+parts(name)+`)`)+" )", scope.query()),
+		Options: &searchv1.SearchOptions{
+			SyntaxVersion: syntaxVersion, MaxFiles: candidateFiles, MaxMatchesPerFile: suggestMatches, MaxBytes: candidateBytes,
+			Mode: searchv1.Mode_MODE_TOP_K, Symbols: true,
+		},
+	})
+	if err != nil {
+		return ""
+	}
+	var names []string
+	for _, f := range resp.GetFiles() {
+		for _, s := range f.GetSymbols() {
+			names = append(names, s.GetName())
+		}
+	}
+	slices.Sort(names)
+	if names = closest(name, slices.Compact(names)); len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s is not there; the nearest names that are defined: %s", shown(name, 100), strings.Join(c.shownNames(names), ", "))
+}
