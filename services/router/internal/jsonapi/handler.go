@@ -138,7 +138,9 @@ const maxAnswer = 8 << 20
 func checkSize(req proto.Message) error {
 	var asked uint64
 	switch req := req.(type) {
-	case interface{ GetOptions() *searchv1.SearchOptions }:
+	case interface {
+		GetOptions() *searchv1.SearchOptions
+	}:
 		asked = req.GetOptions().GetMaxBytes()
 	case interface{ GetMaxBytes() uint64 }:
 		asked = req.GetMaxBytes()
