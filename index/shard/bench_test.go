@@ -12,7 +12,7 @@ import (
 )
 
 // BenchmarkSearch searches the Go standard library for what is rare, common
-// and in between.
+// and in between, and for the best files of what is common.
 func BenchmarkSearch(b *testing.B) {
 	goroot, err := exec.CommandContext(b.Context(), "go", "env", "GOROOT").Output()
 	if err != nil {
@@ -35,14 +35,27 @@ func BenchmarkSearch(b *testing.B) {
 		"scoped":    `f:net/http Deadline`,
 		"keywords":  "context deadline timer",
 	} {
-		q := prepare(b, parse(b, text))
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := s.Search(context.Background(), q, shard.Options{MaxFiles: 50, MaxMatchesPerFile: 100}); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
+		benchSearch(b, s, name, text, shard.Exhaustive)
 	}
+	for name, text := range map[string]string{
+		"best of common":     "c:return",
+		"best of one letter": "c:i",
+		"best of a name":     "c:Reader",
+		"best of any place":  "string",
+	} {
+		benchSearch(b, s, name, text, shard.TopK)
+	}
+}
+
+func benchSearch(b *testing.B, s *shard.Shard, name, text string, mode shard.Mode) {
+	b.Helper()
+	q := prepare(b, parse(b, text))
+	b.Run(name, func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := s.Search(context.Background(), q, shard.Options{Mode: mode, MaxFiles: 50, MaxMatchesPerFile: 100}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 }
