@@ -92,9 +92,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()
 	}
-	for _, token := range r.Header.Values("Authorization") {
-		ctx = metadata.AppendToOutgoingContext(ctx, "authorization", token)
-	}
+	ctx = metadata.NewOutgoingContext(ctx, metadata.MD{"authorization": r.Header.Values("Authorization")})
 	if route.stream != nil {
 		h.stream(ctx, w, r, route, req)
 		return

@@ -38,7 +38,7 @@ func TestEvents(t *testing.T) {
 			t.Errorf("%d %s", w.Code, kind)
 		}
 		var got []string
-		for _, event := range strings.Split(strings.TrimSuffix(w.Body.String(), "\n\n"), "\n\n") {
+		for event := range strings.SplitSeq(strings.TrimSuffix(w.Body.String(), "\n\n"), "\n\n") {
 			name, data, _ := strings.Cut(event, "\n")
 			got = append(got, name)
 			if text, ok := strings.CutPrefix(data, "data: "); ok {
