@@ -83,6 +83,61 @@ func (Mode) EnumDescriptor() ([]byte, []int) {
 	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{0}
 }
 
+// TextScope is where a text is looked for.
+type TextScope int32
+
+const (
+	// Content or path, as a bare text of the query language.
+	TextScope_TEXT_SCOPE_UNSPECIFIED TextScope = 0
+	TextScope_TEXT_SCOPE_CONTENT     TextScope = 1
+	TextScope_TEXT_SCOPE_PATH        TextScope = 2
+	// The names of definitions, as with sym:.
+	TextScope_TEXT_SCOPE_DEFINITION TextScope = 3
+)
+
+// Enum value maps for TextScope.
+var (
+	TextScope_name = map[int32]string{
+		0: "TEXT_SCOPE_UNSPECIFIED",
+		1: "TEXT_SCOPE_CONTENT",
+		2: "TEXT_SCOPE_PATH",
+		3: "TEXT_SCOPE_DEFINITION",
+	}
+	TextScope_value = map[string]int32{
+		"TEXT_SCOPE_UNSPECIFIED": 0,
+		"TEXT_SCOPE_CONTENT":     1,
+		"TEXT_SCOPE_PATH":        2,
+		"TEXT_SCOPE_DEFINITION":  3,
+	}
+)
+
+func (x TextScope) Enum() *TextScope {
+	p := new(TextScope)
+	*p = x
+	return p
+}
+
+func (x TextScope) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (TextScope) Descriptor() protoreflect.EnumDescriptor {
+	return file_trawl_search_v1_search_proto_enumTypes[1].Descriptor()
+}
+
+func (TextScope) Type() protoreflect.EnumType {
+	return &file_trawl_search_v1_search_proto_enumTypes[1]
+}
+
+func (x TextScope) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use TextScope.Descriptor instead.
+func (TextScope) EnumDescriptor() ([]byte, []int) {
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{1}
+}
+
 // CutReason is why an answer ends before max_files although more files match. The
 // files left out come after those of the answer in the total order, except in an
 // exhaustive StreamSearch, where they are those found last. They are counted in the
@@ -123,11 +178,11 @@ func (x CutReason) String() string {
 }
 
 func (CutReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_trawl_search_v1_search_proto_enumTypes[1].Descriptor()
+	return file_trawl_search_v1_search_proto_enumTypes[2].Descriptor()
 }
 
 func (CutReason) Type() protoreflect.EnumType {
-	return &file_trawl_search_v1_search_proto_enumTypes[1]
+	return &file_trawl_search_v1_search_proto_enumTypes[2]
 }
 
 func (x CutReason) Number() protoreflect.EnumNumber {
@@ -136,7 +191,7 @@ func (x CutReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CutReason.Descriptor instead.
 func (CutReason) EnumDescriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{1}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{2}
 }
 
 // SymbolKind is what a symbol is.
@@ -191,11 +246,11 @@ func (x SymbolKind) String() string {
 }
 
 func (SymbolKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_trawl_search_v1_search_proto_enumTypes[2].Descriptor()
+	return file_trawl_search_v1_search_proto_enumTypes[3].Descriptor()
 }
 
 func (SymbolKind) Type() protoreflect.EnumType {
-	return &file_trawl_search_v1_search_proto_enumTypes[2]
+	return &file_trawl_search_v1_search_proto_enumTypes[3]
 }
 
 func (x SymbolKind) Number() protoreflect.EnumNumber {
@@ -204,7 +259,7 @@ func (x SymbolKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SymbolKind.Descriptor instead.
 func (SymbolKind) EnumDescriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{2}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{3}
 }
 
 // SkipReason is why a document is found by name only.
@@ -257,11 +312,11 @@ func (x SkipReason) String() string {
 }
 
 func (SkipReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_trawl_search_v1_search_proto_enumTypes[3].Descriptor()
+	return file_trawl_search_v1_search_proto_enumTypes[4].Descriptor()
 }
 
 func (SkipReason) Type() protoreflect.EnumType {
-	return &file_trawl_search_v1_search_proto_enumTypes[3]
+	return &file_trawl_search_v1_search_proto_enumTypes[4]
 }
 
 func (x SkipReason) Number() protoreflect.EnumNumber {
@@ -270,7 +325,7 @@ func (x SkipReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SkipReason.Descriptor instead.
 func (SkipReason) EnumDescriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{3}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{4}
 }
 
 // AnswerMethod is how a node of a query is answered in a shard.
@@ -357,11 +412,11 @@ func (x AnswerMethod) String() string {
 }
 
 func (AnswerMethod) Descriptor() protoreflect.EnumDescriptor {
-	return file_trawl_search_v1_search_proto_enumTypes[4].Descriptor()
+	return file_trawl_search_v1_search_proto_enumTypes[5].Descriptor()
 }
 
 func (AnswerMethod) Type() protoreflect.EnumType {
-	return &file_trawl_search_v1_search_proto_enumTypes[4]
+	return &file_trawl_search_v1_search_proto_enumTypes[5]
 }
 
 func (x AnswerMethod) Number() protoreflect.EnumNumber {
@@ -370,7 +425,7 @@ func (x AnswerMethod) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use AnswerMethod.Descriptor instead.
 func (AnswerMethod) EnumDescriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{4}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{5}
 }
 
 // UncoveredReason is why a shard was not searched.
@@ -424,11 +479,11 @@ func (x UncoveredReason) String() string {
 }
 
 func (UncoveredReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_trawl_search_v1_search_proto_enumTypes[5].Descriptor()
+	return file_trawl_search_v1_search_proto_enumTypes[6].Descriptor()
 }
 
 func (UncoveredReason) Type() protoreflect.EnumType {
-	return &file_trawl_search_v1_search_proto_enumTypes[5]
+	return &file_trawl_search_v1_search_proto_enumTypes[6]
 }
 
 func (x UncoveredReason) Number() protoreflect.EnumNumber {
@@ -437,7 +492,113 @@ func (x UncoveredReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use UncoveredReason.Descriptor instead.
 func (UncoveredReason) EnumDescriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{5}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{6}
+}
+
+// Kind is the fact.
+type RepoFact_Kind int32
+
+const (
+	RepoFact_KIND_UNSPECIFIED RepoFact_Kind = 0
+	RepoFact_KIND_ARCHIVED    RepoFact_Kind = 1
+	RepoFact_KIND_FORK        RepoFact_Kind = 2
+	RepoFact_KIND_PUBLIC      RepoFact_Kind = 3
+)
+
+// Enum value maps for RepoFact_Kind.
+var (
+	RepoFact_Kind_name = map[int32]string{
+		0: "KIND_UNSPECIFIED",
+		1: "KIND_ARCHIVED",
+		2: "KIND_FORK",
+		3: "KIND_PUBLIC",
+	}
+	RepoFact_Kind_value = map[string]int32{
+		"KIND_UNSPECIFIED": 0,
+		"KIND_ARCHIVED":    1,
+		"KIND_FORK":        2,
+		"KIND_PUBLIC":      3,
+	}
+)
+
+func (x RepoFact_Kind) Enum() *RepoFact_Kind {
+	p := new(RepoFact_Kind)
+	*p = x
+	return p
+}
+
+func (x RepoFact_Kind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (RepoFact_Kind) Descriptor() protoreflect.EnumDescriptor {
+	return file_trawl_search_v1_search_proto_enumTypes[7].Descriptor()
+}
+
+func (RepoFact_Kind) Type() protoreflect.EnumType {
+	return &file_trawl_search_v1_search_proto_enumTypes[7]
+}
+
+func (x RepoFact_Kind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use RepoFact_Kind.Descriptor instead.
+func (RepoFact_Kind) EnumDescriptor() ([]byte, []int) {
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{6, 0}
+}
+
+// Kind is what is returned.
+type Returned_Kind int32
+
+const (
+	Returned_KIND_UNSPECIFIED Returned_Kind = 0
+	Returned_KIND_FILE_MATCH  Returned_Kind = 1
+	Returned_KIND_FILE_NAME   Returned_Kind = 2
+	Returned_KIND_REPO        Returned_Kind = 3
+)
+
+// Enum value maps for Returned_Kind.
+var (
+	Returned_Kind_name = map[int32]string{
+		0: "KIND_UNSPECIFIED",
+		1: "KIND_FILE_MATCH",
+		2: "KIND_FILE_NAME",
+		3: "KIND_REPO",
+	}
+	Returned_Kind_value = map[string]int32{
+		"KIND_UNSPECIFIED": 0,
+		"KIND_FILE_MATCH":  1,
+		"KIND_FILE_NAME":   2,
+		"KIND_REPO":        3,
+	}
+)
+
+func (x Returned_Kind) Enum() *Returned_Kind {
+	p := new(Returned_Kind)
+	*p = x
+	return p
+}
+
+func (x Returned_Kind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Returned_Kind) Descriptor() protoreflect.EnumDescriptor {
+	return file_trawl_search_v1_search_proto_enumTypes[8].Descriptor()
+}
+
+func (Returned_Kind) Type() protoreflect.EnumType {
+	return &file_trawl_search_v1_search_proto_enumTypes[8]
+}
+
+func (x Returned_Kind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Returned_Kind.Descriptor instead.
+func (Returned_Kind) EnumDescriptor() ([]byte, []int) {
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{7, 0}
 }
 
 // SearchRequest asks for one page of an answer.
@@ -450,7 +611,9 @@ type SearchRequest struct {
 	// Page token of an earlier answer to the same query and options; empty for the first page.
 	PageToken []byte `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// Plan is sent by a router to a searcher. A router refuses a request with a plan.
-	Plan          *Plan `protobuf:"bytes,4,opt,name=plan,proto3" json:"plan,omitempty"`
+	Plan *Plan `protobuf:"bytes,4,opt,name=plan,proto3" json:"plan,omitempty"`
+	// The query as a tree, instead of its text: for programs, which then quote nothing.
+	Tree          *Query `protobuf:"bytes,5,opt,name=tree,proto3" json:"tree,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -513,6 +676,593 @@ func (x *SearchRequest) GetPlan() *Plan {
 	return nil
 }
 
+func (x *SearchRequest) GetTree() *Query {
+	if x != nil {
+		return x.Tree
+	}
+	return nil
+}
+
+// Query is a node of a query, with the meaning and the limits of the query language
+// (docs/query.md). The expressions, names and keys of a tree are bounded together by the
+// bytes that a text may have. A node without a kind is refused.
+type Query struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Node:
+	//
+	//	*Query_All
+	//	*Query_And
+	//	*Query_Or
+	//	*Query_Not
+	//	*Query_Text
+	//	*Query_Repo
+	//	*Query_Repos
+	//	*Query_Branch
+	//	*Query_Language
+	//	*Query_Meta
+	//	*Query_Fact
+	//	*Query_Returned
+	Node          isQuery_Node `protobuf_oneof:"node"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Query) Reset() {
+	*x = Query{}
+	mi := &file_trawl_search_v1_search_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Query) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Query) ProtoMessage() {}
+
+func (x *Query) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_search_v1_search_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Query.ProtoReflect.Descriptor instead.
+func (*Query) Descriptor() ([]byte, []int) {
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Query) GetNode() isQuery_Node {
+	if x != nil {
+		return x.Node
+	}
+	return nil
+}
+
+func (x *Query) GetAll() bool {
+	if x != nil {
+		if x, ok := x.Node.(*Query_All); ok {
+			return x.All
+		}
+	}
+	return false
+}
+
+func (x *Query) GetAnd() *Operands {
+	if x != nil {
+		if x, ok := x.Node.(*Query_And); ok {
+			return x.And
+		}
+	}
+	return nil
+}
+
+func (x *Query) GetOr() *Operands {
+	if x != nil {
+		if x, ok := x.Node.(*Query_Or); ok {
+			return x.Or
+		}
+	}
+	return nil
+}
+
+func (x *Query) GetNot() *Query {
+	if x != nil {
+		if x, ok := x.Node.(*Query_Not); ok {
+			return x.Not
+		}
+	}
+	return nil
+}
+
+func (x *Query) GetText() *Text {
+	if x != nil {
+		if x, ok := x.Node.(*Query_Text); ok {
+			return x.Text
+		}
+	}
+	return nil
+}
+
+func (x *Query) GetRepo() string {
+	if x != nil {
+		if x, ok := x.Node.(*Query_Repo); ok {
+			return x.Repo
+		}
+	}
+	return ""
+}
+
+func (x *Query) GetRepos() *RepoNames {
+	if x != nil {
+		if x, ok := x.Node.(*Query_Repos); ok {
+			return x.Repos
+		}
+	}
+	return nil
+}
+
+func (x *Query) GetBranch() *BranchName {
+	if x != nil {
+		if x, ok := x.Node.(*Query_Branch); ok {
+			return x.Branch
+		}
+	}
+	return nil
+}
+
+func (x *Query) GetLanguage() string {
+	if x != nil {
+		if x, ok := x.Node.(*Query_Language); ok {
+			return x.Language
+		}
+	}
+	return ""
+}
+
+func (x *Query) GetMeta() *RepoMeta {
+	if x != nil {
+		if x, ok := x.Node.(*Query_Meta); ok {
+			return x.Meta
+		}
+	}
+	return nil
+}
+
+func (x *Query) GetFact() *RepoFact {
+	if x != nil {
+		if x, ok := x.Node.(*Query_Fact); ok {
+			return x.Fact
+		}
+	}
+	return nil
+}
+
+func (x *Query) GetReturned() *Returned {
+	if x != nil {
+		if x, ok := x.Node.(*Query_Returned); ok {
+			return x.Returned
+		}
+	}
+	return nil
+}
+
+type isQuery_Node interface {
+	isQuery_Node()
+}
+
+type Query_All struct {
+	// Every document if true, none if false.
+	All bool `protobuf:"varint,1,opt,name=all,proto3,oneof"`
+}
+
+type Query_And struct {
+	// Documents that match every operand; without operands, all.
+	And *Operands `protobuf:"bytes,2,opt,name=and,proto3,oneof"`
+}
+
+type Query_Or struct {
+	// Documents that match some operand; without operands, none.
+	Or *Operands `protobuf:"bytes,3,opt,name=or,proto3,oneof"`
+}
+
+type Query_Not struct {
+	// Documents that do not match.
+	Not *Query `protobuf:"bytes,4,opt,name=not,proto3,oneof"`
+}
+
+type Query_Text struct {
+	Text *Text `protobuf:"bytes,5,opt,name=text,proto3,oneof"`
+}
+
+type Query_Repo struct {
+	// Documents of repos in whose name the expression is found, as with repo:.
+	Repo string `protobuf:"bytes,6,opt,name=repo,proto3,oneof"`
+}
+
+type Query_Repos struct {
+	// Documents of the repos named, as many as a request has room for.
+	Repos *RepoNames `protobuf:"bytes,7,opt,name=repos,proto3,oneof"`
+}
+
+type Query_Branch struct {
+	Branch *BranchName `protobuf:"bytes,8,opt,name=branch,proto3,oneof"`
+}
+
+type Query_Language struct {
+	// Documents in the language with this linguist name or alias. Empty or unknown: none.
+	Language string `protobuf:"bytes,9,opt,name=language,proto3,oneof"`
+}
+
+type Query_Meta struct {
+	Meta *RepoMeta `protobuf:"bytes,10,opt,name=meta,proto3,oneof"`
+}
+
+type Query_Fact struct {
+	Fact *RepoFact `protobuf:"bytes,11,opt,name=fact,proto3,oneof"`
+}
+
+type Query_Returned struct {
+	Returned *Returned `protobuf:"bytes,12,opt,name=returned,proto3,oneof"`
+}
+
+func (*Query_All) isQuery_Node() {}
+
+func (*Query_And) isQuery_Node() {}
+
+func (*Query_Or) isQuery_Node() {}
+
+func (*Query_Not) isQuery_Node() {}
+
+func (*Query_Text) isQuery_Node() {}
+
+func (*Query_Repo) isQuery_Node() {}
+
+func (*Query_Repos) isQuery_Node() {}
+
+func (*Query_Branch) isQuery_Node() {}
+
+func (*Query_Language) isQuery_Node() {}
+
+func (*Query_Meta) isQuery_Node() {}
+
+func (*Query_Fact) isQuery_Node() {}
+
+func (*Query_Returned) isQuery_Node() {}
+
+// Operands of a conjunction or disjunction.
+type Operands struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Queries       []*Query               `protobuf:"bytes,1,rep,name=queries,proto3" json:"queries,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Operands) Reset() {
+	*x = Operands{}
+	mi := &file_trawl_search_v1_search_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Operands) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Operands) ProtoMessage() {}
+
+func (x *Operands) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_search_v1_search_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Operands.ProtoReflect.Descriptor instead.
+func (*Operands) Descriptor() ([]byte, []int) {
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Operands) GetQueries() []*Query {
+	if x != nil {
+		return x.Queries
+	}
+	return nil
+}
+
+// Text matches documents that hold a text. An empty one is in every document.
+type Text struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Pattern string                 `protobuf:"bytes,1,opt,name=pattern,proto3" json:"pattern,omitempty"`
+	// Pattern is a regular expression.
+	Regexp        bool      `protobuf:"varint,2,opt,name=regexp,proto3" json:"regexp,omitempty"`
+	CaseSensitive bool      `protobuf:"varint,3,opt,name=case_sensitive,json=caseSensitive,proto3" json:"case_sensitive,omitempty"`
+	Scope         TextScope `protobuf:"varint,4,opt,name=scope,proto3,enum=trawl.search.v1.TextScope" json:"scope,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Text) Reset() {
+	*x = Text{}
+	mi := &file_trawl_search_v1_search_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Text) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Text) ProtoMessage() {}
+
+func (x *Text) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_search_v1_search_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Text.ProtoReflect.Descriptor instead.
+func (*Text) Descriptor() ([]byte, []int) {
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Text) GetPattern() string {
+	if x != nil {
+		return x.Pattern
+	}
+	return ""
+}
+
+func (x *Text) GetRegexp() bool {
+	if x != nil {
+		return x.Regexp
+	}
+	return false
+}
+
+func (x *Text) GetCaseSensitive() bool {
+	if x != nil {
+		return x.CaseSensitive
+	}
+	return false
+}
+
+func (x *Text) GetScope() TextScope {
+	if x != nil {
+		return x.Scope
+	}
+	return TextScope_TEXT_SCOPE_UNSPECIFIED
+}
+
+// BranchName matches documents on a branch whose name holds this one, or is this one if
+// exact. HEAD is the repo's first branch.
+type BranchName struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Exact         bool                   `protobuf:"varint,2,opt,name=exact,proto3" json:"exact,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BranchName) Reset() {
+	*x = BranchName{}
+	mi := &file_trawl_search_v1_search_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BranchName) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BranchName) ProtoMessage() {}
+
+func (x *BranchName) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_search_v1_search_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BranchName.ProtoReflect.Descriptor instead.
+func (*BranchName) Descriptor() ([]byte, []int) {
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *BranchName) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *BranchName) GetExact() bool {
+	if x != nil {
+		return x.Exact
+	}
+	return false
+}
+
+// RepoMeta matches documents of repos in whose fact the expression is found, as with meta.
+type RepoMeta struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	Expression    string                 `protobuf:"bytes,2,opt,name=expression,proto3" json:"expression,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RepoMeta) Reset() {
+	*x = RepoMeta{}
+	mi := &file_trawl_search_v1_search_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RepoMeta) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RepoMeta) ProtoMessage() {}
+
+func (x *RepoMeta) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_search_v1_search_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RepoMeta.ProtoReflect.Descriptor instead.
+func (*RepoMeta) Descriptor() ([]byte, []int) {
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *RepoMeta) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *RepoMeta) GetExpression() string {
+	if x != nil {
+		return x.Expression
+	}
+	return ""
+}
+
+// RepoFact matches documents of repos for which a fact has the value.
+type RepoFact struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Kind          RepoFact_Kind          `protobuf:"varint,1,opt,name=kind,proto3,enum=trawl.search.v1.RepoFact_Kind" json:"kind,omitempty"`
+	Value         bool                   `protobuf:"varint,2,opt,name=value,proto3" json:"value,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RepoFact) Reset() {
+	*x = RepoFact{}
+	mi := &file_trawl_search_v1_search_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RepoFact) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RepoFact) ProtoMessage() {}
+
+func (x *RepoFact) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_search_v1_search_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RepoFact.ProtoReflect.Descriptor instead.
+func (*RepoFact) Descriptor() ([]byte, []int) {
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *RepoFact) GetKind() RepoFact_Kind {
+	if x != nil {
+		return x.Kind
+	}
+	return RepoFact_KIND_UNSPECIFIED
+}
+
+func (x *RepoFact) GetValue() bool {
+	if x != nil {
+		return x.Value
+	}
+	return false
+}
+
+// Returned changes what a query returns, as with type:.
+type Returned struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Kind          Returned_Kind          `protobuf:"varint,1,opt,name=kind,proto3,enum=trawl.search.v1.Returned_Kind" json:"kind,omitempty"`
+	Query         *Query                 `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Returned) Reset() {
+	*x = Returned{}
+	mi := &file_trawl_search_v1_search_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Returned) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Returned) ProtoMessage() {}
+
+func (x *Returned) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_search_v1_search_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Returned.ProtoReflect.Descriptor instead.
+func (*Returned) Descriptor() ([]byte, []int) {
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Returned) GetKind() Returned_Kind {
+	if x != nil {
+		return x.Kind
+	}
+	return Returned_KIND_UNSPECIFIED
+}
+
+func (x *Returned) GetQuery() *Query {
+	if x != nil {
+		return x.Query
+	}
+	return nil
+}
+
 // SearchOptions shape an answer. Every limit of zero means its default.
 type SearchOptions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -547,7 +1297,7 @@ type SearchOptions struct {
 
 func (x *SearchOptions) Reset() {
 	*x = SearchOptions{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[1]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -559,7 +1309,7 @@ func (x *SearchOptions) String() string {
 func (*SearchOptions) ProtoMessage() {}
 
 func (x *SearchOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[1]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -572,7 +1322,7 @@ func (x *SearchOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SearchOptions.ProtoReflect.Descriptor instead.
 func (*SearchOptions) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{1}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *SearchOptions) GetMode() Mode {
@@ -660,7 +1410,7 @@ type Consistency struct {
 
 func (x *Consistency) Reset() {
 	*x = Consistency{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[2]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -672,7 +1422,7 @@ func (x *Consistency) String() string {
 func (*Consistency) ProtoMessage() {}
 
 func (x *Consistency) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[2]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -685,7 +1435,7 @@ func (x *Consistency) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Consistency.ProtoReflect.Descriptor instead.
 func (*Consistency) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{2}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Consistency) GetLevel() isConsistency_Level {
@@ -768,7 +1518,7 @@ type Plan struct {
 
 func (x *Plan) Reset() {
 	*x = Plan{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[3]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -780,7 +1530,7 @@ func (x *Plan) String() string {
 func (*Plan) ProtoMessage() {}
 
 func (x *Plan) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[3]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -793,7 +1543,7 @@ func (x *Plan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan.ProtoReflect.Descriptor instead.
 func (*Plan) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{3}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Plan) GetShards() []*PlannedShard {
@@ -841,7 +1591,7 @@ type RepoNames struct {
 
 func (x *RepoNames) Reset() {
 	*x = RepoNames{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[4]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -853,7 +1603,7 @@ func (x *RepoNames) String() string {
 func (*RepoNames) ProtoMessage() {}
 
 func (x *RepoNames) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[4]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -866,7 +1616,7 @@ func (x *RepoNames) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepoNames.ProtoReflect.Descriptor instead.
 func (*RepoNames) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{4}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *RepoNames) GetNames() []string {
@@ -895,7 +1645,7 @@ type PlannedShard struct {
 
 func (x *PlannedShard) Reset() {
 	*x = PlannedShard{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[5]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -907,7 +1657,7 @@ func (x *PlannedShard) String() string {
 func (*PlannedShard) ProtoMessage() {}
 
 func (x *PlannedShard) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[5]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -920,7 +1670,7 @@ func (x *PlannedShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlannedShard.ProtoReflect.Descriptor instead.
 func (*PlannedShard) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{5}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *PlannedShard) GetDigest() []byte {
@@ -965,7 +1715,7 @@ type HiddenDocuments struct {
 
 func (x *HiddenDocuments) Reset() {
 	*x = HiddenDocuments{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[6]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -977,7 +1727,7 @@ func (x *HiddenDocuments) String() string {
 func (*HiddenDocuments) ProtoMessage() {}
 
 func (x *HiddenDocuments) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[6]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -990,7 +1740,7 @@ func (x *HiddenDocuments) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HiddenDocuments.ProtoReflect.Descriptor instead.
 func (*HiddenDocuments) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{6}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *HiddenDocuments) GetRepo() uint32 {
@@ -1021,7 +1771,7 @@ type ServedBranches struct {
 
 func (x *ServedBranches) Reset() {
 	*x = ServedBranches{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[7]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1033,7 +1783,7 @@ func (x *ServedBranches) String() string {
 func (*ServedBranches) ProtoMessage() {}
 
 func (x *ServedBranches) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[7]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1046,7 +1796,7 @@ func (x *ServedBranches) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServedBranches.ProtoReflect.Descriptor instead.
 func (*ServedBranches) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{7}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ServedBranches) GetRepo() uint32 {
@@ -1084,7 +1834,7 @@ type OrderKey struct {
 
 func (x *OrderKey) Reset() {
 	*x = OrderKey{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[8]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1096,7 +1846,7 @@ func (x *OrderKey) String() string {
 func (*OrderKey) ProtoMessage() {}
 
 func (x *OrderKey) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[8]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1109,7 +1859,7 @@ func (x *OrderKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderKey.ProtoReflect.Descriptor instead.
 func (*OrderKey) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{8}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *OrderKey) GetScore() float64 {
@@ -1162,7 +1912,7 @@ type SearchResponse struct {
 
 func (x *SearchResponse) Reset() {
 	*x = SearchResponse{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[9]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1174,7 +1924,7 @@ func (x *SearchResponse) String() string {
 func (*SearchResponse) ProtoMessage() {}
 
 func (x *SearchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[9]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1187,7 +1937,7 @@ func (x *SearchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SearchResponse.ProtoReflect.Descriptor instead.
 func (*SearchResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{9}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *SearchResponse) GetFiles() []*FileMatch {
@@ -1249,7 +1999,7 @@ type StreamSearchRequest struct {
 
 func (x *StreamSearchRequest) Reset() {
 	*x = StreamSearchRequest{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[10]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1261,7 +2011,7 @@ func (x *StreamSearchRequest) String() string {
 func (*StreamSearchRequest) ProtoMessage() {}
 
 func (x *StreamSearchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[10]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1274,7 +2024,7 @@ func (x *StreamSearchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamSearchRequest.ProtoReflect.Descriptor instead.
 func (*StreamSearchRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{10}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *StreamSearchRequest) GetSearch() *SearchRequest {
@@ -1308,7 +2058,7 @@ type StreamSearchResponse struct {
 
 func (x *StreamSearchResponse) Reset() {
 	*x = StreamSearchResponse{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[11]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1320,7 +2070,7 @@ func (x *StreamSearchResponse) String() string {
 func (*StreamSearchResponse) ProtoMessage() {}
 
 func (x *StreamSearchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[11]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1333,7 +2083,7 @@ func (x *StreamSearchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamSearchResponse.ProtoReflect.Descriptor instead.
 func (*StreamSearchResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{11}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *StreamSearchResponse) GetFiles() []*FileMatch {
@@ -1415,7 +2165,7 @@ type FileMatch struct {
 
 func (x *FileMatch) Reset() {
 	*x = FileMatch{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[12]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1427,7 +2177,7 @@ func (x *FileMatch) String() string {
 func (*FileMatch) ProtoMessage() {}
 
 func (x *FileMatch) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[12]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1440,7 +2190,7 @@ func (x *FileMatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileMatch.ProtoReflect.Descriptor instead.
 func (*FileMatch) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{12}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *FileMatch) GetRepo() string {
@@ -1557,7 +2307,7 @@ type Symbol struct {
 
 func (x *Symbol) Reset() {
 	*x = Symbol{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[13]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1569,7 +2319,7 @@ func (x *Symbol) String() string {
 func (*Symbol) ProtoMessage() {}
 
 func (x *Symbol) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[13]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1582,7 +2332,7 @@ func (x *Symbol) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Symbol.ProtoReflect.Descriptor instead.
 func (*Symbol) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{13}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Symbol) GetName() string {
@@ -1625,7 +2375,7 @@ type ChunkMatch struct {
 
 func (x *ChunkMatch) Reset() {
 	*x = ChunkMatch{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[14]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1637,7 +2387,7 @@ func (x *ChunkMatch) String() string {
 func (*ChunkMatch) ProtoMessage() {}
 
 func (x *ChunkMatch) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[14]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1650,7 +2400,7 @@ func (x *ChunkMatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChunkMatch.ProtoReflect.Descriptor instead.
 func (*ChunkMatch) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{14}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ChunkMatch) GetContent() []byte {
@@ -1704,7 +2454,7 @@ type Range struct {
 
 func (x *Range) Reset() {
 	*x = Range{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[15]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1716,7 +2466,7 @@ func (x *Range) String() string {
 func (*Range) ProtoMessage() {}
 
 func (x *Range) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[15]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1729,7 +2479,7 @@ func (x *Range) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Range.ProtoReflect.Descriptor instead.
 func (*Range) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{15}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Range) GetStart() *Location {
@@ -1775,7 +2525,7 @@ type Location struct {
 
 func (x *Location) Reset() {
 	*x = Location{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[16]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1787,7 +2537,7 @@ func (x *Location) String() string {
 func (*Location) ProtoMessage() {}
 
 func (x *Location) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[16]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1800,7 +2550,7 @@ func (x *Location) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Location.ProtoReflect.Descriptor instead.
 func (*Location) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{16}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Location) GetByteOffset() uint32 {
@@ -1847,7 +2597,7 @@ type Statistics struct {
 
 func (x *Statistics) Reset() {
 	*x = Statistics{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[17]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1859,7 +2609,7 @@ func (x *Statistics) String() string {
 func (*Statistics) ProtoMessage() {}
 
 func (x *Statistics) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[17]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1872,7 +2622,7 @@ func (x *Statistics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Statistics.ProtoReflect.Descriptor instead.
 func (*Statistics) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{17}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Statistics) GetFilesMatched() uint64 {
@@ -1987,7 +2737,7 @@ type Explanation struct {
 
 func (x *Explanation) Reset() {
 	*x = Explanation{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[18]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1999,7 +2749,7 @@ func (x *Explanation) String() string {
 func (*Explanation) ProtoMessage() {}
 
 func (x *Explanation) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[18]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2012,7 +2762,7 @@ func (x *Explanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
 func (*Explanation) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{18}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Explanation) GetShards() uint64 {
@@ -2139,7 +2889,7 @@ type ExplainedNode struct {
 
 func (x *ExplainedNode) Reset() {
 	*x = ExplainedNode{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[19]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2151,7 +2901,7 @@ func (x *ExplainedNode) String() string {
 func (*ExplainedNode) ProtoMessage() {}
 
 func (x *ExplainedNode) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[19]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2164,7 +2914,7 @@ func (x *ExplainedNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainedNode.ProtoReflect.Descriptor instead.
 func (*ExplainedNode) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{19}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ExplainedNode) GetQuery() string {
@@ -2228,7 +2978,7 @@ type ExplainedMethod struct {
 
 func (x *ExplainedMethod) Reset() {
 	*x = ExplainedMethod{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[20]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2240,7 +2990,7 @@ func (x *ExplainedMethod) String() string {
 func (*ExplainedMethod) ProtoMessage() {}
 
 func (x *ExplainedMethod) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[20]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2253,7 +3003,7 @@ func (x *ExplainedMethod) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainedMethod.ProtoReflect.Descriptor instead.
 func (*ExplainedMethod) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{20}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ExplainedMethod) GetMethod() AnswerMethod {
@@ -2293,7 +3043,7 @@ type Reads struct {
 
 func (x *Reads) Reset() {
 	*x = Reads{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[21]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2305,7 +3055,7 @@ func (x *Reads) String() string {
 func (*Reads) ProtoMessage() {}
 
 func (x *Reads) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[21]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2318,7 +3068,7 @@ func (x *Reads) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reads.ProtoReflect.Descriptor instead.
 func (*Reads) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{21}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Reads) GetLexiconBlocks() uint64 {
@@ -2381,7 +3131,7 @@ type ExplainedPhase struct {
 
 func (x *ExplainedPhase) Reset() {
 	*x = ExplainedPhase{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[22]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2393,7 +3143,7 @@ func (x *ExplainedPhase) String() string {
 func (*ExplainedPhase) ProtoMessage() {}
 
 func (x *ExplainedPhase) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[22]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2406,7 +3156,7 @@ func (x *ExplainedPhase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainedPhase.ProtoReflect.Descriptor instead.
 func (*ExplainedPhase) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{22}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ExplainedPhase) GetName() string {
@@ -2438,7 +3188,7 @@ type ExplainedShard struct {
 
 func (x *ExplainedShard) Reset() {
 	*x = ExplainedShard{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[23]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2450,7 +3200,7 @@ func (x *ExplainedShard) String() string {
 func (*ExplainedShard) ProtoMessage() {}
 
 func (x *ExplainedShard) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[23]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2463,7 +3213,7 @@ func (x *ExplainedShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainedShard.ProtoReflect.Descriptor instead.
 func (*ExplainedShard) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{23}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ExplainedShard) GetDigest() []byte {
@@ -2511,7 +3261,7 @@ type ExplainedCall struct {
 
 func (x *ExplainedCall) Reset() {
 	*x = ExplainedCall{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[24]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2523,7 +3273,7 @@ func (x *ExplainedCall) String() string {
 func (*ExplainedCall) ProtoMessage() {}
 
 func (x *ExplainedCall) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[24]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2536,7 +3286,7 @@ func (x *ExplainedCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainedCall.ProtoReflect.Descriptor instead.
 func (*ExplainedCall) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{24}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ExplainedCall) GetSearcher() string {
@@ -2590,7 +3340,7 @@ type Coverage struct {
 
 func (x *Coverage) Reset() {
 	*x = Coverage{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[25]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2602,7 +3352,7 @@ func (x *Coverage) String() string {
 func (*Coverage) ProtoMessage() {}
 
 func (x *Coverage) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[25]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2615,7 +3365,7 @@ func (x *Coverage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Coverage.ProtoReflect.Descriptor instead.
 func (*Coverage) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{25}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Coverage) GetComplete() bool {
@@ -2689,7 +3439,7 @@ type UncoveredShard struct {
 
 func (x *UncoveredShard) Reset() {
 	*x = UncoveredShard{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[26]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2701,7 +3451,7 @@ func (x *UncoveredShard) String() string {
 func (*UncoveredShard) ProtoMessage() {}
 
 func (x *UncoveredShard) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[26]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2714,7 +3464,7 @@ func (x *UncoveredShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UncoveredShard.ProtoReflect.Descriptor instead.
 func (*UncoveredShard) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{26}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *UncoveredShard) GetDigest() []byte {
@@ -2764,7 +3514,7 @@ type DefinitionsRequest struct {
 
 func (x *DefinitionsRequest) Reset() {
 	*x = DefinitionsRequest{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[27]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2776,7 +3526,7 @@ func (x *DefinitionsRequest) String() string {
 func (*DefinitionsRequest) ProtoMessage() {}
 
 func (x *DefinitionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[27]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2789,7 +3539,7 @@ func (x *DefinitionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DefinitionsRequest.ProtoReflect.Descriptor instead.
 func (*DefinitionsRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{27}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *DefinitionsRequest) GetName() string {
@@ -2841,7 +3591,7 @@ type DefinitionsResponse struct {
 
 func (x *DefinitionsResponse) Reset() {
 	*x = DefinitionsResponse{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[28]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2853,7 +3603,7 @@ func (x *DefinitionsResponse) String() string {
 func (*DefinitionsResponse) ProtoMessage() {}
 
 func (x *DefinitionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[28]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2866,7 +3616,7 @@ func (x *DefinitionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DefinitionsResponse.ProtoReflect.Descriptor instead.
 func (*DefinitionsResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{28}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *DefinitionsResponse) GetRepos() []*RepoMatches {
@@ -2930,7 +3680,7 @@ type RepoMatches struct {
 
 func (x *RepoMatches) Reset() {
 	*x = RepoMatches{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[29]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2942,7 +3692,7 @@ func (x *RepoMatches) String() string {
 func (*RepoMatches) ProtoMessage() {}
 
 func (x *RepoMatches) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[29]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2955,7 +3705,7 @@ func (x *RepoMatches) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepoMatches.ProtoReflect.Descriptor instead.
 func (*RepoMatches) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{29}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *RepoMatches) GetRepo() string {
@@ -2985,7 +3735,7 @@ type ReferencesRequest struct {
 
 func (x *ReferencesRequest) Reset() {
 	*x = ReferencesRequest{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[30]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2997,7 +3747,7 @@ func (x *ReferencesRequest) String() string {
 func (*ReferencesRequest) ProtoMessage() {}
 
 func (x *ReferencesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[30]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3010,7 +3760,7 @@ func (x *ReferencesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReferencesRequest.ProtoReflect.Descriptor instead.
 func (*ReferencesRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{30}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ReferencesRequest) GetName() string {
@@ -3058,7 +3808,7 @@ type ReferencesResponse struct {
 
 func (x *ReferencesResponse) Reset() {
 	*x = ReferencesResponse{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[31]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3070,7 +3820,7 @@ func (x *ReferencesResponse) String() string {
 func (*ReferencesResponse) ProtoMessage() {}
 
 func (x *ReferencesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[31]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3083,7 +3833,7 @@ func (x *ReferencesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReferencesResponse.ProtoReflect.Descriptor instead.
 func (*ReferencesResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{31}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ReferencesResponse) GetRepos() []*RepoMatches {
@@ -3149,14 +3899,16 @@ type ListRequest struct {
 	// Page token of an earlier answer to the same query; empty for the first page.
 	PageToken []byte `protobuf:"bytes,6,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// Most bytes of the response of List; default 4 MiB, as in SearchOptions.
-	MaxBytes      uint64 `protobuf:"varint,7,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"`
+	MaxBytes uint64 `protobuf:"varint,7,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"`
+	// The query as a tree, instead of its text, as in SearchRequest.
+	Tree          *Query `protobuf:"bytes,8,opt,name=tree,proto3" json:"tree,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[32]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3168,7 +3920,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[32]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3181,7 +3933,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{32}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ListRequest) GetQuery() string {
@@ -3233,6 +3985,13 @@ func (x *ListRequest) GetMaxBytes() uint64 {
 	return 0
 }
 
+func (x *ListRequest) GetTree() *Query {
+	if x != nil {
+		return x.Tree
+	}
+	return nil
+}
+
 // ListResponse names repos in ascending order.
 type ListResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3249,7 +4008,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[33]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3261,7 +4020,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[33]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3274,7 +4033,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{33}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ListResponse) GetRepos() []*RepoEntry {
@@ -3316,7 +4075,7 @@ type StreamListRequest struct {
 
 func (x *StreamListRequest) Reset() {
 	*x = StreamListRequest{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[34]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3328,7 +4087,7 @@ func (x *StreamListRequest) String() string {
 func (*StreamListRequest) ProtoMessage() {}
 
 func (x *StreamListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[34]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3341,7 +4100,7 @@ func (x *StreamListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamListRequest.ProtoReflect.Descriptor instead.
 func (*StreamListRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{34}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *StreamListRequest) GetList() *ListRequest {
@@ -3368,7 +4127,7 @@ type StreamListResponse struct {
 
 func (x *StreamListResponse) Reset() {
 	*x = StreamListResponse{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[35]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3380,7 +4139,7 @@ func (x *StreamListResponse) String() string {
 func (*StreamListResponse) ProtoMessage() {}
 
 func (x *StreamListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[35]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3393,7 +4152,7 @@ func (x *StreamListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamListResponse.ProtoReflect.Descriptor instead.
 func (*StreamListResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{35}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *StreamListResponse) GetRepos() []*RepoEntry {
@@ -3440,7 +4199,7 @@ type RepoEntry struct {
 
 func (x *RepoEntry) Reset() {
 	*x = RepoEntry{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[36]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3452,7 +4211,7 @@ func (x *RepoEntry) String() string {
 func (*RepoEntry) ProtoMessage() {}
 
 func (x *RepoEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[36]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3465,7 +4224,7 @@ func (x *RepoEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepoEntry.ProtoReflect.Descriptor instead.
 func (*RepoEntry) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{36}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *RepoEntry) GetName() string {
@@ -3564,7 +4323,7 @@ type BranchEntry struct {
 
 func (x *BranchEntry) Reset() {
 	*x = BranchEntry{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[37]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3576,7 +4335,7 @@ func (x *BranchEntry) String() string {
 func (*BranchEntry) ProtoMessage() {}
 
 func (x *BranchEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[37]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3589,7 +4348,7 @@ func (x *BranchEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BranchEntry.ProtoReflect.Descriptor instead.
 func (*BranchEntry) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{37}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *BranchEntry) GetName() string {
@@ -3618,7 +4377,7 @@ type LanguageShare struct {
 
 func (x *LanguageShare) Reset() {
 	*x = LanguageShare{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[38]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3630,7 +4389,7 @@ func (x *LanguageShare) String() string {
 func (*LanguageShare) ProtoMessage() {}
 
 func (x *LanguageShare) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[38]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3643,7 +4402,7 @@ func (x *LanguageShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LanguageShare.ProtoReflect.Descriptor instead.
 func (*LanguageShare) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{38}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *LanguageShare) GetLanguage() string {
@@ -3679,7 +4438,7 @@ type SkippedFile struct {
 
 func (x *SkippedFile) Reset() {
 	*x = SkippedFile{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[39]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3691,7 +4450,7 @@ func (x *SkippedFile) String() string {
 func (*SkippedFile) ProtoMessage() {}
 
 func (x *SkippedFile) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[39]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3704,7 +4463,7 @@ func (x *SkippedFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkippedFile.ProtoReflect.Descriptor instead.
 func (*SkippedFile) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{39}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *SkippedFile) GetPath() []byte {
@@ -3749,7 +4508,7 @@ type GetFileRequest struct {
 
 func (x *GetFileRequest) Reset() {
 	*x = GetFileRequest{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[40]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3761,7 +4520,7 @@ func (x *GetFileRequest) String() string {
 func (*GetFileRequest) ProtoMessage() {}
 
 func (x *GetFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[40]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3774,7 +4533,7 @@ func (x *GetFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFileRequest.ProtoReflect.Descriptor instead.
 func (*GetFileRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{40}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *GetFileRequest) GetRepo() string {
@@ -3846,7 +4605,7 @@ type GetFileResponse struct {
 
 func (x *GetFileResponse) Reset() {
 	*x = GetFileResponse{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[41]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3858,7 +4617,7 @@ func (x *GetFileResponse) String() string {
 func (*GetFileResponse) ProtoMessage() {}
 
 func (x *GetFileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[41]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3871,7 +4630,7 @@ func (x *GetFileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFileResponse.ProtoReflect.Descriptor instead.
 func (*GetFileResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{41}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *GetFileResponse) GetContent() []byte {
@@ -3947,7 +4706,7 @@ type QueryError struct {
 
 func (x *QueryError) Reset() {
 	*x = QueryError{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[42]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3959,7 +4718,7 @@ func (x *QueryError) String() string {
 func (*QueryError) ProtoMessage() {}
 
 func (x *QueryError) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[42]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3972,7 +4731,7 @@ func (x *QueryError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryError.ProtoReflect.Descriptor instead.
 func (*QueryError) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{42}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *QueryError) GetPosition() uint32 {
@@ -4007,13 +4766,63 @@ var File_trawl_search_v1_search_proto protoreflect.FileDescriptor
 
 const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\n" +
-	"\x1ctrawl/search/v1/search.proto\x12\x0ftrawl.search.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xbe\x01\n" +
+	"\x1ctrawl/search/v1/search.proto\x12\x0ftrawl.search.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xea\x01\n" +
 	"\rSearchRequest\x12\x1f\n" +
 	"\x05query\x18\x01 \x01(\tB\t\xbaH\x06r\x04(\x80\x80\x01R\x05query\x128\n" +
 	"\aoptions\x18\x02 \x01(\v2\x1e.trawl.search.v1.SearchOptionsR\aoptions\x12'\n" +
 	"\n" +
 	"page_token\x18\x03 \x01(\fB\b\xbaH\x05z\x03\x18\x80 R\tpageToken\x12)\n" +
-	"\x04plan\x18\x04 \x01(\v2\x15.trawl.search.v1.PlanR\x04plan\"\xcd\x03\n" +
+	"\x04plan\x18\x04 \x01(\v2\x15.trawl.search.v1.PlanR\x04plan\x12*\n" +
+	"\x04tree\x18\x05 \x01(\v2\x16.trawl.search.v1.QueryR\x04tree\"\x92\x04\n" +
+	"\x05Query\x12\x12\n" +
+	"\x03all\x18\x01 \x01(\bH\x00R\x03all\x12-\n" +
+	"\x03and\x18\x02 \x01(\v2\x19.trawl.search.v1.OperandsH\x00R\x03and\x12+\n" +
+	"\x02or\x18\x03 \x01(\v2\x19.trawl.search.v1.OperandsH\x00R\x02or\x12*\n" +
+	"\x03not\x18\x04 \x01(\v2\x16.trawl.search.v1.QueryH\x00R\x03not\x12+\n" +
+	"\x04text\x18\x05 \x01(\v2\x15.trawl.search.v1.TextH\x00R\x04text\x12\x14\n" +
+	"\x04repo\x18\x06 \x01(\tH\x00R\x04repo\x122\n" +
+	"\x05repos\x18\a \x01(\v2\x1a.trawl.search.v1.RepoNamesH\x00R\x05repos\x125\n" +
+	"\x06branch\x18\b \x01(\v2\x1b.trawl.search.v1.BranchNameH\x00R\x06branch\x12\x1c\n" +
+	"\blanguage\x18\t \x01(\tH\x00R\blanguage\x12/\n" +
+	"\x04meta\x18\n" +
+	" \x01(\v2\x19.trawl.search.v1.RepoMetaH\x00R\x04meta\x12/\n" +
+	"\x04fact\x18\v \x01(\v2\x19.trawl.search.v1.RepoFactH\x00R\x04fact\x127\n" +
+	"\breturned\x18\f \x01(\v2\x19.trawl.search.v1.ReturnedH\x00R\breturnedB\x06\n" +
+	"\x04node\"<\n" +
+	"\bOperands\x120\n" +
+	"\aqueries\x18\x01 \x03(\v2\x16.trawl.search.v1.QueryR\aqueries\"\x9b\x01\n" +
+	"\x04Text\x12\x18\n" +
+	"\apattern\x18\x01 \x01(\tR\apattern\x12\x16\n" +
+	"\x06regexp\x18\x02 \x01(\bR\x06regexp\x12%\n" +
+	"\x0ecase_sensitive\x18\x03 \x01(\bR\rcaseSensitive\x12:\n" +
+	"\x05scope\x18\x04 \x01(\x0e2\x1a.trawl.search.v1.TextScopeB\b\xbaH\x05\x82\x01\x02\x10\x01R\x05scope\"6\n" +
+	"\n" +
+	"BranchName\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05exact\x18\x02 \x01(\bR\x05exact\"<\n" +
+	"\bRepoMeta\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x1e\n" +
+	"\n" +
+	"expression\x18\x02 \x01(\tR\n" +
+	"expression\"\xb1\x01\n" +
+	"\bRepoFact\x12>\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x1e.trawl.search.v1.RepoFact.KindB\n" +
+	"\xbaH\a\x82\x01\x04\x10\x01 \x00R\x04kind\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\bR\x05value\"O\n" +
+	"\x04Kind\x12\x14\n" +
+	"\x10KIND_UNSPECIFIED\x10\x00\x12\x11\n" +
+	"\rKIND_ARCHIVED\x10\x01\x12\r\n" +
+	"\tKIND_FORK\x10\x02\x12\x0f\n" +
+	"\vKIND_PUBLIC\x10\x03\"\xce\x01\n" +
+	"\bReturned\x12>\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x1e.trawl.search.v1.Returned.KindB\n" +
+	"\xbaH\a\x82\x01\x04\x10\x01 \x00R\x04kind\x12,\n" +
+	"\x05query\x18\x02 \x01(\v2\x16.trawl.search.v1.QueryR\x05query\"T\n" +
+	"\x04Kind\x12\x14\n" +
+	"\x10KIND_UNSPECIFIED\x10\x00\x12\x13\n" +
+	"\x0fKIND_FILE_MATCH\x10\x01\x12\x12\n" +
+	"\x0eKIND_FILE_NAME\x10\x02\x12\r\n" +
+	"\tKIND_REPO\x10\x03\"\xcd\x03\n" +
 	"\rSearchOptions\x123\n" +
 	"\x04mode\x18\x01 \x01(\x0e2\x15.trawl.search.v1.ModeB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04mode\x12%\n" +
 	"\tmax_files\x18\x02 \x01(\rB\b\xbaH\x05*\x03\x18\x90NR\bmaxFiles\x12:\n" +
@@ -4235,7 +5044,7 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\x0fnext_page_token\x18\x04 \x01(\fR\rnextPageToken\x12%\n" +
 	"\x0erevision_token\x18\x05 \x01(\fR\rrevisionToken\x12,\n" +
 	"\x03cut\x18\x06 \x01(\x0e2\x1a.trawl.search.v1.CutReasonR\x03cut\x12>\n" +
-	"\vexplanation\x18\a \x01(\v2\x1c.trawl.search.v1.ExplanationR\vexplanation\"\xd1\x02\n" +
+	"\vexplanation\x18\a \x01(\v2\x1c.trawl.search.v1.ExplanationR\vexplanation\"\xfd\x02\n" +
 	"\vListRequest\x12\x1f\n" +
 	"\x05query\x18\x01 \x01(\tB\t\xbaH\x06r\x04(\x80\x80\x01R\x05query\x12>\n" +
 	"\vconsistency\x18\x02 \x01(\v2\x1c.trawl.search.v1.ConsistencyR\vconsistency\x12.\n" +
@@ -4245,7 +5054,8 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\n" +
 	"page_token\x18\x06 \x01(\fB\b\xbaH\x05z\x03\x18\x80 R\tpageToken\x12'\n" +
 	"\tmax_bytes\x18\a \x01(\x04B\n" +
-	"\xbaH\a2\x05\x18\x80\x80\x80 R\bmaxBytes\"\xc6\x01\n" +
+	"\xbaH\a2\x05\x18\x80\x80\x80 R\bmaxBytes\x12*\n" +
+	"\x04tree\x18\b \x01(\v2\x16.trawl.search.v1.QueryR\x04tree\"\xc6\x01\n" +
 	"\fListResponse\x120\n" +
 	"\x05repos\x18\x01 \x03(\v2\x1a.trawl.search.v1.RepoEntryR\x05repos\x125\n" +
 	"\bcoverage\x18\x02 \x01(\v2\x19.trawl.search.v1.CoverageR\bcoverage\x12%\n" +
@@ -4317,7 +5127,12 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\x10MODE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fMODE_EXHAUSTIVE\x10\x01\x12\x0e\n" +
 	"\n" +
-	"MODE_TOP_K\x10\x02*X\n" +
+	"MODE_TOP_K\x10\x02*o\n" +
+	"\tTextScope\x12\x1a\n" +
+	"\x16TEXT_SCOPE_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12TEXT_SCOPE_CONTENT\x10\x01\x12\x13\n" +
+	"\x0fTEXT_SCOPE_PATH\x10\x02\x12\x19\n" +
+	"\x15TEXT_SCOPE_DEFINITION\x10\x03*X\n" +
 	"\tCutReason\x12\x1a\n" +
 	"\x16CUT_REASON_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14CUT_REASON_MAX_BYTES\x10\x01\x12\x15\n" +
@@ -4392,155 +5207,181 @@ func file_trawl_search_v1_search_proto_rawDescGZIP() []byte {
 	return file_trawl_search_v1_search_proto_rawDescData
 }
 
-var file_trawl_search_v1_search_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_trawl_search_v1_search_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
+var file_trawl_search_v1_search_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
+var file_trawl_search_v1_search_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
 var file_trawl_search_v1_search_proto_goTypes = []any{
 	(Mode)(0),                     // 0: trawl.search.v1.Mode
-	(CutReason)(0),                // 1: trawl.search.v1.CutReason
-	(SymbolKind)(0),               // 2: trawl.search.v1.SymbolKind
-	(SkipReason)(0),               // 3: trawl.search.v1.SkipReason
-	(AnswerMethod)(0),             // 4: trawl.search.v1.AnswerMethod
-	(UncoveredReason)(0),          // 5: trawl.search.v1.UncoveredReason
-	(*SearchRequest)(nil),         // 6: trawl.search.v1.SearchRequest
-	(*SearchOptions)(nil),         // 7: trawl.search.v1.SearchOptions
-	(*Consistency)(nil),           // 8: trawl.search.v1.Consistency
-	(*Plan)(nil),                  // 9: trawl.search.v1.Plan
-	(*RepoNames)(nil),             // 10: trawl.search.v1.RepoNames
-	(*PlannedShard)(nil),          // 11: trawl.search.v1.PlannedShard
-	(*HiddenDocuments)(nil),       // 12: trawl.search.v1.HiddenDocuments
-	(*ServedBranches)(nil),        // 13: trawl.search.v1.ServedBranches
-	(*OrderKey)(nil),              // 14: trawl.search.v1.OrderKey
-	(*SearchResponse)(nil),        // 15: trawl.search.v1.SearchResponse
-	(*StreamSearchRequest)(nil),   // 16: trawl.search.v1.StreamSearchRequest
-	(*StreamSearchResponse)(nil),  // 17: trawl.search.v1.StreamSearchResponse
-	(*FileMatch)(nil),             // 18: trawl.search.v1.FileMatch
-	(*Symbol)(nil),                // 19: trawl.search.v1.Symbol
-	(*ChunkMatch)(nil),            // 20: trawl.search.v1.ChunkMatch
-	(*Range)(nil),                 // 21: trawl.search.v1.Range
-	(*Location)(nil),              // 22: trawl.search.v1.Location
-	(*Statistics)(nil),            // 23: trawl.search.v1.Statistics
-	(*Explanation)(nil),           // 24: trawl.search.v1.Explanation
-	(*ExplainedNode)(nil),         // 25: trawl.search.v1.ExplainedNode
-	(*ExplainedMethod)(nil),       // 26: trawl.search.v1.ExplainedMethod
-	(*Reads)(nil),                 // 27: trawl.search.v1.Reads
-	(*ExplainedPhase)(nil),        // 28: trawl.search.v1.ExplainedPhase
-	(*ExplainedShard)(nil),        // 29: trawl.search.v1.ExplainedShard
-	(*ExplainedCall)(nil),         // 30: trawl.search.v1.ExplainedCall
-	(*Coverage)(nil),              // 31: trawl.search.v1.Coverage
-	(*UncoveredShard)(nil),        // 32: trawl.search.v1.UncoveredShard
-	(*DefinitionsRequest)(nil),    // 33: trawl.search.v1.DefinitionsRequest
-	(*DefinitionsResponse)(nil),   // 34: trawl.search.v1.DefinitionsResponse
-	(*RepoMatches)(nil),           // 35: trawl.search.v1.RepoMatches
-	(*ReferencesRequest)(nil),     // 36: trawl.search.v1.ReferencesRequest
-	(*ReferencesResponse)(nil),    // 37: trawl.search.v1.ReferencesResponse
-	(*ListRequest)(nil),           // 38: trawl.search.v1.ListRequest
-	(*ListResponse)(nil),          // 39: trawl.search.v1.ListResponse
-	(*StreamListRequest)(nil),     // 40: trawl.search.v1.StreamListRequest
-	(*StreamListResponse)(nil),    // 41: trawl.search.v1.StreamListResponse
-	(*RepoEntry)(nil),             // 42: trawl.search.v1.RepoEntry
-	(*BranchEntry)(nil),           // 43: trawl.search.v1.BranchEntry
-	(*LanguageShare)(nil),         // 44: trawl.search.v1.LanguageShare
-	(*SkippedFile)(nil),           // 45: trawl.search.v1.SkippedFile
-	(*GetFileRequest)(nil),        // 46: trawl.search.v1.GetFileRequest
-	(*GetFileResponse)(nil),       // 47: trawl.search.v1.GetFileResponse
-	(*QueryError)(nil),            // 48: trawl.search.v1.QueryError
-	(*durationpb.Duration)(nil),   // 49: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 50: google.protobuf.Timestamp
+	(TextScope)(0),                // 1: trawl.search.v1.TextScope
+	(CutReason)(0),                // 2: trawl.search.v1.CutReason
+	(SymbolKind)(0),               // 3: trawl.search.v1.SymbolKind
+	(SkipReason)(0),               // 4: trawl.search.v1.SkipReason
+	(AnswerMethod)(0),             // 5: trawl.search.v1.AnswerMethod
+	(UncoveredReason)(0),          // 6: trawl.search.v1.UncoveredReason
+	(RepoFact_Kind)(0),            // 7: trawl.search.v1.RepoFact.Kind
+	(Returned_Kind)(0),            // 8: trawl.search.v1.Returned.Kind
+	(*SearchRequest)(nil),         // 9: trawl.search.v1.SearchRequest
+	(*Query)(nil),                 // 10: trawl.search.v1.Query
+	(*Operands)(nil),              // 11: trawl.search.v1.Operands
+	(*Text)(nil),                  // 12: trawl.search.v1.Text
+	(*BranchName)(nil),            // 13: trawl.search.v1.BranchName
+	(*RepoMeta)(nil),              // 14: trawl.search.v1.RepoMeta
+	(*RepoFact)(nil),              // 15: trawl.search.v1.RepoFact
+	(*Returned)(nil),              // 16: trawl.search.v1.Returned
+	(*SearchOptions)(nil),         // 17: trawl.search.v1.SearchOptions
+	(*Consistency)(nil),           // 18: trawl.search.v1.Consistency
+	(*Plan)(nil),                  // 19: trawl.search.v1.Plan
+	(*RepoNames)(nil),             // 20: trawl.search.v1.RepoNames
+	(*PlannedShard)(nil),          // 21: trawl.search.v1.PlannedShard
+	(*HiddenDocuments)(nil),       // 22: trawl.search.v1.HiddenDocuments
+	(*ServedBranches)(nil),        // 23: trawl.search.v1.ServedBranches
+	(*OrderKey)(nil),              // 24: trawl.search.v1.OrderKey
+	(*SearchResponse)(nil),        // 25: trawl.search.v1.SearchResponse
+	(*StreamSearchRequest)(nil),   // 26: trawl.search.v1.StreamSearchRequest
+	(*StreamSearchResponse)(nil),  // 27: trawl.search.v1.StreamSearchResponse
+	(*FileMatch)(nil),             // 28: trawl.search.v1.FileMatch
+	(*Symbol)(nil),                // 29: trawl.search.v1.Symbol
+	(*ChunkMatch)(nil),            // 30: trawl.search.v1.ChunkMatch
+	(*Range)(nil),                 // 31: trawl.search.v1.Range
+	(*Location)(nil),              // 32: trawl.search.v1.Location
+	(*Statistics)(nil),            // 33: trawl.search.v1.Statistics
+	(*Explanation)(nil),           // 34: trawl.search.v1.Explanation
+	(*ExplainedNode)(nil),         // 35: trawl.search.v1.ExplainedNode
+	(*ExplainedMethod)(nil),       // 36: trawl.search.v1.ExplainedMethod
+	(*Reads)(nil),                 // 37: trawl.search.v1.Reads
+	(*ExplainedPhase)(nil),        // 38: trawl.search.v1.ExplainedPhase
+	(*ExplainedShard)(nil),        // 39: trawl.search.v1.ExplainedShard
+	(*ExplainedCall)(nil),         // 40: trawl.search.v1.ExplainedCall
+	(*Coverage)(nil),              // 41: trawl.search.v1.Coverage
+	(*UncoveredShard)(nil),        // 42: trawl.search.v1.UncoveredShard
+	(*DefinitionsRequest)(nil),    // 43: trawl.search.v1.DefinitionsRequest
+	(*DefinitionsResponse)(nil),   // 44: trawl.search.v1.DefinitionsResponse
+	(*RepoMatches)(nil),           // 45: trawl.search.v1.RepoMatches
+	(*ReferencesRequest)(nil),     // 46: trawl.search.v1.ReferencesRequest
+	(*ReferencesResponse)(nil),    // 47: trawl.search.v1.ReferencesResponse
+	(*ListRequest)(nil),           // 48: trawl.search.v1.ListRequest
+	(*ListResponse)(nil),          // 49: trawl.search.v1.ListResponse
+	(*StreamListRequest)(nil),     // 50: trawl.search.v1.StreamListRequest
+	(*StreamListResponse)(nil),    // 51: trawl.search.v1.StreamListResponse
+	(*RepoEntry)(nil),             // 52: trawl.search.v1.RepoEntry
+	(*BranchEntry)(nil),           // 53: trawl.search.v1.BranchEntry
+	(*LanguageShare)(nil),         // 54: trawl.search.v1.LanguageShare
+	(*SkippedFile)(nil),           // 55: trawl.search.v1.SkippedFile
+	(*GetFileRequest)(nil),        // 56: trawl.search.v1.GetFileRequest
+	(*GetFileResponse)(nil),       // 57: trawl.search.v1.GetFileResponse
+	(*QueryError)(nil),            // 58: trawl.search.v1.QueryError
+	(*durationpb.Duration)(nil),   // 59: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 60: google.protobuf.Timestamp
 }
 var file_trawl_search_v1_search_proto_depIdxs = []int32{
-	7,  // 0: trawl.search.v1.SearchRequest.options:type_name -> trawl.search.v1.SearchOptions
-	9,  // 1: trawl.search.v1.SearchRequest.plan:type_name -> trawl.search.v1.Plan
-	0,  // 2: trawl.search.v1.SearchOptions.mode:type_name -> trawl.search.v1.Mode
-	8,  // 3: trawl.search.v1.SearchOptions.consistency:type_name -> trawl.search.v1.Consistency
-	49, // 4: trawl.search.v1.Consistency.bounded:type_name -> google.protobuf.Duration
-	11, // 5: trawl.search.v1.Plan.shards:type_name -> trawl.search.v1.PlannedShard
-	14, // 6: trawl.search.v1.Plan.after:type_name -> trawl.search.v1.OrderKey
-	10, // 7: trawl.search.v1.Plan.resolved:type_name -> trawl.search.v1.RepoNames
-	12, // 8: trawl.search.v1.PlannedShard.hidden:type_name -> trawl.search.v1.HiddenDocuments
-	13, // 9: trawl.search.v1.PlannedShard.branches:type_name -> trawl.search.v1.ServedBranches
-	18, // 10: trawl.search.v1.SearchResponse.files:type_name -> trawl.search.v1.FileMatch
-	23, // 11: trawl.search.v1.SearchResponse.statistics:type_name -> trawl.search.v1.Statistics
-	31, // 12: trawl.search.v1.SearchResponse.coverage:type_name -> trawl.search.v1.Coverage
-	1,  // 13: trawl.search.v1.SearchResponse.cut:type_name -> trawl.search.v1.CutReason
-	24, // 14: trawl.search.v1.SearchResponse.explanation:type_name -> trawl.search.v1.Explanation
-	6,  // 15: trawl.search.v1.StreamSearchRequest.search:type_name -> trawl.search.v1.SearchRequest
-	18, // 16: trawl.search.v1.StreamSearchResponse.files:type_name -> trawl.search.v1.FileMatch
-	23, // 17: trawl.search.v1.StreamSearchResponse.statistics:type_name -> trawl.search.v1.Statistics
-	31, // 18: trawl.search.v1.StreamSearchResponse.coverage:type_name -> trawl.search.v1.Coverage
-	1,  // 19: trawl.search.v1.StreamSearchResponse.cut:type_name -> trawl.search.v1.CutReason
-	24, // 20: trawl.search.v1.StreamSearchResponse.explanation:type_name -> trawl.search.v1.Explanation
-	20, // 21: trawl.search.v1.FileMatch.chunks:type_name -> trawl.search.v1.ChunkMatch
-	3,  // 22: trawl.search.v1.FileMatch.skip_reason:type_name -> trawl.search.v1.SkipReason
-	19, // 23: trawl.search.v1.FileMatch.symbols:type_name -> trawl.search.v1.Symbol
-	2,  // 24: trawl.search.v1.Symbol.kind:type_name -> trawl.search.v1.SymbolKind
-	22, // 25: trawl.search.v1.ChunkMatch.content_start:type_name -> trawl.search.v1.Location
-	21, // 26: trawl.search.v1.ChunkMatch.ranges:type_name -> trawl.search.v1.Range
-	22, // 27: trawl.search.v1.Range.start:type_name -> trawl.search.v1.Location
-	22, // 28: trawl.search.v1.Range.end:type_name -> trawl.search.v1.Location
-	49, // 29: trawl.search.v1.Statistics.duration:type_name -> google.protobuf.Duration
-	25, // 30: trawl.search.v1.Explanation.nodes:type_name -> trawl.search.v1.ExplainedNode
-	27, // 31: trawl.search.v1.Explanation.other:type_name -> trawl.search.v1.Reads
-	28, // 32: trawl.search.v1.Explanation.phases:type_name -> trawl.search.v1.ExplainedPhase
-	29, // 33: trawl.search.v1.Explanation.slowest_shards:type_name -> trawl.search.v1.ExplainedShard
-	28, // 34: trawl.search.v1.Explanation.router_phases:type_name -> trawl.search.v1.ExplainedPhase
-	30, // 35: trawl.search.v1.Explanation.slowest_calls:type_name -> trawl.search.v1.ExplainedCall
-	26, // 36: trawl.search.v1.ExplainedNode.methods:type_name -> trawl.search.v1.ExplainedMethod
-	27, // 37: trawl.search.v1.ExplainedNode.reads:type_name -> trawl.search.v1.Reads
-	4,  // 38: trawl.search.v1.ExplainedMethod.method:type_name -> trawl.search.v1.AnswerMethod
-	49, // 39: trawl.search.v1.Reads.time:type_name -> google.protobuf.Duration
-	49, // 40: trawl.search.v1.ExplainedPhase.time:type_name -> google.protobuf.Duration
-	49, // 41: trawl.search.v1.ExplainedShard.time:type_name -> google.protobuf.Duration
-	49, // 42: trawl.search.v1.ExplainedCall.time:type_name -> google.protobuf.Duration
-	49, // 43: trawl.search.v1.ExplainedCall.searching:type_name -> google.protobuf.Duration
-	32, // 44: trawl.search.v1.Coverage.uncovered:type_name -> trawl.search.v1.UncoveredShard
-	5,  // 45: trawl.search.v1.UncoveredShard.reason:type_name -> trawl.search.v1.UncoveredReason
-	7,  // 46: trawl.search.v1.DefinitionsRequest.options:type_name -> trawl.search.v1.SearchOptions
-	35, // 47: trawl.search.v1.DefinitionsResponse.repos:type_name -> trawl.search.v1.RepoMatches
-	23, // 48: trawl.search.v1.DefinitionsResponse.statistics:type_name -> trawl.search.v1.Statistics
-	31, // 49: trawl.search.v1.DefinitionsResponse.coverage:type_name -> trawl.search.v1.Coverage
-	1,  // 50: trawl.search.v1.DefinitionsResponse.cut:type_name -> trawl.search.v1.CutReason
-	24, // 51: trawl.search.v1.DefinitionsResponse.explanation:type_name -> trawl.search.v1.Explanation
-	18, // 52: trawl.search.v1.RepoMatches.files:type_name -> trawl.search.v1.FileMatch
-	7,  // 53: trawl.search.v1.ReferencesRequest.options:type_name -> trawl.search.v1.SearchOptions
-	35, // 54: trawl.search.v1.ReferencesResponse.repos:type_name -> trawl.search.v1.RepoMatches
-	23, // 55: trawl.search.v1.ReferencesResponse.statistics:type_name -> trawl.search.v1.Statistics
-	31, // 56: trawl.search.v1.ReferencesResponse.coverage:type_name -> trawl.search.v1.Coverage
-	1,  // 57: trawl.search.v1.ReferencesResponse.cut:type_name -> trawl.search.v1.CutReason
-	24, // 58: trawl.search.v1.ReferencesResponse.explanation:type_name -> trawl.search.v1.Explanation
-	8,  // 59: trawl.search.v1.ListRequest.consistency:type_name -> trawl.search.v1.Consistency
-	9,  // 60: trawl.search.v1.ListRequest.plan:type_name -> trawl.search.v1.Plan
-	42, // 61: trawl.search.v1.ListResponse.repos:type_name -> trawl.search.v1.RepoEntry
-	31, // 62: trawl.search.v1.ListResponse.coverage:type_name -> trawl.search.v1.Coverage
-	38, // 63: trawl.search.v1.StreamListRequest.list:type_name -> trawl.search.v1.ListRequest
-	42, // 64: trawl.search.v1.StreamListResponse.repos:type_name -> trawl.search.v1.RepoEntry
-	31, // 65: trawl.search.v1.StreamListResponse.coverage:type_name -> trawl.search.v1.Coverage
-	43, // 66: trawl.search.v1.RepoEntry.branches:type_name -> trawl.search.v1.BranchEntry
-	44, // 67: trawl.search.v1.RepoEntry.languages:type_name -> trawl.search.v1.LanguageShare
-	45, // 68: trawl.search.v1.RepoEntry.skipped_files:type_name -> trawl.search.v1.SkippedFile
-	50, // 69: trawl.search.v1.RepoEntry.published_at:type_name -> google.protobuf.Timestamp
-	3,  // 70: trawl.search.v1.SkippedFile.reason:type_name -> trawl.search.v1.SkipReason
-	8,  // 71: trawl.search.v1.GetFileRequest.consistency:type_name -> trawl.search.v1.Consistency
-	9,  // 72: trawl.search.v1.GetFileRequest.plan:type_name -> trawl.search.v1.Plan
-	3,  // 73: trawl.search.v1.GetFileResponse.skip_reason:type_name -> trawl.search.v1.SkipReason
-	6,  // 74: trawl.search.v1.SearchService.Search:input_type -> trawl.search.v1.SearchRequest
-	16, // 75: trawl.search.v1.SearchService.StreamSearch:input_type -> trawl.search.v1.StreamSearchRequest
-	38, // 76: trawl.search.v1.SearchService.List:input_type -> trawl.search.v1.ListRequest
-	40, // 77: trawl.search.v1.SearchService.StreamList:input_type -> trawl.search.v1.StreamListRequest
-	46, // 78: trawl.search.v1.SearchService.GetFile:input_type -> trawl.search.v1.GetFileRequest
-	33, // 79: trawl.search.v1.SearchService.Definitions:input_type -> trawl.search.v1.DefinitionsRequest
-	36, // 80: trawl.search.v1.SearchService.References:input_type -> trawl.search.v1.ReferencesRequest
-	15, // 81: trawl.search.v1.SearchService.Search:output_type -> trawl.search.v1.SearchResponse
-	17, // 82: trawl.search.v1.SearchService.StreamSearch:output_type -> trawl.search.v1.StreamSearchResponse
-	39, // 83: trawl.search.v1.SearchService.List:output_type -> trawl.search.v1.ListResponse
-	41, // 84: trawl.search.v1.SearchService.StreamList:output_type -> trawl.search.v1.StreamListResponse
-	47, // 85: trawl.search.v1.SearchService.GetFile:output_type -> trawl.search.v1.GetFileResponse
-	34, // 86: trawl.search.v1.SearchService.Definitions:output_type -> trawl.search.v1.DefinitionsResponse
-	37, // 87: trawl.search.v1.SearchService.References:output_type -> trawl.search.v1.ReferencesResponse
-	81, // [81:88] is the sub-list for method output_type
-	74, // [74:81] is the sub-list for method input_type
-	74, // [74:74] is the sub-list for extension type_name
-	74, // [74:74] is the sub-list for extension extendee
-	0,  // [0:74] is the sub-list for field type_name
+	17, // 0: trawl.search.v1.SearchRequest.options:type_name -> trawl.search.v1.SearchOptions
+	19, // 1: trawl.search.v1.SearchRequest.plan:type_name -> trawl.search.v1.Plan
+	10, // 2: trawl.search.v1.SearchRequest.tree:type_name -> trawl.search.v1.Query
+	11, // 3: trawl.search.v1.Query.and:type_name -> trawl.search.v1.Operands
+	11, // 4: trawl.search.v1.Query.or:type_name -> trawl.search.v1.Operands
+	10, // 5: trawl.search.v1.Query.not:type_name -> trawl.search.v1.Query
+	12, // 6: trawl.search.v1.Query.text:type_name -> trawl.search.v1.Text
+	20, // 7: trawl.search.v1.Query.repos:type_name -> trawl.search.v1.RepoNames
+	13, // 8: trawl.search.v1.Query.branch:type_name -> trawl.search.v1.BranchName
+	14, // 9: trawl.search.v1.Query.meta:type_name -> trawl.search.v1.RepoMeta
+	15, // 10: trawl.search.v1.Query.fact:type_name -> trawl.search.v1.RepoFact
+	16, // 11: trawl.search.v1.Query.returned:type_name -> trawl.search.v1.Returned
+	10, // 12: trawl.search.v1.Operands.queries:type_name -> trawl.search.v1.Query
+	1,  // 13: trawl.search.v1.Text.scope:type_name -> trawl.search.v1.TextScope
+	7,  // 14: trawl.search.v1.RepoFact.kind:type_name -> trawl.search.v1.RepoFact.Kind
+	8,  // 15: trawl.search.v1.Returned.kind:type_name -> trawl.search.v1.Returned.Kind
+	10, // 16: trawl.search.v1.Returned.query:type_name -> trawl.search.v1.Query
+	0,  // 17: trawl.search.v1.SearchOptions.mode:type_name -> trawl.search.v1.Mode
+	18, // 18: trawl.search.v1.SearchOptions.consistency:type_name -> trawl.search.v1.Consistency
+	59, // 19: trawl.search.v1.Consistency.bounded:type_name -> google.protobuf.Duration
+	21, // 20: trawl.search.v1.Plan.shards:type_name -> trawl.search.v1.PlannedShard
+	24, // 21: trawl.search.v1.Plan.after:type_name -> trawl.search.v1.OrderKey
+	20, // 22: trawl.search.v1.Plan.resolved:type_name -> trawl.search.v1.RepoNames
+	22, // 23: trawl.search.v1.PlannedShard.hidden:type_name -> trawl.search.v1.HiddenDocuments
+	23, // 24: trawl.search.v1.PlannedShard.branches:type_name -> trawl.search.v1.ServedBranches
+	28, // 25: trawl.search.v1.SearchResponse.files:type_name -> trawl.search.v1.FileMatch
+	33, // 26: trawl.search.v1.SearchResponse.statistics:type_name -> trawl.search.v1.Statistics
+	41, // 27: trawl.search.v1.SearchResponse.coverage:type_name -> trawl.search.v1.Coverage
+	2,  // 28: trawl.search.v1.SearchResponse.cut:type_name -> trawl.search.v1.CutReason
+	34, // 29: trawl.search.v1.SearchResponse.explanation:type_name -> trawl.search.v1.Explanation
+	9,  // 30: trawl.search.v1.StreamSearchRequest.search:type_name -> trawl.search.v1.SearchRequest
+	28, // 31: trawl.search.v1.StreamSearchResponse.files:type_name -> trawl.search.v1.FileMatch
+	33, // 32: trawl.search.v1.StreamSearchResponse.statistics:type_name -> trawl.search.v1.Statistics
+	41, // 33: trawl.search.v1.StreamSearchResponse.coverage:type_name -> trawl.search.v1.Coverage
+	2,  // 34: trawl.search.v1.StreamSearchResponse.cut:type_name -> trawl.search.v1.CutReason
+	34, // 35: trawl.search.v1.StreamSearchResponse.explanation:type_name -> trawl.search.v1.Explanation
+	30, // 36: trawl.search.v1.FileMatch.chunks:type_name -> trawl.search.v1.ChunkMatch
+	4,  // 37: trawl.search.v1.FileMatch.skip_reason:type_name -> trawl.search.v1.SkipReason
+	29, // 38: trawl.search.v1.FileMatch.symbols:type_name -> trawl.search.v1.Symbol
+	3,  // 39: trawl.search.v1.Symbol.kind:type_name -> trawl.search.v1.SymbolKind
+	32, // 40: trawl.search.v1.ChunkMatch.content_start:type_name -> trawl.search.v1.Location
+	31, // 41: trawl.search.v1.ChunkMatch.ranges:type_name -> trawl.search.v1.Range
+	32, // 42: trawl.search.v1.Range.start:type_name -> trawl.search.v1.Location
+	32, // 43: trawl.search.v1.Range.end:type_name -> trawl.search.v1.Location
+	59, // 44: trawl.search.v1.Statistics.duration:type_name -> google.protobuf.Duration
+	35, // 45: trawl.search.v1.Explanation.nodes:type_name -> trawl.search.v1.ExplainedNode
+	37, // 46: trawl.search.v1.Explanation.other:type_name -> trawl.search.v1.Reads
+	38, // 47: trawl.search.v1.Explanation.phases:type_name -> trawl.search.v1.ExplainedPhase
+	39, // 48: trawl.search.v1.Explanation.slowest_shards:type_name -> trawl.search.v1.ExplainedShard
+	38, // 49: trawl.search.v1.Explanation.router_phases:type_name -> trawl.search.v1.ExplainedPhase
+	40, // 50: trawl.search.v1.Explanation.slowest_calls:type_name -> trawl.search.v1.ExplainedCall
+	36, // 51: trawl.search.v1.ExplainedNode.methods:type_name -> trawl.search.v1.ExplainedMethod
+	37, // 52: trawl.search.v1.ExplainedNode.reads:type_name -> trawl.search.v1.Reads
+	5,  // 53: trawl.search.v1.ExplainedMethod.method:type_name -> trawl.search.v1.AnswerMethod
+	59, // 54: trawl.search.v1.Reads.time:type_name -> google.protobuf.Duration
+	59, // 55: trawl.search.v1.ExplainedPhase.time:type_name -> google.protobuf.Duration
+	59, // 56: trawl.search.v1.ExplainedShard.time:type_name -> google.protobuf.Duration
+	59, // 57: trawl.search.v1.ExplainedCall.time:type_name -> google.protobuf.Duration
+	59, // 58: trawl.search.v1.ExplainedCall.searching:type_name -> google.protobuf.Duration
+	42, // 59: trawl.search.v1.Coverage.uncovered:type_name -> trawl.search.v1.UncoveredShard
+	6,  // 60: trawl.search.v1.UncoveredShard.reason:type_name -> trawl.search.v1.UncoveredReason
+	17, // 61: trawl.search.v1.DefinitionsRequest.options:type_name -> trawl.search.v1.SearchOptions
+	45, // 62: trawl.search.v1.DefinitionsResponse.repos:type_name -> trawl.search.v1.RepoMatches
+	33, // 63: trawl.search.v1.DefinitionsResponse.statistics:type_name -> trawl.search.v1.Statistics
+	41, // 64: trawl.search.v1.DefinitionsResponse.coverage:type_name -> trawl.search.v1.Coverage
+	2,  // 65: trawl.search.v1.DefinitionsResponse.cut:type_name -> trawl.search.v1.CutReason
+	34, // 66: trawl.search.v1.DefinitionsResponse.explanation:type_name -> trawl.search.v1.Explanation
+	28, // 67: trawl.search.v1.RepoMatches.files:type_name -> trawl.search.v1.FileMatch
+	17, // 68: trawl.search.v1.ReferencesRequest.options:type_name -> trawl.search.v1.SearchOptions
+	45, // 69: trawl.search.v1.ReferencesResponse.repos:type_name -> trawl.search.v1.RepoMatches
+	33, // 70: trawl.search.v1.ReferencesResponse.statistics:type_name -> trawl.search.v1.Statistics
+	41, // 71: trawl.search.v1.ReferencesResponse.coverage:type_name -> trawl.search.v1.Coverage
+	2,  // 72: trawl.search.v1.ReferencesResponse.cut:type_name -> trawl.search.v1.CutReason
+	34, // 73: trawl.search.v1.ReferencesResponse.explanation:type_name -> trawl.search.v1.Explanation
+	18, // 74: trawl.search.v1.ListRequest.consistency:type_name -> trawl.search.v1.Consistency
+	19, // 75: trawl.search.v1.ListRequest.plan:type_name -> trawl.search.v1.Plan
+	10, // 76: trawl.search.v1.ListRequest.tree:type_name -> trawl.search.v1.Query
+	52, // 77: trawl.search.v1.ListResponse.repos:type_name -> trawl.search.v1.RepoEntry
+	41, // 78: trawl.search.v1.ListResponse.coverage:type_name -> trawl.search.v1.Coverage
+	48, // 79: trawl.search.v1.StreamListRequest.list:type_name -> trawl.search.v1.ListRequest
+	52, // 80: trawl.search.v1.StreamListResponse.repos:type_name -> trawl.search.v1.RepoEntry
+	41, // 81: trawl.search.v1.StreamListResponse.coverage:type_name -> trawl.search.v1.Coverage
+	53, // 82: trawl.search.v1.RepoEntry.branches:type_name -> trawl.search.v1.BranchEntry
+	54, // 83: trawl.search.v1.RepoEntry.languages:type_name -> trawl.search.v1.LanguageShare
+	55, // 84: trawl.search.v1.RepoEntry.skipped_files:type_name -> trawl.search.v1.SkippedFile
+	60, // 85: trawl.search.v1.RepoEntry.published_at:type_name -> google.protobuf.Timestamp
+	4,  // 86: trawl.search.v1.SkippedFile.reason:type_name -> trawl.search.v1.SkipReason
+	18, // 87: trawl.search.v1.GetFileRequest.consistency:type_name -> trawl.search.v1.Consistency
+	19, // 88: trawl.search.v1.GetFileRequest.plan:type_name -> trawl.search.v1.Plan
+	4,  // 89: trawl.search.v1.GetFileResponse.skip_reason:type_name -> trawl.search.v1.SkipReason
+	9,  // 90: trawl.search.v1.SearchService.Search:input_type -> trawl.search.v1.SearchRequest
+	26, // 91: trawl.search.v1.SearchService.StreamSearch:input_type -> trawl.search.v1.StreamSearchRequest
+	48, // 92: trawl.search.v1.SearchService.List:input_type -> trawl.search.v1.ListRequest
+	50, // 93: trawl.search.v1.SearchService.StreamList:input_type -> trawl.search.v1.StreamListRequest
+	56, // 94: trawl.search.v1.SearchService.GetFile:input_type -> trawl.search.v1.GetFileRequest
+	43, // 95: trawl.search.v1.SearchService.Definitions:input_type -> trawl.search.v1.DefinitionsRequest
+	46, // 96: trawl.search.v1.SearchService.References:input_type -> trawl.search.v1.ReferencesRequest
+	25, // 97: trawl.search.v1.SearchService.Search:output_type -> trawl.search.v1.SearchResponse
+	27, // 98: trawl.search.v1.SearchService.StreamSearch:output_type -> trawl.search.v1.StreamSearchResponse
+	49, // 99: trawl.search.v1.SearchService.List:output_type -> trawl.search.v1.ListResponse
+	51, // 100: trawl.search.v1.SearchService.StreamList:output_type -> trawl.search.v1.StreamListResponse
+	57, // 101: trawl.search.v1.SearchService.GetFile:output_type -> trawl.search.v1.GetFileResponse
+	44, // 102: trawl.search.v1.SearchService.Definitions:output_type -> trawl.search.v1.DefinitionsResponse
+	47, // 103: trawl.search.v1.SearchService.References:output_type -> trawl.search.v1.ReferencesResponse
+	97, // [97:104] is the sub-list for method output_type
+	90, // [90:97] is the sub-list for method input_type
+	90, // [90:90] is the sub-list for extension type_name
+	90, // [90:90] is the sub-list for extension extendee
+	0,  // [0:90] is the sub-list for field type_name
 }
 
 func init() { file_trawl_search_v1_search_proto_init() }
@@ -4548,7 +5389,21 @@ func file_trawl_search_v1_search_proto_init() {
 	if File_trawl_search_v1_search_proto != nil {
 		return
 	}
-	file_trawl_search_v1_search_proto_msgTypes[2].OneofWrappers = []any{
+	file_trawl_search_v1_search_proto_msgTypes[1].OneofWrappers = []any{
+		(*Query_All)(nil),
+		(*Query_And)(nil),
+		(*Query_Or)(nil),
+		(*Query_Not)(nil),
+		(*Query_Text)(nil),
+		(*Query_Repo)(nil),
+		(*Query_Repos)(nil),
+		(*Query_Branch)(nil),
+		(*Query_Language)(nil),
+		(*Query_Meta)(nil),
+		(*Query_Fact)(nil),
+		(*Query_Returned)(nil),
+	}
+	file_trawl_search_v1_search_proto_msgTypes[9].OneofWrappers = []any{
 		(*Consistency_Linearizable)(nil),
 		(*Consistency_AtLeast)(nil),
 		(*Consistency_Bounded)(nil),
@@ -4558,8 +5413,8 @@ func file_trawl_search_v1_search_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_trawl_search_v1_search_proto_rawDesc), len(file_trawl_search_v1_search_proto_rawDesc)),
-			NumEnums:      6,
-			NumMessages:   43,
+			NumEnums:      9,
+			NumMessages:   50,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -13,14 +13,14 @@ import (
 // list asks for the repos that match in the shards, and returns their entries by
 // name. If they exceed the memory of a query, the last names are left out and cut is
 // true.
-func (e *execution) list(ctx context.Context, span, text string, shards []searchapi.Shard, maxSkipped uint32) (entries []*searchv1.RepoEntry, cut bool) {
+func (e *execution) list(ctx context.Context, span string, asked *question, shards []searchapi.Shard, maxSkipped uint32) (entries []*searchv1.RepoEntry, cut bool) {
 	set := newResultSet(e.service.cfg.Limits.queryBytes(), func(a, b *searchv1.RepoEntry) int {
 		return strings.Compare(a.Name, b.Name)
 	}, searchapi.EntryMemory)
 	type list = *resultList[*searchv1.RepoEntry]
 	ask := func(ctx context.Context, c searchv1.SearchServiceClient, shards []searchapi.Shard, result *callResult) (fanout.Reply[list], error) {
 		l := set.open()
-		coverage, err := e.askForEntries(ctx, c, shards, result, text, maxSkipped, l.add)
+		coverage, err := e.askForEntries(ctx, c, shards, result, asked, maxSkipped, l.add)
 		if err != nil {
 			l.drop()
 		}
@@ -36,7 +36,7 @@ func (e *execution) list(ctx context.Context, span, text string, shards []search
 // in the shards. The layout bounds their number.
 func (e *execution) listNames(ctx context.Context, shards []searchapi.Shard) (names []string) {
 	ask := func(ctx context.Context, c searchv1.SearchServiceClient, shards []searchapi.Shard, result *callResult) (r fanout.Reply[[]string], err error) {
-		r.Coverage, err = e.askForEntries(ctx, c, shards, result, e.text, 0, func(entry *searchv1.RepoEntry) { r.Value = append(r.Value, entry.Name) })
+		r.Coverage, err = e.askForEntries(ctx, c, shards, result, e.asked, 0, func(entry *searchv1.RepoEntry) { r.Value = append(r.Value, entry.Name) })
 		return r, err
 	}
 	fanOut(ctx, e, "resolve repos", shards, ask, func(some []string) { names = append(names, some...) })
@@ -44,13 +44,13 @@ func (e *execution) listNames(ctx context.Context, shards []searchapi.Shard) (na
 }
 
 // askForEntries asks one searcher for the entries of matching repos. The searcher
-// evaluates the next unresolved type:repo of the text, or the whole text if all are
+// evaluates the next unresolved type:repo of the question, or all of it if all are
 // resolved.
 func (e *execution) askForEntries(ctx context.Context, c searchv1.SearchServiceClient, shards []searchapi.Shard, result *callResult,
-	text string, maxSkipped uint32, keep func(*searchv1.RepoEntry),
+	asked *question, maxSkipped uint32, keep func(*searchv1.RepoEntry),
 ) (*searchv1.Coverage, error) {
 	stream, err := c.StreamList(ctx, &searchv1.StreamListRequest{List: &searchv1.ListRequest{
-		Query: text, SyntaxVersion: e.version, MaxSkippedFiles: maxSkipped, Plan: e.planFor(text, shards, nil),
+		Query: asked.text, Tree: asked.treeFor(shards), SyntaxVersion: e.asked.version, MaxSkippedFiles: maxSkipped, Plan: e.planFor(asked, shards, nil),
 	}}, result.options()...)
 	if err != nil {
 		return nil, err

@@ -25,8 +25,7 @@ import (
 type execution struct {
 	service     *Service
 	ticket      *ticket
-	text        string
-	version     uint32
+	asked       *question
 	fingerprint fingerprint
 	layout      *Layout
 	// resolved are the repos of each type:repo of the query, in the order in which
@@ -42,21 +41,21 @@ type execution struct {
 }
 
 // parse parses a query, and refuses one in quarantine.
-func (s *Service) parse(text string, version uint32) (query.Q, fingerprint, error) {
-	tree, err := searchapi.Parse(text, version)
+func (s *Service) parse(asked *question) (query.Q, fingerprint, error) {
+	tree, err := asked.parse()
 	if err != nil {
 		return nil, fingerprint{}, err
 	}
-	f := fingerprintOf(tree, text, version)
+	f := fingerprintOf(tree, asked.key(), asked.version)
 	return tree, f, s.quarantine.check(f)
 }
 
 // plan parses the query, waits for roots that are recent enough, resolves each
 // type:repo by asking searchers, and prunes the shards that cannot match.
-func (s *Service) plan(ctx context.Context, ticket *ticket, text string, version uint32, want *searchv1.Consistency, atLeast int64) (*execution, error) {
+func (s *Service) plan(ctx context.Context, ticket *ticket, asked *question, want *searchv1.Consistency, atLeast int64) (*execution, error) {
 	ctx, span := s.tracer.Start(ctx, "plan")
 	defer span.End()
-	tree, fingerprint, err := s.parse(text, version)
+	tree, fingerprint, err := s.parse(asked)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +66,7 @@ func (s *Service) plan(ctx context.Context, ticket *ticket, text string, version
 	}
 	ticket.explain.ends("roots")
 	e := &execution{
-		service: s, ticket: ticket, text: text, version: version, fingerprint: fingerprint,
+		service: s, ticket: ticket, asked: asked, fingerprint: fingerprint,
 		layout: layout, coverage: coverage.Open(len(layout.All())), compiled: make(expressions),
 	}
 	memory, err := s.memoryFor(tree)
@@ -156,7 +155,7 @@ func (s *Service) memoryFor(tree query.Q) (*regex.Memory, error) {
 
 // planFor is the plan for one searcher. Of the repos of a type:repo it names only
 // those in the searcher's shards: others cannot change what it finds.
-func (e *execution) planFor(text string, shards []searchapi.Shard, after *shard.Key) *searchv1.Plan {
+func (e *execution) planFor(asked *question, shards []searchapi.Shard, after *shard.Key) *searchv1.Plan {
 	p := &searchv1.Plan{Revision: e.layout.Revision, Shards: make([]*searchv1.PlannedShard, len(shards))}
 	for i := range shards {
 		p.Shards[i] = shards[i].Planned()
@@ -167,15 +166,10 @@ func (e *execution) planFor(text string, shards []searchapi.Shard, after *shard.
 	if after != nil {
 		p.After = searchapi.KeyToProto(*after)
 	}
-	if text != e.text || len(e.resolved) == 0 {
+	if asked != e.asked || len(e.resolved) == 0 {
 		return p
 	}
-	planned := make(map[string]bool)
-	for i := range shards {
-		for _, name := range shards[i].Repos {
-			planned[name] = true
-		}
-	}
+	planned := namesIn(shards)
 	for _, r := range e.resolved {
 		here := &searchv1.RepoNames{}
 		for _, name := range r.Names {
@@ -208,6 +202,9 @@ func fanOut[R any](ctx context.Context, e *execution, name string, shards []sear
 func scatter[R any](ctx context.Context, e *execution, shards []searchapi.Shard, ask askSearcher[R], accept func(R)) bool {
 	s, f := e.service, e.service.fanout
 	f.TypeRepos = len(e.resolved)
+	if e.asked != nil { // a file has no query
+		f.TypeRepos += e.asked.sets
+	}
 	call := func(ctx context.Context, target fanout.Target, shards []searchapi.Shard) (fanout.Reply[R], error) {
 		if err := s.quarantine.check(e.fingerprint); err != nil {
 			return fanout.Reply[R]{}, fmt.Errorf("%w: %w", fanout.ErrNotAsked, err)

@@ -2,7 +2,6 @@ package search
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -24,6 +23,8 @@ type Layout struct {
 	all    []searchapi.Shard
 	roots  map[string]*catalogv1.Root
 	byRepo map[string][]int
+	// names of the repos, ascending.
+	names []string
 }
 
 // layoutShard is one shard and the repos in it.
@@ -48,11 +49,13 @@ func NewLayout(revision int64, roots []*catalogv1.Root) (*Layout, error) {
 		Revision: revision,
 		roots:    make(map[string]*catalogv1.Root, len(roots)),
 		byRepo:   make(map[string][]int, len(roots)),
+		names:    make([]string, 0, len(roots)),
 	}
 	places := make(map[searchapi.Digest]int)
 	byName := func(a, b *catalogv1.Root) int { return strings.Compare(a.Repo, b.Repo) }
 	for _, root := range slices.SortedFunc(slices.Values(roots), byName) {
 		l.roots[root.Repo] = root
+		l.names = append(l.names, root.Repo)
 		for _, ref := range root.Shards {
 			if err := l.add(places, root, ref); err != nil {
 				return nil, err
@@ -157,7 +160,7 @@ func (l *Layout) IndexBytes(repo string) uint64 {
 // languages of a shard that also holds other repos, since they would reveal those.
 func (l *Layout) Only(keep func(repo string) bool) (*Layout, error) {
 	var kept []*catalogv1.Root
-	for _, name := range slices.Sorted(maps.Keys(l.roots)) {
+	for _, name := range l.names {
 		if keep(name) {
 			kept = append(kept, l.roots[name])
 		}

@@ -17,8 +17,9 @@ import (
 
 // List implements searchv1.SearchServiceServer.
 func (s *Service) List(ctx context.Context, req *searchv1.ListRequest) (resp *searchv1.ListResponse, err error) {
-	question := pageQuestion{Query: req.Query, SyntaxVersion: max(req.SyntaxVersion, 1)}
-	from, err := listedUpTo(question, req.PageToken)
+	asked := askedFor(req)
+	mark := pageQuestion{Query: asked.key(), SyntaxVersion: asked.version}
+	from, err := listedUpTo(mark, req.PageToken)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +46,7 @@ func (s *Service) List(ctx context.Context, req *searchv1.ListRequest) (resp *se
 	if fit > 0 && (more || fit < len(repos)) {
 		cursor := pageCursor{Revision: l.layout.Revision}
 		cursor.After.Repo = repos[fit-1].Name
-		resp.NextPageToken = encodePageToken(question, cursor)
+		resp.NextPageToken = encodePageToken(mark, cursor)
 	}
 	return resp, nil
 }
@@ -75,6 +76,11 @@ func (s *Service) EachRepo(ctx context.Context, req *searchv1.ListRequest, do fu
 		return true, do(entries)
 	})
 	return l.coverage, err
+}
+
+// askedFor is the question of a list.
+func askedFor(req *searchv1.ListRequest) *question {
+	return &question{text: req.Query, tree: req.Tree, version: max(req.SyntaxVersion, 1)}
 }
 
 // listedUpTo is the place where the page before the token ended.
@@ -115,7 +121,7 @@ func (s *Service) listing(ctx context.Context, method string, req *searchv1.List
 		return l, err
 	}
 	defer ticket.end()
-	e, err := s.plan(asking, ticket, req.Query, max(req.SyntaxVersion, 1), req.Consistency, from.Revision)
+	e, err := s.plan(asking, ticket, askedFor(req), req.Consistency, from.Revision)
 	if err != nil {
 		return l, err
 	}
@@ -136,7 +142,7 @@ func (s *Service) listing(ctx context.Context, method string, req *searchv1.List
 // repos returns the next batch of repos after a name. Follow is true if more repos
 // come after it.
 func (e *execution) repos(ctx context.Context, after string, maxSkipped uint32) (repos []*searchv1.RepoEntry, follow bool) {
-	entries, follow := e.list(ctx, "fan out", e.text, e.wantedAfter(after), maxSkipped)
+	entries, follow := e.list(ctx, "fan out", e.asked, e.wantedAfter(after), maxSkipped)
 	entries, again := e.complete(ctx, entries, maxSkipped)
 	if follow = follow || again; follow && len(entries) == 0 {
 		if maxSkipped > 0 {
@@ -208,9 +214,6 @@ func shardsIn(parts []*searchv1.RepoEntry) (n int) {
 	}
 	return n
 }
-
-// everything is a query that matches every document.
-const everything = ""
 
 func byName(entries []*searchv1.RepoEntry) map[string][]*searchv1.RepoEntry {
 	m := make(map[string][]*searchv1.RepoEntry)

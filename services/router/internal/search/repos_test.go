@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trawl-search/trawl/internal/searchapi"
@@ -185,5 +186,45 @@ func TestStreamSearch(t *testing.T) {
 		if mode == searchv1.Mode_MODE_EXHAUSTIVE && len(paths) != 3 {
 			t.Errorf("all files are %q", paths)
 		}
+	}
+}
+
+// TestTree: a query can be a tree. Searchers are told of its sets of repos only what is in
+// their shards, and shards that no set names are pruned.
+func TestTree(t *testing.T) {
+	c := start(t, 1, func(c *cluster) {
+		s := c.searchers[0]
+		s.files[d(1)] = []*searchv1.FileMatch{file("r", "a", 1), file("r", "b", 2)}
+		s.files[d(2)] = []*searchv1.FileMatch{file("s", "a", 1)}
+		s.repos[d(1)] = []*searchv1.RepoEntry{{Name: "r"}}
+	})
+	set := func(names ...string) *searchv1.Query {
+		return &searchv1.Query{Node: &searchv1.Query_Repos{Repos: &searchv1.RepoNames{Names: names}}}
+	}
+	req := &searchv1.SearchRequest{Tree: set("gone", "r"), Options: &searchv1.SearchOptions{MaxFiles: 1}}
+	resp, err := c.Search(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := c.searchers[0]
+	if len(s.asked) != 1 || !proto.Equal(s.asked[0].Tree, set("r")) || s.asked[0].Query != "" {
+		t.Fatalf("asked with %v", s.asked)
+	}
+	if got := resp.Coverage; !got.Complete || got.Searched != 1 || got.Pruned != 1 || len(resp.Files) != 1 || resp.NextPageToken == nil {
+		t.Errorf("coverage %v, files %v", got, resp.Files)
+	}
+	req.PageToken = resp.NextPageToken
+	if resp, err = c.Search(t.Context(), req); err != nil || len(resp.Files) != 1 {
+		t.Errorf("the second page: %v, %v", resp, err)
+	}
+	req.Tree = set("s")
+	if _, err = c.Search(t.Context(), req); status.Code(err) != codes.InvalidArgument {
+		t.Errorf("the page of another tree: %v", err)
+	}
+	if _, err := c.List(t.Context(), &searchv1.ListRequest{Tree: set("r")}); err != nil || len(s.listed) != 1 || !proto.Equal(s.listed[0].Tree, set("r")) {
+		t.Errorf("listed by %v, %v", s.listed, err)
+	}
+	if _, err = c.Search(t.Context(), &searchv1.SearchRequest{Query: "a", Tree: set("r")}); status.Code(err) != codes.InvalidArgument {
+		t.Errorf("a text and a tree: %v", err)
 	}
 }

@@ -35,7 +35,7 @@ func (s *Service) Search(ctx context.Context, req *searchv1.SearchRequest) (resp
 	}
 	defer ticket.end()
 	ticket.explain = p.explain
-	e, err := s.plan(asking, ticket, req.Query, p.options.SyntaxVersion, p.options.Consistency, p.atLeast)
+	e, err := s.plan(asking, ticket, p.asked, p.options.Consistency, p.atLeast)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,9 @@ type searchPage struct {
 	// they must not change.
 	searcherOptions *searchv1.SearchOptions
 
-	question   pageQuestion
+	asked *question
+	// mark binds the token of the next page to the question.
+	mark       pageQuestion
 	after      *shard.Key
 	atLeast    int64
 	statistics *searchv1.Statistics
@@ -87,11 +89,12 @@ func (s *Service) newPage(req *searchv1.SearchRequest, options *searchv1.SearchO
 	p.explain = newExplainer(p.options)
 	p.statistics = &searchv1.Statistics{CountsExact: true, Clamped: s.cfg.Limits.lower(p.options)}
 	p.searcherOptions = searcherOptions(p.options)
-	p.question = pageQuestion{Query: req.Query, Mode: p.options.Mode, SyntaxVersion: p.options.SyntaxVersion}
+	p.asked = &question{text: req.Query, tree: req.Tree, version: p.options.SyntaxVersion}
+	p.mark = pageQuestion{Query: p.asked.key(), Mode: p.options.Mode, SyntaxVersion: p.options.SyntaxVersion}
 	if len(req.PageToken) == 0 {
 		return p, nil
 	}
-	c, err := decodePageToken(p.question, req.PageToken)
+	c, err := decodePageToken(p.mark, req.PageToken)
 	if err != nil {
 		if errors.Is(err, errOtherPage) || errors.Is(err, errPageToken) {
 			return nil, searchapi.FieldError(codes.InvalidArgument, "page_token", err.Error())
@@ -162,7 +165,7 @@ func (p *searchPage) fill(resp *searchv1.SearchResponse, files []*searchv1.FileM
 func (p *searchPage) endAt(files []*searchv1.FileMatch, revision int64) (kept []*searchv1.FileMatch, next []byte) {
 	for n := len(files); n > 0 && next == nil; n-- {
 		kept = files[:n]
-		next = encodePageToken(p.question, pageCursor{After: searchapi.Key(files[n-1]), Revision: revision})
+		next = encodePageToken(p.mark, pageCursor{After: searchapi.Key(files[n-1]), Revision: revision})
 	}
 	return kept, next
 }

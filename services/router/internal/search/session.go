@@ -19,6 +19,18 @@ func (s *Service) Session(keep func(repo string) bool) *Service {
 	return &own
 }
 
+// RepoNames are the names of all repos that a search sees, ascending. The caller must not
+// change them. No searcher is asked.
+func (s *Service) RepoNames(ctx context.Context) ([]string, error) {
+	_, asking, cancel := s.cfg.Budget.split(ctx)
+	defer cancel()
+	layout, err := s.layouts.At(asking, nil, 0)
+	if err != nil {
+		return nil, err
+	}
+	return layout.names, nil
+}
+
 // session returns the same layout for every call.
 type session struct {
 	from Layouts

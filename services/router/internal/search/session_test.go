@@ -2,6 +2,7 @@ package search_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,5 +64,15 @@ func TestSessionTriesAgain(t *testing.T) {
 	}
 	if resp, err := session.Search(t.Context(), &searchv1.SearchRequest{}); err != nil || len(resp.Files) != 1 {
 		t.Errorf("then %v, %v", resp, err)
+	}
+}
+
+func TestRepoNames(t *testing.T) {
+	c := start(t, 1, func(c *cluster) {
+		c.searchers[0].repos[d(1)] = []*searchv1.RepoEntry{{Name: "r"}, {Name: "s"}}
+	})
+	names, err := c.Session(func(repo string) bool { return repo == "s" }).RepoNames(t.Context())
+	if err != nil || !slices.Equal(names, []string{"s"}) {
+		t.Errorf("%v, %v", names, err)
 	}
 }

@@ -46,7 +46,7 @@ func (s *Service) StreamSearch(req *searchv1.StreamSearchRequest, stream grpc.Se
 	}
 	defer ticket.end()
 	ticket.explain = p.explain
-	e, err := s.plan(asking, ticket, search.Query, p.options.SyntaxVersion, p.options.Consistency, p.atLeast)
+	e, err := s.plan(asking, ticket, p.asked, p.options.Consistency, p.atLeast)
 	if err != nil {
 		return err
 	}

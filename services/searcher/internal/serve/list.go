@@ -47,7 +47,7 @@ func (s *Service) list(ctx context.Context, req *searchv1.ListRequest, send func
 	if err != nil {
 		return nil, err
 	}
-	tree, next, err := parse(req.Query, req.SyntaxVersion, req.Plan)
+	tree, next, err := parse(req.Query, req.Tree, req.SyntaxVersion, req.Plan)
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ func newQuestion(req *searchv1.SearchRequest) (*question, error) {
 		return nil, err
 	}
 	q := &question{plan: req.Plan, shards: shards, options: searchapi.WithDefaults(req.Options)}
-	tree, next, err := parse(req.Query, q.options.SyntaxVersion, req.Plan)
+	tree, next, err := parse(req.Query, req.Tree, q.options.SyntaxVersion, req.Plan)
 	if err != nil {
 		return nil, err
 	}

@@ -92,12 +92,12 @@ func planned(p *searchv1.Plan) ([]searchapi.Shard, error) {
 
 // parse parses the query and replaces its type:repo by the names in the plan. If the plan
 // has too few of them, next is the child of the first unresolved one.
-func parse(text string, version uint32, p *searchv1.Plan) (q, next query.Q, err error) {
+func parse(text string, tree *searchv1.Query, version uint32, p *searchv1.Plan) (q, next query.Q, err error) {
 	if p.GetSyntaxRevision() > query.Revision {
 		return nil, nil, searchapi.FieldError(codes.FailedPrecondition, "plan.syntax_revision",
 			"the router knows fields of the query language that this searcher does not: it is older than the router; upgrade the searchers")
 	}
-	parsed, err := searchapi.Parse(text, version)
+	parsed, err := searchapi.ParseAny(text, tree, version)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -3,6 +3,7 @@ package serve
 import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
@@ -28,9 +29,9 @@ func knowsAll(req proto.Message) bool {
 	case *searchv1.StreamListRequest:
 		return known(m) && knowsAll(m.List)
 	case *searchv1.SearchRequest:
-		return m == nil || known(m) && known(m.Options) && knowsConsistency(m.Options.GetConsistency()) && knowsPlan(m.Plan)
+		return m == nil || known(m) && known(m.Options) && knowsConsistency(m.Options.GetConsistency()) && knowsPlan(m.Plan) && knowsTree(m.Tree)
 	case *searchv1.ListRequest:
-		return m == nil || known(m) && knowsConsistency(m.Consistency) && knowsPlan(m.Plan)
+		return m == nil || known(m) && knowsConsistency(m.Consistency) && knowsPlan(m.Plan) && knowsTree(m.Tree)
 	case *searchv1.GetFileRequest:
 		return known(m) && knowsConsistency(m.Consistency) && knowsPlan(m.Plan)
 	}
@@ -53,6 +54,29 @@ func knowsPlan(p *searchv1.Plan) bool {
 			ok = ok && known(b)
 		}
 	}
+	return ok
+}
+
+// knowsTree looks at every message of a tree, which has far fewer than a plan.
+func knowsTree(tree *searchv1.Query) bool { return tree == nil || knowsMessage(tree.ProtoReflect()) }
+
+func knowsMessage(m protoreflect.Message) bool {
+	if len(m.GetUnknown()) > 0 {
+		return false
+	}
+	ok := true
+	m.Range(func(field protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		switch {
+		case field.Message() == nil:
+		case field.IsList():
+			for i := range v.List().Len() {
+				ok = ok && knowsMessage(v.List().Get(i).Message())
+			}
+		default:
+			ok = knowsMessage(v.Message())
+		}
+		return ok
+	})
 	return ok
 }
 
