@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -26,6 +27,7 @@ import (
 	"github.com/trawl-search/trawl/internal/telemetry"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+	webserverv1 "github.com/trawl-search/trawl/proto/zoekt/webserver/v1"
 )
 
 // record is what processes log.
@@ -172,9 +174,12 @@ func TestNoDoorIsOpen(t *testing.T) {
 				t.Errorf("%s with %s: %v", m.name, what, err)
 			}
 		}
-		for scope, own := range map[access.Text]string{searching: searchv1.SearchService_ServiceDesc.ServiceName, ingesting: ingestv1.IngestService_ServiceDesc.ServiceName} {
+		for scope, own := range map[access.Text][]string{
+			searching: {searchv1.SearchService_ServiceDesc.ServiceName, webserverv1.WebserverService_ServiceDesc.ServiceName},
+			ingesting: {ingestv1.IngestService_ServiceDesc.ServiceName},
+		} {
 			err := m.call(showing(t.Context(), "Bearer "+string(scope)), c.conn)
-			if denied := status.Code(err) == codes.PermissionDenied; denied == (open || service == own) {
+			if denied := status.Code(err) == codes.PermissionDenied; denied == (open || slices.Contains(own, service)) {
 				t.Errorf("%s with the scope of %s: %v", m.name, own, err)
 			}
 		}

@@ -22,6 +22,7 @@ import (
 	"github.com/trawl-search/trawl/internal/searchapi"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+	webserverv1 "github.com/trawl-search/trawl/proto/zoekt/webserver/v1"
 )
 
 // Authenticator identifies the caller. The context is that of the call: what the
@@ -95,7 +96,7 @@ const authorization = "authorization"
 // administrators.
 func scopeOf(method string) Scope {
 	switch service, _, _ := strings.Cut(strings.TrimPrefix(method, "/"), "/"); service {
-	case searchv1.SearchService_ServiceDesc.ServiceName:
+	case searchv1.SearchService_ServiceDesc.ServiceName, webserverv1.WebserverService_ServiceDesc.ServiceName:
 		return ScopeSearch
 	case ingestv1.IngestService_ServiceDesc.ServiceName:
 		return ScopeIngest

@@ -10,6 +10,7 @@ import (
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/server"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+	webserverv1 "github.com/trawl-search/trawl/proto/zoekt/webserver/v1"
 )
 
 // conditionPause is the time between two looks at what readiness depends on.
@@ -86,13 +87,16 @@ func everySecond(ctx context.Context, first <-chan struct{}, check func()) {
 
 // searchMethods are the methods and paths that count as searches, by their name in the metrics.
 var searchMethods = map[string]string{
-	searchv1.SearchService_Search_FullMethodName:       "search",
-	searchv1.SearchService_StreamSearch_FullMethodName: "stream_search",
-	searchv1.SearchService_List_FullMethodName:         "list",
-	searchv1.SearchService_StreamList_FullMethodName:   "stream_list",
-	searchv1.SearchService_GetFile_FullMethodName:      "get_file",
-	searchv1.SearchService_Definitions_FullMethodName:  "search",
-	searchv1.SearchService_References_FullMethodName:   "search",
+	searchv1.SearchService_Search_FullMethodName:             "search",
+	searchv1.SearchService_StreamSearch_FullMethodName:       "stream_search",
+	searchv1.SearchService_List_FullMethodName:               "list",
+	searchv1.SearchService_StreamList_FullMethodName:         "stream_list",
+	searchv1.SearchService_GetFile_FullMethodName:            "get_file",
+	webserverv1.WebserverService_Search_FullMethodName:       "search",
+	webserverv1.WebserverService_StreamSearch_FullMethodName: "stream_search",
+	webserverv1.WebserverService_List_FullMethodName:         "list",
+	searchv1.SearchService_Definitions_FullMethodName:        "search",
+	searchv1.SearchService_References_FullMethodName:         "search",
 	zoektSearch: "search",
 	zoektList:   "list",
 }

@@ -28,13 +28,14 @@ import (
 	adminv1 "github.com/trawl-search/trawl/proto/trawl/admin/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+	webserverv1 "github.com/trawl-search/trawl/proto/zoekt/webserver/v1"
 	"github.com/trawl-search/trawl/services/router/internal/admin"
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
 	"github.com/trawl-search/trawl/services/router/internal/ingest"
 	"github.com/trawl-search/trawl/services/router/internal/jsonapi"
 	"github.com/trawl-search/trawl/services/router/internal/search"
 	"github.com/trawl-search/trawl/services/router/internal/webhook"
-	"github.com/trawl-search/trawl/services/router/internal/zoektjson"
+	"github.com/trawl-search/trawl/services/router/internal/zoekt"
 )
 
 // component names the role in logs, metrics and traces.
@@ -203,11 +204,12 @@ const (
 	zoektList   = "/api/list"
 )
 
-// serveZoekt serves zoekt's JSON interface over HTTP.
+// serveZoekt serves zoekt's interfaces: gRPC, and JSON over HTTP.
 func (r *Router) serveZoekt(searches *search.Service) {
-	open := func(keep func(repo string) bool) zoektjson.Answers { return searches.Session(keep) }
-	limits := zoektjson.Limits{WallTime: r.cfg.MaxTimeout, Files: r.cfg.MaxFiles, Bytes: uint64(r.cfg.MaxBytes)}
-	api := zoektjson.New(open, limits, r.tel.Logger())
+	open := func(keep func(repo string) bool) zoekt.Answers { return searches.Session(keep) }
+	limits := zoekt.Limits{WallTime: r.cfg.MaxTimeout, Files: r.cfg.MaxFiles, Bytes: uint64(r.cfg.MaxBytes)}
+	webserverv1.RegisterWebserverServiceServer(r.server, zoekt.NewService(open, limits))
+	api := zoekt.New(open, limits, r.tel.Logger())
 	r.server.Handle(zoektSearch, api.Search())
 	r.server.Handle(zoektList, api.List())
 }

@@ -160,7 +160,7 @@ func (e *execution) planFor(asked *question, shards []searchapi.Shard, after *sh
 	for i := range shards {
 		p.Shards[i] = shards[i].Planned()
 	}
-	if e.version >= ownFields {
+	if asked.version >= ownFields {
 		p.SyntaxRevision = query.Revision
 	}
 	if after != nil {

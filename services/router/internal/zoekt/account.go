@@ -1,4 +1,4 @@
-package zoektjson
+package zoekt
 
 import (
 	"encoding/hex"

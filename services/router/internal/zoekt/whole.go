@@ -1,4 +1,4 @@
-package zoektjson
+package zoekt
 
 import (
 	"bytes"
@@ -14,7 +14,7 @@ const fetches = 8
 
 // addContents adds contents to the files of the result, as far as the deadline and the
 // limit of bytes allow.
-func (h *Handler) addContents(ctx context.Context, answers Answers, files []*searchv1.FileMatch, result *searchResult, room *room) {
+func addContents(ctx context.Context, answers Answers, files []*searchv1.FileMatch, result *searchResult, room *room) {
 	next := make(chan int)
 	var left, missing atomic.Int64
 	left.Store(room.left)

@@ -1,4 +1,4 @@
-package zoektjson
+package zoekt
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 // BenchmarkAnswer measures what an answer of 50 files with 40 matches each costs
 // between the message and its JSON.
 //
-//	go test -run '^$' -bench Answer ./services/router/internal/zoektjson
+//	go test -run '^$' -bench Answer ./services/router/internal/zoekt
 func BenchmarkAnswer(b *testing.B) {
 	var files []*searchv1.FileMatch
 	for range 50 {

@@ -1,4 +1,4 @@
-package zoektjson
+package zoekt
 
 import (
 	"context"
@@ -14,11 +14,25 @@ func (h *Handler) search(ctx context.Context, req *searchRequest) (*searchReply,
 	}
 	ctx, cancel := context.WithTimeout(ctx, h.wallTime(req.Opts.MaxWallTime))
 	defer cancel()
-	answers := h.open(req.keep())
-	if req.Opts.EstimateDocCount {
-		return h.estimate(ctx, answers, req)
+	result, err := h.limits.search(ctx, h.open(req.keep()), question{text: req.Q}, &req.Opts)
+	if err != nil {
+		return nil, err
 	}
-	resp, err := answers.Search(ctx, req.ask(h.limits))
+	return &searchReply{Result: *result}, nil
+}
+
+// question is what is looked for: a text or a tree.
+type question struct {
+	text string
+	tree *searchv1.Query
+}
+
+// search finds files, and shows them within the limits.
+func (l Limits) search(ctx context.Context, answers Answers, q question, o *searchOptions) (*searchResult, error) {
+	if o.EstimateDocCount {
+		return l.estimate(ctx, answers, q, o)
+	}
+	resp, err := answers.Search(ctx, o.ask(q, l))
 	if err != nil {
 		return nil, err
 	}
@@ -27,23 +41,23 @@ func (h *Handler) search(ctx context.Context, req *searchRequest) (*searchReply,
 		RepoURLs: map[string]string{}, LineFragments: map[string]string{},
 	}
 	result.Trawl.CountsAtLeast = !resp.Statistics.GetCountsExact()
-	files, skipped := req.Opts.choose(resp.Files)
+	files, skipped := o.choose(resp.Files)
 	result.FilesSkipped = skipped
-	result.Trawl.Clamped, result.Trawl.Ignored = req.Opts.clamped(h.limits), req.Opts.ignored()
-	room := newRoom(h.limits.Bytes, result)
-	result.Files = req.Opts.show(files, room)
-	h.reportLimits(result, req, resp, room)
-	if req.Opts.Whole {
-		h.addContents(ctx, answers, files, result, room)
+	result.Trawl.Clamped, result.Trawl.Ignored = o.clamped(l), o.ignored()
+	room := newRoom(l.Bytes, result)
+	result.Files = o.show(files, room)
+	o.reportLimits(result, resp, room)
+	if o.Whole {
+		addContents(ctx, answers, files, result, room)
 	}
-	return &searchReply{Result: *result}, nil
+	return result, nil
 }
 
 // estimate answers with an upper bound of the matching documents: all documents of the
 // repos in which something matches.
-func (h *Handler) estimate(ctx context.Context, answers Answers, req *searchRequest) (*searchReply, error) {
+func (l Limits) estimate(ctx context.Context, answers Answers, q question, o *searchOptions) (*searchResult, error) {
 	documents := 0
-	coverage, err := answers.EachRepo(ctx, &searchv1.ListRequest{Query: req.Q}, func(entries []*searchv1.RepoEntry) error {
+	coverage, err := answers.EachRepo(ctx, &searchv1.ListRequest{Query: q.text, Tree: q.tree}, func(entries []*searchv1.RepoEntry) error {
 		for _, e := range entries {
 			documents += int(e.Documents)
 		}
@@ -52,20 +66,20 @@ func (h *Handler) estimate(ctx context.Context, answers Answers, req *searchRequ
 	if err != nil {
 		return nil, err
 	}
-	result := searchResult{
+	result := &searchResult{
 		stats: newStats(nil, coverage), Trawl: newAccount(coverage),
 		Files: []fileMatch{}, RepoURLs: map[string]string{}, LineFragments: map[string]string{},
 	}
 	result.ShardFilesConsidered = documents
-	result.Trawl.Clamped, result.Trawl.Ignored = req.Opts.clamped(h.limits), req.Opts.ignored()
-	return &searchReply{Result: result}, nil
+	result.Trawl.Clamped, result.Trawl.Ignored = o.clamped(l), o.ignored()
+	return result, nil
 }
 
 // reportLimits reports that this server's limits of files or bytes made the answer shorter
 // than requested.
-func (h *Handler) reportLimits(result *searchResult, req *searchRequest, resp *searchv1.SearchResponse, room *room) {
+func (o *searchOptions) reportLimits(result *searchResult, resp *searchv1.SearchResponse, room *room) {
 	const files = "MaxDocDisplayCount"
-	asked := req.Opts.MaxDocDisplayCount
+	asked := o.MaxDocDisplayCount
 	cut := room.files > 0 || len(resp.NextPageToken) > 0 && (asked <= 0 || asked > len(resp.Files))
 	if cut && !slices.Contains(result.Trawl.Clamped, files) {
 		result.Trawl.Clamped = append(result.Trawl.Clamped, files)
@@ -73,7 +87,7 @@ func (h *Handler) reportLimits(result *searchResult, req *searchRequest, resp *s
 	if cut && resp.Cut != searchv1.CutReason_CUT_REASON_UNSPECIFIED || room.files > 0 {
 		result.Trawl.FilesLeftOut = leftOut(result, asked)
 	}
-	short := room.matches || slices.ContainsFunc(resp.Files, func(f *searchv1.FileMatch) bool { return cutShort(f, req.Opts.matchLimit()) })
+	short := room.matches || slices.ContainsFunc(resp.Files, func(f *searchv1.FileMatch) bool { return cutShort(f, o.matchLimit()) })
 	if short {
 		result.Trawl.Clamped = append(result.Trawl.Clamped, "MaxMatchDisplayCount")
 	}

@@ -1,4 +1,4 @@
-package zoektjson
+package zoekt
 
 import (
 	"context"
@@ -24,8 +24,13 @@ type fake struct {
 	search *searchv1.SearchResponse
 	list   *searchv1.ListResponse
 	files  map[string]string
+	names  []string
 	err    error
+	// listed is the last request for repos.
+	listed *searchv1.ListRequest
 }
+
+func (f *fake) RepoNames(ctx context.Context) ([]string, error) { return f.names, f.note(ctx) }
 
 func (f *fake) note(ctx context.Context) error {
 	f.mu.Lock()
@@ -41,7 +46,8 @@ func (f *fake) Search(ctx context.Context, req *searchv1.SearchRequest) (*search
 	return f.search, f.note(ctx)
 }
 
-func (f *fake) EachRepo(ctx context.Context, _ *searchv1.ListRequest, do func([]*searchv1.RepoEntry) error) (*searchv1.Coverage, error) {
+func (f *fake) EachRepo(ctx context.Context, req *searchv1.ListRequest, do func([]*searchv1.RepoEntry) error) (*searchv1.Coverage, error) {
+	f.listed = req
 	if err := f.note(ctx); err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package zoektjson
+package zoekt
 
 import (
 	"context"
@@ -36,7 +36,7 @@ type repository struct {
 	URL                  string            `json:"URL"`
 	Metadata             map[string]string `json:"Metadata"`
 	Source               string            `json:"Source"`
-	Branches             []branch          `json:"Branches"`
+	Branches             []branchEntry     `json:"Branches"`
 	SubRepoMap           map[string]string `json:"SubRepoMap"`
 	CommitURLTemplate    string            `json:"CommitURLTemplate"`
 	FileURLTemplate      string            `json:"FileURLTemplate"`
@@ -49,7 +49,7 @@ type repository struct {
 	LatestCommitDate     time.Time         `json:"LatestCommitDate"`
 }
 
-type branch struct {
+type branchEntry struct {
 	Name    string `json:"Name"`
 	Version string `json:"Version"`
 }
@@ -68,9 +68,9 @@ type indexMetadata struct {
 }
 
 type mappedEntry struct {
-	HasSymbols    bool     `json:"HasSymbols"`
-	Branches      []branch `json:"Branches"`
-	IndexTimeUnix int64    `json:"IndexTimeUnix"`
+	HasSymbols    bool          `json:"HasSymbols"`
+	Branches      []branchEntry `json:"Branches"`
+	IndexTimeUnix int64         `json:"IndexTimeUnix"`
 }
 
 type repoStats struct {
@@ -95,27 +95,36 @@ func (h *Handler) list(ctx context.Context, req *listRequest) (*listReply, error
 	}
 	ctx, cancel := context.WithTimeout(ctx, h.wallTime(0))
 	defer cancel()
-	var l repoList
-	if field == listRepos {
-		l.Repos = []repoEntry{}
-	} else {
-		l.ReposMap = make(map[uint32]mappedEntry)
+	found, err := h.limits.list(ctx, h.open(nil), question{text: req.Q}, field)
+	if err != nil {
+		return nil, err
 	}
-	room := &room{left: int64(h.limits.Bytes) - listFrame}
-	coverage, err := h.open(nil).EachRepo(ctx, &searchv1.ListRequest{Query: req.Q}, func(entries []*searchv1.RepoEntry) error {
+	return &listReply{List: *found}, nil
+}
+
+// list finds repos, and describes them within the limits.
+func (l Limits) list(ctx context.Context, answers Answers, q question, field listField) (*repoList, error) {
+	found := &repoList{}
+	if field == listRepos {
+		found.Repos = []repoEntry{}
+	} else {
+		found.ReposMap = make(map[uint32]mappedEntry)
+	}
+	room := &room{left: int64(l.Bytes) - listFrame}
+	coverage, err := answers.EachRepo(ctx, &searchv1.ListRequest{Query: q.text, Tree: q.tree}, func(entries []*searchv1.RepoEntry) error {
 		for _, e := range entries {
-			l.add(field, e, room)
+			found.add(field, e, room)
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	l.Crashes = int(coverage.GetFailed())
-	left, shared := l.Trawl.ReposLeftOut, l.Trawl.SharedIDs
-	l.Trawl = newAccount(coverage)
-	l.Trawl.ReposLeftOut, l.Trawl.SharedIDs = left, shared
-	return &listReply{List: l}, nil
+	found.Crashes = int(coverage.GetFailed())
+	left, shared := found.Trawl.ReposLeftOut, found.Trawl.SharedIDs
+	found.Trawl = newAccount(coverage)
+	found.Trawl.ReposLeftOut, found.Trawl.SharedIDs = left, shared
+	return found, nil
 }
 
 // add counts a repo, and adds it to the list if there is room.
@@ -145,10 +154,10 @@ func (l *repoList) add(field listField, e *searchv1.RepoEntry, room *room) {
 	l.ReposMap[id] = m
 }
 
-func branches(e *searchv1.RepoEntry) []branch {
-	list := make([]branch, len(e.Branches))
+func branches(e *searchv1.RepoEntry) []branchEntry {
+	list := make([]branchEntry, len(e.Branches))
 	for i, b := range e.Branches {
-		list[i] = branch{Name: b.Name, Version: b.Commit}
+		list[i] = branchEntry{Name: b.Name, Version: b.Commit}
 	}
 	return list
 }

@@ -1,8 +1,11 @@
-package zoektjson
+package zoekt
 
 import (
 	"net/http"
 	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -68,10 +71,18 @@ func (r *searchRequest) check() error {
 	if r.Q == "" {
 		return refused(http.StatusBadRequest, "Q: the query is missing")
 	}
-	if r.Opts.MaxWallTime < 0 {
-		return refused(http.StatusBadRequest, "Opts.MaxWallTime: %d ns is negative", int64(r.Opts.MaxWallTime))
+	if err := r.Opts.check(); err != nil {
+		return err
 	}
 	return checkQuery(r.Q)
+}
+
+// check refuses options that mean nothing. Its error is a status.
+func (o *searchOptions) check() error {
+	if o.MaxWallTime < 0 {
+		return status.Errorf(codes.InvalidArgument, "Opts.MaxWallTime: %d ns is negative", int64(o.MaxWallTime))
+	}
+	return nil
 }
 
 // keep is the predicate of the repos to search; nil keeps all.
@@ -86,9 +97,8 @@ func (r *searchRequest) keep() func(repo string) bool {
 	return func(repo string) bool { return allowed[RepoID(repo)] }
 }
 
-// ask translates the request to Trawl's.
-func (r *searchRequest) ask(limits Limits) *searchv1.SearchRequest {
-	o := &r.Opts
+// ask translates a request to Trawl's.
+func (o *searchOptions) ask(q question, limits Limits) *searchv1.SearchRequest {
 	files := limits.Files
 	// A limit for each repo applies to the results, so more results are needed.
 	if o.MaxDocDisplayCount > 0 && o.ShardRepoMaxMatchCount <= 0 {
@@ -98,7 +108,7 @@ func (r *searchRequest) ask(limits Limits) *searchv1.SearchRequest {
 	if limit := o.matchLimit(); limit > 0 {
 		matches = min(matches, limit)
 	}
-	return &searchv1.SearchRequest{Query: r.Q, Options: &searchv1.SearchOptions{
+	return &searchv1.SearchRequest{Query: q.text, Tree: q.tree, Options: &searchv1.SearchOptions{
 		Mode: o.mode(), MaxFiles: files, MaxMatchesPerFile: uint32(matches), MaxBytes: limits.Bytes,
 		ContextLines: uint32(o.context()) + 1, Explain: o.DebugScore,
 	}}

@@ -1,10 +1,11 @@
-// Package zoektjson serves zoekt's JSON interface, so that programs made for zoekt work
-// with a router: POST /api/search and POST /api/list. docs/zoekt-compat.md lists the
-// differences.
+// Package zoekt serves zoekt's interfaces, so that programs made for zoekt work with a
+// router: WebserverService over gRPC, and as JSON POST /api/search and POST /api/list.
+// docs/zoekt-compat.md lists the differences.
 //
-// The package only translates. The service that answers gRPC callers answers every
-// request, so deadlines, coverage, metrics and traces are the same.
-package zoektjson
+// The package only translates, and has one model of an answer for both encodings: the types
+// of the JSON. The service that answers Trawl's own callers answers every request, so
+// deadlines, coverage, metrics and traces are the same.
+package zoekt
 
 import (
 	"context"
@@ -21,6 +22,8 @@ type Answers interface {
 	// EachRepo passes all repos that a List finds to do, in batches.
 	EachRepo(ctx context.Context, req *searchv1.ListRequest, do func([]*searchv1.RepoEntry) error) (*searchv1.Coverage, error)
 	GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error)
+	// RepoNames are the names of all repos that a search sees, ascending. They must not be changed.
+	RepoNames(ctx context.Context) ([]string, error)
 }
 
 // Limits bound one request. Options beyond them are lowered, and the answer names them.
@@ -29,14 +32,16 @@ type Limits struct {
 	WallTime time.Duration
 	// Files in one answer.
 	Files uint32
-	// Bytes of one answer, as it is sent.
+	// Bytes of one answer, as it is sent in JSON. Messages are smaller.
 	Bytes uint64
 }
 
-// Handler serves the interface. It is safe for concurrent use.
+// Open starts a request. It sees the repos for which keep holds; nil keeps all.
+type Open func(keep func(repo string) bool) Answers
+
+// Handler serves the JSON. It is safe for concurrent use.
 type Handler struct {
-	// open starts a request. It sees the repos for which keep holds; nil keeps all.
-	open   func(keep func(repo string) bool) Answers
+	open   Open
 	limits Limits
 	// large are the slots of requests with large bodies.
 	large chan struct{}
@@ -44,7 +49,7 @@ type Handler struct {
 }
 
 // New returns a handler that calls open once for each request.
-func New(open func(keep func(repo string) bool) Answers, limits Limits, log *slog.Logger) *Handler {
+func New(open Open, limits Limits, log *slog.Logger) *Handler {
 	return &Handler{open: open, limits: limits, large: make(chan struct{}, maxLarge), log: log}
 }
 
@@ -54,7 +59,7 @@ func (h *Handler) Search() http.Handler { return endpoint(h, h.search) }
 // List serves /api/list.
 func (h *Handler) List() http.Handler { return endpoint(h, h.list) }
 
-// defaultWallTime is what zoekt gives a request without MaxWallTime.
+// defaultWallTime is what zoekt gives a request in JSON without MaxWallTime.
 const defaultWallTime = 20 * time.Second
 
 // sendTime bounds the sending of an answer, beyond the time for computing it.
