@@ -87,11 +87,11 @@ func BenchmarkUnderstood(b *testing.B) {
 // would look for them as texts.
 func TestNewerSyntaxIsRefused(t *testing.T) {
 	plan := &searchv1.Plan{SyntaxRevision: query.Revision}
-	if _, _, err := parse("ref:a", 2, plan); err != nil {
+	if _, _, err := parse("ref:a", nil, 2, plan); err != nil {
 		t.Error(err)
 	}
 	plan.SyntaxRevision++
-	if _, _, err := parse("ref:a", 2, plan); status.Code(err) != codes.FailedPrecondition {
+	if _, _, err := parse("ref:a", nil, 2, plan); status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("a field of a later revision: %v", err)
 	}
 }
