@@ -205,7 +205,7 @@ func (s known) refused() error {
 	return nil
 }
 
-// Where the HTTP interfaces are: those for searching below a path, those for repos and for
+// Where the HTTP interfaces are, beside pages: those for searching below a path, those for repos and for
 // sources below others that are part of it, and those of coding agents.
 const (
 	searchPaths = "/api/"
@@ -242,7 +242,15 @@ func (g *Guard) HTTP(next http.Handler) http.Handler {
 				return
 			}
 		}
-		ctx, leave, err := g.enter(r.Context(), r.URL.Path, r.Header.Values("Authorization"), scopeOfPath(r.URL.Path))
+		scope := scopeOfPath(r.URL.Path)
+		if isPage(r) {
+			scope = ScopeSearch
+		}
+		ctx, leave, err := g.enter(r.Context(), r.URL.Path, shownBy(r), scope)
+		if status.Code(err) == codes.Unauthenticated && isPage(r) {
+			toLogin(w, r)
+			return
+		}
 		if err != nil {
 			g.refuse(w, r, err)
 			return

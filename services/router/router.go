@@ -34,6 +34,7 @@ import (
 	"github.com/trawl-search/trawl/services/router/internal/ingest"
 	"github.com/trawl-search/trawl/services/router/internal/jsonapi"
 	"github.com/trawl-search/trawl/services/router/internal/search"
+	"github.com/trawl-search/trawl/services/router/internal/web"
 	"github.com/trawl-search/trawl/services/router/internal/webhook"
 	"github.com/trawl-search/trawl/services/router/internal/zoekt"
 )
@@ -75,6 +76,7 @@ type Router struct {
 	// tokens and key are nil if callers are not authenticated.
 	tokens *access.Directory
 	key    *access.Key
+	guard  *access.Guard
 	// transport is what connections to searchers speak through.
 	transport credentials.TransportCredentials
 }
@@ -102,19 +104,18 @@ func New(cfg Config, deps Deps) (*Router, error) {
 	if r.transport, err = server.Transport(cfg.Searcher.TLS, r.tel); err != nil {
 		return nil, err
 	}
-	gate, err := r.gate()
-	if err != nil {
+	if r.guard, err = r.newGuard(); err != nil {
 		return nil, err
 	}
-	gate.OnUnavailable(r.countUnavailable)
-	if r.server, err = server.New(cfg.Config, r.tel, server.WithHeaderGate(gate)); err != nil {
+	r.guard.OnUnavailable(r.countUnavailable)
+	if r.server, err = server.New(cfg.Config, r.tel, server.WithHeaderGate(r.guard)); err != nil {
 		return nil, err
 	}
 	return r, nil
 }
 
-// gate decides who may call.
-func (r *Router) gate() (*access.Guard, error) {
+// newGuard makes what decides who may call.
+func (r *Router) newGuard() (*access.Guard, error) {
 	log, limits := r.tel.Logger(), access.Limits{Calls: r.cfg.CallerCalls, Hosts: r.cfg.Access.Hosts}
 	if !r.cfg.Access.Asked() {
 		return access.NewGuard(nil, limits, r.tel.Metrics(), log)
@@ -171,7 +172,10 @@ func (r *Router) Run(ctx context.Context) error {
 	secrets := codehost.Secrets{Folder: r.cfg.Credentials}
 	r.server.HandleSigned(webhook.Pattern, webhook.New(store, sources, r.deps.Queue, secrets, r.cfg.PushPause, r.webhookMetrics, log))
 	limits := ingest.Config{Policy: r.cfg.Source, PerMinute: r.cfg.ReposPerMinute}
-	ingestv1.RegisterIngestServiceServer(r.server, ingest.New(store, r.deps.Queue, limits, r.server.Draining(), log))
+	repos := ingest.New(store, r.deps.Queue, limits, r.server.Draining(), log)
+	ingestv1.RegisterIngestServiceServer(r.server, repos)
+	pages := r.servePages(searches, repos)
+	defer pages.Close()
 	ingestv1.RegisterSourceServiceServer(r.server, ingest.NewSources(store, r.cfg.Source))
 	adminv1.RegisterAdminServiceServer(r.server, admin.New(r.deps.Etcd, store, r.deps.Queue, r.cfg.Replication, log))
 
@@ -236,6 +240,21 @@ func (r *Router) serveJSON() error {
 	r.server.Handle(api.Path, http.HandlerFunc(api.Serve))
 	return nil
 }
+
+// servePages serves the pages for people. The calls of one page see the same state of the
+// index.
+func (r *Router) servePages(searches *search.Service, repos *ingest.Service) *web.Pages {
+	cfg := web.Config{
+		Open: func() web.Answers { return searches.Session(nil) }, Statuses: repos, WallTime: r.cfg.DefaultTimeout, Log: r.tel.Logger(),
+	if r.cfg.Access.Asked() {
+		cfg.Admit = r.guard.Admit
+	pages := web.New(cfg)
+	guarded, open := pages.Routes()
+	for pattern, handler := range guarded {
+		r.server.Handle(pattern, handler)
+	for pattern, handler := range open {
+		r.server.HandleSigned(pattern, handler)
+	return pages
 
 // dial connects to a searcher, by function calls if it is in this process. Plans are
 // sealed in either case.

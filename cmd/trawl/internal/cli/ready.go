@@ -38,8 +38,8 @@ func reachable(addr net.Addr) string {
 	return net.JoinHostPort("localhost", port)
 }
 
-// readyLine says where callers, and other processes, find what is ready.
-func readyLine(services map[string]service, servers *embedded.Embedded, s upSettings) string {
+// readyLines say where callers, other processes and people find what is ready.
+func readyLines(services map[string]service, servers *embedded.Embedded, s upSettings) string {
 	var parts []string
 	if r, ok := services[roleRouter]; ok {
 		parts = append(parts, "gRPC "+reachable(r.GRPCAddr()), "HTTP "+reachable(r.HTTPAddr()))
@@ -50,5 +50,13 @@ func readyLine(services map[string]service, servers *embedded.Embedded, s upSett
 	if s.NATS.Listen != "" {
 		parts = append(parts, "NATS "+servers.NATSURL())
 	}
-	return "ready: " + strings.Join(parts, ", ")
+	lines := "ready: " + strings.Join(parts, ", ") + "\n"
+	if r, ok := services[roleRouter]; ok {
+		scheme := "http"
+		if s.TLS.Enabled() {
+			scheme = "https"
+		}
+		lines += "page: " + scheme + "://" + reachable(r.HTTPAddr()) + "/\n"
+	}
+	return lines
 }

@@ -27,11 +27,12 @@ func newUp(p Process) *cobra.Command {
 		Long: `Run all of Trawl in this process: the three roles, on an etcd and a NATS server that it hosts and a folder as
 the bucket. Everything is kept below --data-dir.
 
-When all roles are ready it prints one line to standard output:
+When all roles are ready it prints where they are, and the address of the page for people, to standard output:
 
   ready: gRPC 127.0.0.1:7430, HTTP 127.0.0.1:7431
+  page: http://127.0.0.1:7431/
 
-With --roles none it hosts etcd and NATS only, for roles that are processes of their own, and the line says where
+With --roles none it hosts etcd and NATS only, for roles that are processes of their own, and the first line says where
 they are.`,
 	}
 	return configured(p, cmd, &s, func(cmd *cobra.Command) error { return up(cmd.Context(), p, s) })
@@ -62,7 +63,7 @@ func up(ctx context.Context, p Process, s upSettings) (err error) {
 	}
 	group.Go(func() error {
 		if awaitReady(running, services) {
-			fmt.Fprintln(p.Out, readyLine(services, servers, s))
+			fmt.Fprint(p.Out, readyLines(services, servers, s))
 		}
 		<-running.Done()
 		return nil

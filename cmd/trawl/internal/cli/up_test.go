@@ -192,9 +192,10 @@ func TestUpFromReadyToStop(t *testing.T) {
 	}
 }
 
+// readLine reads what up prints, which is written at once, and returns the first line.
 func readLine(r io.Reader, line *string) error {
 	b := make([]byte, 4096)
 	n, err := r.Read(b)
-	*line = strings.TrimSpace(string(b[:n]))
+	*line, _, _ = strings.Cut(string(b[:n]), "\n")
 	return err
 }

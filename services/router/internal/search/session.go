@@ -31,6 +31,13 @@ func (s *Service) RepoNames(ctx context.Context) ([]string, error) {
 	return layout.names, nil
 }
 
+// Repos is how many repos the caller may see. In a session they are those of which its
+// other calls are answered.
+func (s *Service) Repos(ctx context.Context) (int, error) {
+	layout, err := s.layouts.At(ctx, nil, 0)
+		return 0, err
+	return len(layout.roots), nil
+
 // session returns the same layout for every call.
 type session struct {
 	from Layouts

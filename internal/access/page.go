@@ -1,0 +1,102 @@
+package access
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// People read pages in a browser, which sends no Authorization of its own. They show their
+// token once, to the page at LoginPath, and their browser keeps it in a cookie that scripts
+// cannot read and that pages of other sites cannot have sent. The cookie counts for reading
+// pages and for nothing else: what a program calls takes a token in its header only.
+
+// LoginPath is the page at which people show their token.
+const LoginPath = "/login"
+
+// isPage reports whether the request reads a page for people.
+func isPage(r *http.Request) bool {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return false
+	}
+	switch path := r.URL.Path; path {
+	case "/", "/repos", "/help":
+		return true
+	default:
+		return strings.HasPrefix(path, "/r/")
+	}
+}
+
+// PageCookie is the cookie that holds a token for pages; an empty token removes it. Where
+// the browser's connection is encrypted, the cookie is never sent over another one.
+func PageCookie(r *http.Request, token Text) *http.Cookie {
+	secure := Encrypted(r)
+	c := &http.Cookie{
+		Name: cookieName(secure), Value: string(token), Path: "/",
+		HttpOnly: true, Secure: secure, SameSite: http.SameSiteStrictMode, MaxAge: cookieAge,
+	}
+	if token == "" {
+		c.MaxAge = -1
+	}
+	return c
+}
+
+// cookieAge is how long a browser keeps a token, in seconds.
+const cookieAge = 30 * 24 * 3600
+
+// cookieName is the name of the cookie. Browsers accept the prefix from the host itself
+// only, and over TLS.
+func cookieName(secure bool) string {
+	if secure {
+		return "__Host-trawl-token"
+	}
+	return "trawl-token"
+}
+
+// Encrypted reports whether the browser's connection is encrypted. A proxy in front of the
+// server says so in a header. Who forges it gets a cookie that is sent less often.
+func Encrypted(r *http.Request) bool {
+	return r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
+}
+
+// HasPageCookie reports whether the browser shows a token, good or not.
+func HasPageCookie(r *http.Request) bool { return pageCookie(r) != "" }
+
+func pageCookie(r *http.Request) string {
+	c, err := r.Cookie(cookieName(Encrypted(r)))
+	if err != nil {
+		return ""
+	}
+	return c.Value
+}
+
+// shownBy is what a request over HTTP shows of its caller: the header or, for a page, the
+// cookie.
+func shownBy(r *http.Request) []string {
+	header := r.Header.Values("Authorization")
+	if len(header) > 0 || !isPage(r) {
+		return header
+	}
+	if token := pageCookie(r); token != "" {
+		return []string{"Bearer " + token}
+	}
+	return nil
+}
+
+// toLogin sends a person to the page that asks for a token, and from there back.
+func toLogin(w http.ResponseWriter, r *http.Request) {
+	to := url.URL{Path: LoginPath, RawQuery: url.Values{"next": {r.URL.RequestURI()}}.Encode()}
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Location", to.String())
+	w.WriteHeader(http.StatusSeeOther)
+}
+
+// Admit returns an error, fit for the caller, unless the token lets its holder search.
+func (g *Guard) Admit(ctx context.Context, token Text) error {
+	if g.who == nil {
+		return nil
+	}
+	_, err := g.identify(ctx, []string{"Bearer " + string(token)}, ScopeSearch)
+	return err
+}

@@ -1,0 +1,120 @@
+package web
+
+import (
+	"cmp"
+	"fmt"
+	"html/template"
+	"slices"
+	"time"
+
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// account says what an answer found, and what it covers.
+type account struct {
+	Matches, Files string
+	// AtLeast: the counts are lower bounds.
+	AtLeast  bool
+	Found    bool
+	Duration string
+	Complete bool
+	// Over is how many repos a complete answer covers; empty if it is not known.
+	Over string
+	// AsOf: everything published before this time is in the answer.
+	AsOf time.Time
+	// Missing says what an incomplete answer does not cover, MissingShards how much of how much.
+	MissingShards string
+	Missing       []missing
+	// Cut says why the page ends early; empty if it does not.
+	Cut string
+}
+
+// missing is a reason, and repos of which a part was not searched for it.
+type missing struct {
+	Reason string
+	Shards string
+	Repos  []template.HTML
+	Others int
+}
+
+func newAccount(resp *searchv1.SearchResponse, repos int, now time.Time) *account {
+	s, c := resp.GetStatistics(), resp.GetCoverage()
+	a := &account{
+		Matches: plural(s.GetMatches(), "match", "matches"), Files: plural(s.GetFilesMatched(), "file", "files"),
+		AtLeast: !s.GetCountsExact(), Found: s.GetFilesMatched() > 0, Complete: c.GetComplete(), Cut: cutReason(resp.GetCut()),
+	}
+	if d := s.GetDuration().AsDuration(); d > 0 {
+		a.Duration = grouped(uint64(max(d.Milliseconds(), 1))) + " ms"
+		a.AsOf = now.Add(-d).UTC()
+	}
+	if a.Complete && repos > 0 {
+		a.Over = plural(repos, "repo", "repos")
+	}
+	if !a.Complete {
+		a.MissingShards = fmt.Sprintf("%s of %s", grouped(c.GetFailed()+c.GetNotReached()), plural(c.GetRequested(), "shard", "shards"))
+		a.Missing = missingOf(c.GetUncovered())
+	}
+	return a
+}
+
+// maxMissing bounds the repos that are named for each reason.
+const maxMissing = 5
+
+// missingOf groups what was not covered by its reason.
+func missingOf(uncovered []*searchv1.UncoveredShard) (list []missing) {
+	type group struct {
+		shards int
+		repos  []string
+	}
+	groups := map[searchv1.UncoveredReason]*group{}
+	for _, u := range uncovered {
+		g := groups[u.GetReason()]
+		if g == nil {
+			g = &group{}
+			groups[u.GetReason()] = g
+		}
+		g.shards++
+		g.repos = append(g.repos, u.GetRepos()...)
+	}
+	for reason, g := range groups {
+		slices.Sort(g.repos)
+		g.repos = slices.Compact(g.repos)
+		m := missing{Reason: reasonText(reason), Shards: plural(g.shards, "shard", "shards"), Others: max(len(g.repos)-maxMissing, 0)}
+		for _, repo := range g.repos[:min(len(g.repos), maxMissing)] {
+			m.Repos = append(m.Repos, name(cut(repo, nameBytes)))
+		}
+		list = append(list, m)
+	}
+	slices.SortFunc(list, func(a, b missing) int { return cmp.Compare(a.Reason, b.Reason) })
+	return list
+}
+
+// reasonText says why shards were not searched.
+func reasonText(r searchv1.UncoveredReason) string {
+	switch r {
+	case searchv1.UncoveredReason_UNCOVERED_REASON_NOT_COVERED:
+		return "not loaded yet"
+	case searchv1.UncoveredReason_UNCOVERED_REASON_DEADLINE:
+		return "the time was over"
+	case searchv1.UncoveredReason_UNCOVERED_REASON_CORRUPT:
+		return "damaged, being fetched again"
+	case searchv1.UncoveredReason_UNCOVERED_REASON_UNREACHABLE:
+		return "the searcher cannot be reached"
+	case searchv1.UncoveredReason_UNCOVERED_REASON_NO_SEARCHER:
+		return "there is no searcher"
+	case searchv1.UncoveredReason_UNCOVERED_REASON_NO_SPACE:
+		return "the searcher's disk is full"
+	}
+	return "an error"
+}
+
+// cutReason says why a page ends before it has all files that it has room for.
+func cutReason(c searchv1.CutReason) string {
+	switch c {
+	case searchv1.CutReason_CUT_REASON_UNSPECIFIED:
+		return ""
+	case searchv1.CutReason_CUT_REASON_MAX_BYTES:
+		return "The page ends early: its files are large."
+	}
+	return "The page ends early: the router holds no more for one query."
+}

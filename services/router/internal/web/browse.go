@@ -1,0 +1,147 @@
+package web
+
+import (
+	"context"
+	"html/template"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// findParam is the text in the path finder.
+const findParam = "find"
+
+// located is a place whose repo and revision are indexed.
+type located struct {
+	place
+
+	entry *searchv1.RepoEntry
+	// branch and commit that the revision stands for. Head: it is the default branch.
+	branch, commit string
+	head           bool
+}
+
+// browse answers everything below /r/.
+func (p *Pages) browse(ctx context.Context, r *http.Request) reply {
+	at, err := parsePlace(r.URL.EscapedPath())
+	if err != nil {
+		return p.failed(r, &problem{Status: http.StatusNotFound, Text: "There is no such page: " + errPlace.Error() + "."})
+	}
+	answers := p.cfg.Open()
+	l, problem := locate(ctx, answers, at)
+	if problem != nil {
+		return p.failed(r, problem)
+	}
+	if at.path == "" || strings.HasSuffix(at.path, "/") {
+		return p.folder(ctx, r, answers, l)
+	}
+	return p.file(ctx, r, answers, l)
+}
+
+// failed is a page that only says what went wrong.
+func (p *Pages) failed(r *http.Request, what *problem) reply {
+	return reply{status: what.Status, template: "problem", data: struct {
+		frame
+
+		Problem *problem
+	}{p.frame(r, "Trawl", ""), what}}
+}
+
+// locate finds the repo and the revision.
+func locate(ctx context.Context, answers Answers, at place) (located, *problem) {
+	l := located{place: at}
+	list, err := answers.List(ctx, &searchv1.ListRequest{Query: only(at.repo), SyntaxVersion: syntaxVersion, MaxBytes: answerBytes})
+	if err != nil {
+		return l, problemOf("", err)
+	}
+	i := slices.IndexFunc(list.GetRepos(), func(e *searchv1.RepoEntry) bool { return e.GetName() == at.repo })
+	switch {
+	case i < 0 && !list.GetCoverage().GetComplete():
+		return l, &problem{Status: http.StatusServiceUnavailable, Text: "The repo cannot be reached at the moment. Try again."}
+	case i < 0 || len(list.GetRepos()[i].GetBranches()) == 0:
+		return l, &problem{Status: http.StatusNotFound, Text: "There is no repo " + plain(cut(at.repo, nameBytes)) + ", or you may not see it."}
+	}
+	l.entry = list.GetRepos()[i]
+	for n, b := range l.entry.GetBranches() {
+		isBranch := at.rev == b.GetName() || n == 0 && (at.rev == "" || at.rev == "HEAD")
+		if isBranch || isCommit.MatchString(at.rev) && strings.HasPrefix(b.GetCommit(), at.rev) {
+			l.branch, l.commit, l.head = b.GetName(), b.GetCommit(), n == 0
+			return l, nil
+		}
+	}
+	return l, l.noRevision()
+}
+
+// isCommit holds for a commit or the beginning of one.
+var isCommit = regexp.MustCompile(`^[0-9a-f]{7,64}$`)
+
+// noRevision says which revisions there are.
+func (l located) noRevision() *problem {
+	var names []string
+	for _, b := range l.entry.GetBranches()[:min(len(l.entry.GetBranches()), 10)] {
+		names = append(names, plain(cut(b.GetName(), nameBytes))+" at "+short(b.GetCommit()))
+	}
+	return &problem{Status: http.StatusNotFound, Text: "Revision " + plain(cut(l.rev, nameBytes)) + " is not indexed, or not any more. Indexed are: " +
+		strings.Join(names, ", ") + "."}
+}
+
+// only is the query for one repo.
+func only(repo string) string { return "r:" + quote("^"+literal(repo)+"$") }
+
+// documents is the query for the documents of the branch, by name.
+func (l located) documents() string {
+	branch := "HEAD"
+	if !l.head {
+		branch = l.branch
+	}
+	return only(l.repo) + " b:" + quote(branch) + " type:file case:yes"
+}
+
+// head is what pages of a repo have at their top.
+type head struct {
+	frame
+
+	Repo, Branch, Name template.HTML
+	Commit             string
+	RepoURL, Permalink string
+	Host               string
+	Crumbs             []crumb
+	Branches           []choice
+	Plain              string
+}
+
+// choice is a branch that one can switch to.
+type choice struct {
+	Name, URL string
+	Chosen    bool
+}
+
+// maxChoices bounds the branches to choose from.
+const maxChoices = 100
+
+func (p *Pages) head(r *http.Request, l located) head {
+	base := strings.TrimPrefix(l.path, folder(l.path))
+	h := head{
+		frame: p.frame(r, cut(plain(base+" · "+l.repo), nameBytes), only(l.repo)+" "),
+		Repo:  name(cut(l.repo, nameBytes)), Branch: name(cut(l.branch, nameBytes)), Name: name(cutFront(base, nameBytes)),
+		Commit: short(l.commit), RepoURL: place{l.repo, l.rev, ""}.address(), Permalink: place{l.repo, l.commit, l.path}.address(),
+		Crumbs: l.crumbs(), Plain: plain(l.path), Host: hostURL(l.entry.GetUrl()),
+	}
+	for _, b := range l.entry.GetBranches()[:min(len(l.entry.GetBranches()), maxChoices)] {
+		h.Branches = append(h.Branches, choice{plain(cut(b.GetName(), 60)), place{l.repo, b.GetName(), l.path}.address(), b.GetName() == l.branch})
+	}
+	return h
+}
+
+// hostURL is the address of the repo for people at its host, empty if that is not known.
+func hostURL(clone string) string {
+	u, err := url.Parse(clone)
+	if err != nil || u.Scheme != "https" || u.Host == "" {
+		return ""
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: strings.TrimSuffix(u.Path, ".git")}).String()
+}

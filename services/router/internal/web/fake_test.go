@@ -1,0 +1,285 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"golang.org/x/net/html"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/trawl-search/trawl/internal/access"
+	"github.com/trawl-search/trawl/internal/searchapi"
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const testCommit = "0123456789abcdef0123456789abcdef01234567"
+
+// fake answers searches as told, and has files.
+type fake struct {
+	search *searchv1.SearchResponse
+	err    error
+	asked  []*searchv1.SearchRequest
+	// files are contents by repo and path. Every file is on main, and on dev too if its
+	// path begins with dev.
+	files map[string]map[string]string
+	stale []*ingestv1.RepoStatus
+	// language of all files.
+	language string
+}
+
+// Search implements Answers. Without an answer it finds paths by the last f: of a query.
+func (f *fake) Search(_ context.Context, req *searchv1.SearchRequest) (*searchv1.SearchResponse, error) {
+	f.asked = append(f.asked, req)
+	if _, err := searchapi.Parse(req.Query, syntaxVersion); err != nil {
+		return nil, err //nolint:wrapcheck // a status, as the service has it
+	}
+	if f.search != nil || f.err != nil {
+		return f.search, f.err
+	}
+	resp := &searchv1.SearchResponse{Coverage: &searchv1.Coverage{Complete: true}}
+	terms := fields.FindAllStringSubmatch(req.Query, -1)
+	for repo, files := range f.files {
+		for path := range files {
+			if !strings.Contains(req.Query, regexp.QuoteMeta(repo)) && !strings.Contains(req.Query, regexp.QuoteMeta(regexp.QuoteMeta(repo))) || !matches(path, terms) {
+				continue
+			}
+			branches := []string{"main"}
+			if strings.HasPrefix(path, "dev") {
+				branches = append(branches, "dev")
+			}
+			resp.Files = append(resp.Files, &searchv1.FileMatch{Repo: repo, Path: []byte(path), Branches: branches})
+		}
+	}
+	return resp, nil
+}
+
+var fields = regexp.MustCompile(`(-?)f:("(?:[^"\\]|\\.)*"|\S+)`)
+
+// matches reports whether a path matches all f: and no -f:.
+func matches(path string, terms [][]string) bool {
+	for _, term := range terms {
+		expression := term[2]
+		if strings.HasPrefix(expression, `"`) {
+			expression = regexp.MustCompile(`\\(.)`).ReplaceAllString(strings.Trim(expression, `"`), "$1")
+		}
+		if regexp.MustCompile(expression).MatchString(path) == (term[1] == "-") {
+			return false
+		}
+	}
+	return true
+}
+
+// List implements Answers.
+func (f *fake) List(_ context.Context, req *searchv1.ListRequest) (*searchv1.ListResponse, error) {
+	if _, err := searchapi.Parse(req.Query, syntaxVersion); err != nil {
+		return nil, err //nolint:wrapcheck // a status, as the service has it
+	}
+	resp := &searchv1.ListResponse{Coverage: &searchv1.Coverage{Complete: true}}
+	for repo, files := range f.files {
+		resp.Repos = append(resp.Repos, &searchv1.RepoEntry{
+			Name: repo, Documents: uint64(len(files)), Url: "https://" + repo + ".git",
+			Branches: []*searchv1.BranchEntry{{Name: "main", Commit: testCommit}, {Name: "dev", Commit: strings.Repeat("d", 40)}},
+		})
+	}
+	slices.SortFunc(resp.Repos, func(a, b *searchv1.RepoEntry) int { return strings.Compare(a.Name, b.Name) })
+	return resp, f.err
+}
+
+// GetFile implements Answers. It gives at most a part of a file at once.
+func (f *fake) GetFile(_ context.Context, req *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error) {
+	text, ok := f.files[req.Repo][string(req.Path)]
+	if !ok {
+		return nil, status.Error(codes.NotFound, "no such file") //nolint:wrapcheck // a status, as the service has it
+	}
+	part := text[min(int(req.Offset), len(text)):]
+	return &searchv1.GetFileResponse{
+		Content: []byte(part[:min(len(part), int(req.MaxBytes)/2)]), SizeBytes: uint64(len(text)), Blob: req.Path, Language: f.language,
+	}, nil
+}
+
+// Repos implements Answers.
+func (f *fake) Repos(context.Context) (int, error) { return len(f.files), f.err }
+
+// ListStaleRepos implements Statuses.
+func (f *fake) ListStaleRepos(context.Context, *ingestv1.ListStaleReposRequest) (*ingestv1.ListStaleReposResponse, error) {
+	return &ingestv1.ListStaleReposResponse{Repos: f.stale}, nil
+}
+
+// good is the token that is admitted.
+const good = "good"
+
+// serve makes a server of the pages. With tokens it asks for them.
+func (f *fake) serve(t testing.TB, tokens bool) http.Handler {
+	t.Helper()
+	cfg := Config{Open: func() Answers { return f }, Statuses: f, WallTime: time.Minute, Log: slog.New(slog.DiscardHandler)}
+	if tokens {
+		cfg.Admit = func(_ context.Context, token access.Text) error {
+			if token != good {
+				return errors.New("refused")
+			}
+			return nil
+		}
+	}
+	pages := New(cfg)
+	t.Cleanup(pages.Close)
+	mux := http.NewServeMux()
+	guarded, open := pages.Routes()
+	for pattern, h := range guarded {
+		mux.Handle(pattern, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			h.ServeHTTP(w, r.WithContext(access.With(r.Context(), access.Anyone)))
+		}))
+	}
+	for pattern, h := range open {
+		mux.Handle(pattern, h)
+	}
+	return mux
+}
+
+// visit asks for a page.
+func visit(t testing.TB, h http.Handler, target string, header ...string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, target, nil)
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+// show visits a page that must be there, and holds it against what every page keeps.
+func show(t testing.TB, h http.Handler, target string) string {
+	t.Helper()
+	w := visit(t, h, target)
+	if w.Code != http.StatusOK {
+		t.Fatalf("%s: status %d: %s", target, w.Code, textOf(w.Body.String()))
+	}
+	harmless(t, target, w.Body.String())
+	return w.Body.String()
+}
+
+// harmless fails for a page with anything that strangers could have put there.
+func harmless(t testing.TB, target, page string) {
+	t.Helper()
+	if text := textOf(page); strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && unseen(r) }) {
+		t.Errorf("%s: the page shows a character that cannot be seen: %q", target, text)
+	}
+	z := html.NewTokenizer(strings.NewReader(page))
+	for {
+		switch z.Next() {
+		case html.ErrorToken:
+			if !errors.Is(z.Err(), io.EOF) {
+				t.Errorf("%s: %v", target, z.Err())
+			}
+			return
+		case html.StartTagToken, html.SelfClosingTagToken:
+			token := z.Token()
+			for _, a := range token.Attr {
+				if problem := harm(token.Data, a); problem != "" {
+					t.Errorf("%s: <%s %s=%q>: %s", target, token.Data, a.Key, a.Val, problem)
+				}
+			}
+			if token.Data == "style" || token.Data == "iframe" || token.Data == "img" || token.Data == "script" && len(token.Attr) == 0 {
+				t.Errorf("%s: <%s>", target, token.Data)
+			}
+		}
+	}
+}
+
+// harm says what an attribute could do.
+func harm(tag string, a html.Attribute) string {
+	switch {
+	case strings.HasPrefix(a.Key, "on"), a.Key == "style", a.Key == "srcdoc":
+		return "an attribute that the policy forbids"
+	case tag == "script" && a.Key == "src" && !strings.HasPrefix(a.Val, "/assets/page.js?v="):
+		return "another script"
+	case (a.Key == "href" || a.Key == "src" || a.Key == "action") && !strings.HasPrefix(a.Val, "/") && !strings.HasPrefix(a.Val, "#") && !strings.HasPrefix(a.Val, "https://"):
+		return "leads elsewhere"
+	case (a.Key == "href" || a.Key == "action") && strings.HasPrefix(a.Val, "//"):
+		return "leads to another host"
+	}
+	return ""
+}
+
+// textOf is what a page shows, without its tags.
+func textOf(page string) string {
+	var b strings.Builder
+	z := html.NewTokenizer(strings.NewReader(page))
+	for {
+		switch z.Next() {
+		case html.ErrorToken:
+			return b.String()
+		case html.TextToken:
+			b.Write(z.Text())
+		}
+	}
+}
+
+// contains fails unless a page has all of the texts.
+func contains(t testing.TB, page string, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		if !strings.Contains(page, text) && !strings.Contains(html.UnescapeString(page), text) {
+			t.Errorf("no %q in\n%s", text, page)
+		}
+	}
+}
+
+// chunk is lines of a file in which a text is found.
+func chunk(content, text string, line uint32) *searchv1.ChunkMatch {
+	c := &searchv1.ChunkMatch{Content: []byte(content), ContentStart: &searchv1.Location{ByteOffset: 1000, LineNumber: line, Column: 1}}
+	for at := 0; ; {
+		i := strings.Index(content[at:], text)
+		if i < 0 {
+			return c
+		}
+		start := uint32(1000 + at + i)
+		c.Ranges = append(c.Ranges, &searchv1.Range{Start: &searchv1.Location{ByteOffset: start}, End: &searchv1.Location{ByteOffset: start + uint32(len(text))}})
+		at += i + len(text)
+	}
+}
+
+// found is a complete answer.
+func found(files ...*searchv1.FileMatch) *searchv1.SearchResponse {
+	resp := &searchv1.SearchResponse{
+		Files: files, Statistics: &searchv1.Statistics{FilesMatched: uint64(len(files)), CountsExact: true},
+		Coverage: &searchv1.Coverage{Complete: true, Requested: 1, Searched: 1},
+	}
+	for _, f := range files {
+		resp.Statistics.Matches += f.MatchCount
+	}
+	return resp
+}
+
+// hit is a file with a chunk.
+func hit(repo, path string, chunks ...*searchv1.ChunkMatch) *searchv1.FileMatch {
+	f := &searchv1.FileMatch{Repo: repo, Path: []byte(path), Branches: []string{"main"}, Commit: testCommit, Language: "Go", Chunks: chunks}
+	for _, c := range chunks {
+		f.MatchCount += uint64(len(c.Ranges))
+	}
+	return f
+}
+
+// lines are n numbered lines.
+func lines(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "line %d\n", i+1)
+	}
+	return b.String()
+}

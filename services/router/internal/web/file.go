@@ -1,0 +1,227 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"html/template"
+	"net/http"
+	"strconv"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/trawl-search/trawl/index/symbols"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// fromParam is the first line that a page of a long file shows.
+const fromParam = "from"
+
+const (
+	// pageLines bounds the lines of one page of a file, fileBytes their bytes.
+	pageLines = 2000
+	fileBytes = 1 << 20
+	// fileHTML bounds the lines of a page as HTML: strange characters take more room there.
+	fileHTML = 4 << 20
+	// longLine bounds what is shown of one line.
+	longLine = 2000
+	// readBytes is how much of a file one call brings.
+	readBytes = 1 << 20
+	// fileColourTime bounds how long a file waits for its colours.
+	fileColourTime = 300 * time.Millisecond
+	// maxOutline bounds the definitions that are listed.
+	maxOutline = 500
+)
+
+// firstShown is the first line of a page on which a line is seen.
+func firstShown(line int) int { return max(line-100, 1) }
+
+// filePage is the page of a file.
+type filePage struct {
+	head
+
+	Lines    []fileLine
+	Outline  []definition
+	Siblings listing
+	Language string
+	Facts    []string
+	// Note says why there is no content.
+	Note string
+	// Previous and Next are the addresses of other parts of a long file.
+	Previous, Next string
+	Shown          string
+	FolderURL      string
+}
+
+// fileLine is a line of a file.
+type fileLine struct {
+	Number int
+	Code   template.HTML
+}
+
+// definition is a name that the file defines.
+type definition struct {
+	Name template.HTML
+	Kind string
+	Line int
+	URL  string
+}
+
+// content is a part of a file.
+type content struct {
+	resp *searchv1.GetFileResponse
+	// text is whole lines from line first on, cut off at fileBytes.
+	text  []byte
+	first int
+	// more: there are lines after the text.
+	more bool
+	// whole is the whole file, nil if it is large.
+	whole []byte
+}
+
+func (p *Pages) file(ctx context.Context, r *http.Request, answers Answers, l located) reply {
+	from := 1
+	if n, err := strconv.Atoi(param(r, fromParam)); err == nil && n > 0 {
+		from = n
+	}
+	c, err := read(ctx, answers, l, from)
+	if status.Code(err) == codes.NotFound {
+		return p.failed(r, &problem{Status: http.StatusNotFound, Text: "There is no file " + plain(cut(l.path, nameBytes)) + " on branch " + plain(cut(l.branch, nameBytes)) + "."})
+	}
+	if err != nil {
+		return p.failed(r, problemOf("", err))
+	}
+	if commit := c.resp.GetCommit(); commit != "" {
+		l.commit = commit
+	}
+	page := filePage{head: p.head(r, l), Language: plain(cut(c.resp.GetLanguage(), 40)), FolderURL: l.at(folder(l.path)).address()}
+	page.Facts = []string{bytesText(c.resp.GetSizeBytes())}
+	if page.Language != "" {
+		page.Facts = append(page.Facts, page.Language)
+	}
+	// The file is there without the list of its folder.
+	page.Siblings, _ = list(ctx, answers, l, folder(l.path))
+	if note := skipped(c.resp.GetSkipReason()); note != "" {
+		page.Note = "The content is not shown: " + note + "."
+		return reply{status: http.StatusOK, template: "file", data: page}
+	}
+	page.Lines = p.fileLines(ctx, &c)
+	page.Outline = outline(c, l, len(page.Lines))
+	page.paginate(c, l)
+	return reply{status: http.StatusOK, template: "file", data: page}
+}
+
+// read reads the part of a file that begins with a line.
+func read(ctx context.Context, answers Answers, l located, first int) (c content, err error) {
+	c.first = first
+	req := &searchv1.GetFileRequest{Repo: l.repo, Path: []byte(l.path), Branch: l.branch, MaxBytes: readBytes}
+	line := 1
+	for {
+		resp, err := answers.GetFile(ctx, req)
+		if err != nil {
+			return c, err //nolint:wrapcheck // a status
+		}
+		part := resp.GetContent()
+		if req.Offset == 0 {
+			c.resp = resp
+			if uint64(len(part)) == resp.GetSizeBytes() {
+				c.whole = part
+			}
+		} else if !bytes.Equal(resp.GetBlob(), c.resp.GetBlob()) {
+			return c, status.Error(codes.Unavailable, "the file changed while it was read") //nolint:wrapcheck // a status
+		}
+		req.Offset += uint64(len(part))
+		last := len(part) == 0 || req.Offset >= resp.GetSizeBytes()
+		for len(part) > 0 && line < first {
+			end := lineEnd(part, 0)
+			if part[end-1] == '\n' {
+				line++
+			}
+			part = part[end:]
+		}
+		c.text = append(c.text, part...)
+		if full := c.trim(); full || last {
+			c.more = full || c.more
+			return c, nil
+		}
+	}
+}
+
+// trim cuts the text to what a page shows, and reports whether that is all it can show.
+func (c *content) trim() (full bool) {
+	end := 0
+	for range pageLines {
+		if end < len(c.text) {
+			end = lineEnd(c.text, end)
+		}
+	}
+	end = min(end, fileBytes)
+	full = end < len(c.text)
+	c.text = c.text[:min(end, len(c.text))]
+	return full
+}
+
+// fileLines are the lines of the part that is shown.
+func (p *Pages) fileLines(ctx context.Context, c *content) (lines []fileLine) {
+	colours, size := p.colour.spans(ctx, c.resp.GetLanguage(), c.text, fileColourTime), 0
+	for start, number := 0, c.first; start < len(c.text); number++ {
+		if size > fileHTML {
+			c.more = true
+			return lines
+		}
+		end := lineEnd(c.text, start)
+		colours = after(colours, start)
+		lines = append(lines, fileLine{number, shownLine(trimEnd(c.text[start:end]), until(colours, start, end), nil, longLine)})
+		size += len(lines[len(lines)-1].Code)
+		start = end
+	}
+	return lines
+}
+
+// until is within for spans of which the first ends after start.
+func until(spans []span, start, end int) []span {
+	n := 0
+	for n < len(spans) && spans[n].start < end {
+		n++
+	}
+	return within(spans[:n], start, end)
+}
+
+// outline lists what a file defines.
+func outline(c content, l located, lines int) (list []definition) {
+	found := symbols.For(c.resp.GetLanguage()).Append(nil, c.whole)
+	line, counted := 1, 0
+	for _, s := range found[:min(len(found), maxOutline)] {
+		line += bytes.Count(c.whole[counted:s.Start], []byte("\n"))
+		counted = int(s.Start)
+		d := definition{Name: name(cut(string(c.whole[s.Start:s.End]), 80)), Kind: s.Kind.String(), Line: line, URL: "#L" + strconv.Itoa(line)}
+		if line >= c.first+lines || line < c.first {
+			d.URL = l.line(line)
+		}
+		list = append(list, d)
+	}
+	return list
+}
+
+// paginate says which part of a long file the page shows.
+func (page *filePage) paginate(c content, l located) {
+	from := func(line int) string { return l.address() + "?" + fromParam + "=" + strconv.Itoa(line) }
+	last := c.first + len(page.Lines) - 1
+	if c.first > 1 {
+		page.Previous = from(max(c.first-pageLines, 1))
+	}
+	if c.more {
+		page.Next = from(last + 1)
+	}
+	switch {
+	case last < c.first && c.first == 1:
+		page.Note = "The file is empty."
+	case last < c.first:
+		page.Note = "The file has no line " + grouped(uint64(c.first)) + "."
+	case c.first == 1 && !c.more:
+		page.Facts = append(page.Facts, plural(last, "line", "lines"))
+	default:
+		page.Shown = "Lines " + grouped(uint64(c.first)) + " to " + grouped(uint64(last))
+	}
+}

@@ -1,0 +1,225 @@
+package web
+
+import (
+	"context"
+	"html/template"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// entry is a file or a folder in a list.
+type entry struct {
+	Name   template.HTML
+	URL    string
+	Folder bool
+	// Here: it is what the page shows.
+	Here bool
+}
+
+// listing is what stands in a folder.
+type listing struct {
+	Entries []entry
+	// Partial says why entries may be missing; empty if none are.
+	Partial string
+}
+
+// folderPage is the page of a folder.
+type folderPage struct {
+	head
+	listing
+
+	// Up is the address of the folder above; empty for the root.
+	Up string
+	// Find is the text in the path finder; then the entries are what it finds.
+	Find    string
+	FindURL string
+	Facts   []string
+}
+
+func (p *Pages) folder(ctx context.Context, r *http.Request, answers Answers, l located) reply {
+	page := folderPage{head: p.head(r, l), Find: param(r, findParam), FindURL: l.at("").address() + separator}
+	var wrong *problem
+	if page.Find != "" {
+		page.listing, wrong = find(ctx, answers, l, page.Find)
+	} else {
+		page.listing, wrong = list(ctx, answers, l, l.path)
+	}
+	switch {
+	case wrong != nil:
+		return p.failed(r, wrong)
+	case len(page.Entries) == 0 && page.Partial == "" && page.Find == "" && l.path != "":
+		return p.failed(r, &problem{Status: http.StatusNotFound, Text: "There is no folder " + plain(cut(l.path, nameBytes)) + " at this revision."})
+	}
+	if l.path != "" {
+		page.Up = l.at(folder(l.path)).address()
+	} else {
+		page.Facts = facts(l.entry, time.Now())
+	}
+	return reply{status: http.StatusOK, template: "folder", data: page}
+}
+
+const (
+	// maxEntries bounds the entries of a folder.
+	maxEntries = 1000
+	// folderFiles is how many files are asked for to find the folders they are in, and
+	// folderRounds how often: each time those of folders that are known are left out.
+	folderFiles  = 1000
+	folderRounds = 40
+	// folderTime bounds that, and exclusionBytes the query.
+	folderTime     = 2 * time.Second
+	exclusionBytes = 8 << 10
+	// maxFound bounds what the path finder shows.
+	maxFound = 100
+	// maxFindRunes bounds its text.
+	maxFindRunes = 100
+	findTime     = 2 * time.Second
+)
+
+// list lists a folder, folders first. An index knows files only: the folders are those in
+// which files are found.
+func list(ctx context.Context, answers Answers, l located, dir string) (of listing, _ *problem) {
+	ctx, cancel := context.WithTimeout(ctx, folderTime)
+	defer cancel()
+	folders, partial, problem := folders(ctx, answers, l, dir)
+	if problem != nil {
+		return of, problem
+	}
+	of.Partial = partial
+	files, more, problem := paths(ctx, answers, l, "f:"+quote("^"+literal(dir)+"[^/]+$"), dir, maxEntries)
+	if problem != nil {
+		return of, problem
+	}
+	if more {
+		of.Partial = "There are more files."
+	}
+	for _, f := range folders {
+		of.Entries = append(of.Entries, l.entryAt(dir+f+"/", dir))
+	}
+	for _, f := range files {
+		if !strings.Contains(f, "/") {
+			of.Entries = append(of.Entries, l.entryAt(dir+f, dir))
+		}
+	}
+	return of, nil
+}
+
+// folders are the names of the folders in a folder, sorted. Partial says why some may be
+// missing.
+func folders(ctx context.Context, answers Answers, l located, dir string) (names []string, partial string, _ *problem) {
+	known, excluded := map[string]bool{}, ""
+	for round := 0; partial == ""; round++ {
+		query := "f:" + quote("^"+literal(dir)+"[^/]+/")
+		if excluded != "" {
+			query += " -f:" + quote("^"+literal(dir)+"(?:"+excluded+")/")
+		}
+		found, more, problem := paths(ctx, answers, l, query, dir, folderFiles)
+		if problem != nil && round == 0 {
+			return nil, "", problem
+		}
+		for _, path := range found {
+			if folder, _, inside := strings.Cut(path, "/"); inside && !known[folder] {
+				known[folder] = true
+				excluded += strings.Repeat("|", min(len(excluded), 1)) + literal(folder)
+			}
+		}
+		if problem == nil && !more {
+			break
+		}
+		if problem != nil || round == folderRounds || len(known) >= maxEntries || len(excluded) > exclusionBytes {
+			partial = "There may be more folders."
+		}
+	}
+	return slices.Sorted(maps.Keys(known)), partial, nil
+}
+
+// paths are the paths below a folder that a query finds, relative to it and sorted. More
+// reports whether there are more than the limit.
+func paths(ctx context.Context, answers Answers, l located, query, dir string, limit uint32) (found []string, more bool, _ *problem) {
+	resp, err := answers.Search(ctx, &searchv1.SearchRequest{Query: l.documents() + " " + query, Options: &searchv1.SearchOptions{
+		MaxFiles: limit, MaxMatchesPerFile: 1, MaxBytes: answerBytes, SyntaxVersion: syntaxVersion,
+	}})
+	switch {
+	case err != nil:
+		return nil, false, problemOf("", err)
+	case !resp.GetCoverage().GetComplete():
+		more = true
+	}
+	for _, f := range resp.GetFiles() {
+		path := string(f.GetPath())
+		if below, ok := strings.CutPrefix(path, dir); ok && (l.head || slices.Contains(f.GetBranches(), l.branch)) {
+			found = append(found, below)
+		}
+	}
+	slices.Sort(found)
+	return found, more || len(resp.GetNextPageToken()) > 0, nil
+}
+
+// find is what the path finder finds: paths that have all characters of a text in its order,
+// the shortest first.
+func find(ctx context.Context, answers Answers, l located, text string) (of listing, _ *problem) {
+	ctx, cancel := context.WithTimeout(ctx, findTime)
+	defer cancel()
+	var loose []string
+	for _, r := range strings.ToValidUTF8(text, "") {
+		if r != ' ' && len(loose) < maxFindRunes {
+			loose = append(loose, regexp.QuoteMeta(string(r)))
+		}
+	}
+	if len(loose) == 0 {
+		return of, nil
+	}
+	found, more, problem := paths(ctx, answers, l, "f:"+quote("(?i:"+strings.Join(loose, "[^\\n]*?")+")"), "", folderFiles)
+	if problem != nil {
+		return of, problem
+	}
+	slices.SortStableFunc(found, func(a, b string) int { return rankPath(text, a) - rankPath(text, b) })
+	if more || len(found) > maxFound {
+		of.Partial = "There are more: type more of the path."
+	}
+	for _, path := range found[:min(len(found), maxFound)] {
+		of.Entries = append(of.Entries, l.entryAt(path, ""))
+	}
+	return of, nil
+}
+
+// rankPath orders what the path finder finds: the text as it is in the file's name, then in the
+// path, then the others; each shortest first.
+func rankPath(text, path string) int {
+	text, lower := strings.ToLower(text), strings.ToLower(path)
+	switch {
+	case strings.Contains(strings.TrimPrefix(lower, folder(lower)), text):
+		return len(path)
+	case strings.Contains(lower, text):
+		return len(path) + maxPath
+	}
+	return len(path) + 2*maxPath
+}
+
+// entryAt is the entry of a path as it is shown in a folder.
+func (l located) entryAt(path, dir string) entry {
+	e := entry{Name: name(cutFront(path[len(dir):], nameBytes)), Folder: strings.HasSuffix(path, "/"), Here: path == l.path}
+	if url := l.at(path).address(); len(url) <= maxURL {
+		e.URL = url
+	}
+	return e
+}
+
+// literal is the expression of a name. In place of a byte that is not UTF-8 it takes any.
+func literal(name string) string {
+	var b strings.Builder
+	for i, r := range name {
+		if _, n := utf8.DecodeRuneInString(name[i:]); r == utf8.RuneError && n == 1 {
+			b.WriteString(`\x{FFFD}`)
+			continue
+		}
+		b.WriteString(regexp.QuoteMeta(string(r)))
+	}
+	return b.String()
+}

@@ -1,0 +1,304 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"html/template"
+	"net/http"
+	"net/url"
+	"time"
+
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+const (
+	queryParam = "q"
+	pageParam  = "page"
+	// liveParam marks a search while somebody types: it has less time, and counts less.
+	liveParam = "live"
+)
+
+const (
+	// pageFiles is how many files a page has.
+	pageFiles = 20
+	// fileLines bounds the lines that are shown of one file, fileMatches the matches.
+	fileLines   = 12
+	fileMatches = 50
+	// contextLines are shown around each match.
+	contextLines = 1
+	// lineBytes bounds what is shown of one line, nameBytes of one name.
+	lineBytes = 240
+	nameBytes = 200
+	// pageBytes bounds the HTML of all results of a page. Files beyond it are shown
+	// without lines, and then not at all.
+	pageBytes = 64 << 10
+	// answerBytes bounds the answer that a page is made of.
+	answerBytes = 2 << 20
+	// liveTime bounds a search while somebody types.
+	liveTime = time.Second
+	// colourTime bounds how long results wait for their colours.
+	colourTime = 40 * time.Millisecond
+	// syntaxVersion is that of queries of this package.
+	syntaxVersion = 2
+)
+
+// results is the page of a search.
+type results struct {
+	frame
+
+	Problem *problem
+	// Asked: there is a query.
+	Asked   bool
+	Account *account
+	Files   []resultFile
+	// Hidden is how many files of the page are too large to be shown.
+	Hidden int
+	Facets []facet
+	// Next is the address of the next page, First that of the first on all others.
+	Next, First string
+	// Repos is how many repos can be searched; empty if there are none.
+	Repos string
+}
+
+// resultFile is a file that matches.
+type resultFile struct {
+	Repo, Path, Branch template.HTML
+	// URL of the file, RepoURL of its repo; empty if the name is too long for a link.
+	URL, RepoURL string
+	Language     string
+	Commit       string
+	Matches      uint64
+	Chunks       [][]resultLine
+	// More are the matches that are not shown.
+	More uint64
+	// Note says why the content is not shown.
+	Note string
+}
+
+// resultLine is a line of a file that matches.
+type resultLine struct {
+	Number int
+	URL    string
+	Code   template.HTML
+	// Hit: something in it matches.
+	Hit bool
+}
+
+func (p *Pages) search(ctx context.Context, r *http.Request) reply {
+	query, token, live := param(r, queryParam), param(r, pageParam), param(r, liveParam) != ""
+	page := results{frame: p.frame(r, "Trawl", query), Asked: query != ""}
+	answers := p.cfg.Open()
+	if !page.Asked {
+		return page.countRepos(ctx, answers)
+	}
+	page.Title = cut(plain(query), nameBytes) + " · Trawl"
+	req := &searchv1.SearchRequest{Query: query, Options: &searchv1.SearchOptions{
+		MaxFiles: pageFiles, MaxMatchesPerFile: fileMatches, ContextLines: contextLines, MaxBytes: answerBytes, SyntaxVersion: syntaxVersion,
+	}}
+	if live {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, liveTime)
+		defer cancel()
+		req.Options.Mode = searchv1.Mode_MODE_TOP_K
+	}
+	var err error
+	if req.PageToken, err = base64.RawURLEncoding.DecodeString(token); err != nil || len(req.PageToken) > maxPath {
+		page.Problem = &problem{Status: http.StatusBadRequest, Text: "This page of results has no valid address. Search again."}
+		return page.reply()
+	}
+	resp, err := answers.Search(ctx, req)
+	if err != nil {
+		page.Problem = problemOf(query, err)
+		return page.reply()
+	}
+	// The session knows its repos by now; without them the account has no number.
+	repos, _ := answers.Repos(ctx)
+	page.Account = newAccount(resp, repos, time.Now())
+	p.fill(ctx, &page, resp)
+	page.Facets = facetsOf(query, resp.GetFiles())
+	if next := resp.GetNextPageToken(); len(next) > 0 {
+		page.Next = "/?" + url.Values{queryParam: {query}, pageParam: {base64.RawURLEncoding.EncodeToString(next)}}.Encode()
+	}
+	if token != "" {
+		page.First = searchURL(query)
+	}
+	return page.reply()
+}
+
+func (page *results) reply() reply {
+	status := http.StatusOK
+	if page.Problem != nil {
+		status = page.Problem.Status
+	}
+	return reply{status: status, template: "search", data: page}
+}
+
+// countRepos says how many repos can be searched, on the page without a query.
+func (page *results) countRepos(ctx context.Context, answers Answers) reply {
+	switch n, err := answers.Repos(ctx); {
+	case err != nil:
+		page.Problem = problemOf("", err)
+	case n > 0:
+		page.Repos = plural(n, "repo", "repos")
+	}
+	return page.reply()
+}
+
+// fill adds the files, with lines as far as there is room.
+func (p *Pages) fill(ctx context.Context, page *results, resp *searchv1.SearchResponse) {
+	room, coloured := pageBytes, time.Now().Add(colourTime)
+	for i, f := range resp.GetFiles() {
+		file := describe(f)
+		room -= len(file.Repo) + len(file.Path) + len(file.Branch) + len(file.URL) + len(file.RepoURL)
+		if room < 0 {
+			page.Hidden = len(resp.GetFiles()) - i
+			return
+		}
+		shown := 0
+		for _, c := range f.GetChunks() {
+			if c.GetFileName() {
+				file.Path = namedMatch(c)
+				shown += len(c.GetRanges())
+				continue
+			}
+			lines, matches := p.lines(ctx, f, c, time.Until(coloured), fileLines-file.lines())
+			size := 0
+			for _, l := range lines {
+				size += len(l.Code) + 2*len(l.URL) + 100
+			}
+			if len(lines) == 0 || size > room {
+				continue
+			}
+			room -= size
+			shown += matches
+			file.Chunks = append(file.Chunks, lines)
+		}
+		file.More = max(file.Matches, uint64(shown)) - uint64(shown)
+		page.Files = append(page.Files, file)
+	}
+}
+
+func (f *resultFile) lines() (n int) {
+	for _, c := range f.Chunks {
+		n += len(c)
+	}
+	return n
+}
+
+// describe is a file without its lines.
+func describe(f *searchv1.FileMatch) resultFile {
+	path, branch := string(f.GetPath()), ""
+	if len(f.GetBranches()) > 0 {
+		branch = f.GetBranches()[0]
+	}
+	file := resultFile{
+		Repo: name(cut(f.GetRepo(), nameBytes)), Path: name(cutFront(path, nameBytes)), Branch: name(cut(branch, nameBytes)),
+		Language: plain(cut(f.GetLanguage(), 40)), Commit: short(f.GetCommit()), Matches: f.GetMatchCount(), Note: skipped(f.GetSkipReason()),
+	}
+	at := place{f.GetRepo(), branch, path}
+	if url := at.address(); len(url) <= maxURL {
+		file.URL, file.RepoURL = url, place{at.repo, at.rev, ""}.address()
+	}
+	return file
+}
+
+// maxURL bounds the addresses of links. Names with longer ones are shown without a link.
+const maxURL = 2048
+
+// cutFront is the end of a path, which says more than its beginning.
+func cutFront(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return "…" + text[runeStart([]byte(text), len(text)-limit):]
+}
+
+// namedMatch is a path with its matches marked.
+func namedMatch(c *searchv1.ChunkMatch) template.HTML {
+	return shownLine(c.GetContent(), nil, marksOf(c), nameBytes)
+}
+
+// marksOf are the matches in a chunk.
+func marksOf(c *searchv1.ChunkMatch) (marks []span) {
+	start, size := c.GetContentStart().GetByteOffset(), len(c.GetContent())
+	for _, r := range c.GetRanges() {
+		m := span{start: int(r.GetStart().GetByteOffset() - start), end: int(r.GetEnd().GetByteOffset() - start)}
+		if m.start >= 0 && m.start < m.end && m.end <= size {
+			marks = append(marks, m)
+		}
+	}
+	return marks
+}
+
+// lines are at most most lines of a chunk, and how many matches begin in them.
+func (p *Pages) lines(ctx context.Context, f *searchv1.FileMatch, c *searchv1.ChunkMatch, patience time.Duration, most int) (lines []resultLine, matches int) {
+	content, marks := c.GetContent(), marksOf(c)
+	var colours []span
+	if patience > 0 && most > 0 && len(content) <= fileLines*lineBytes*4 {
+		colours = p.colour.spans(ctx, f.GetLanguage(), content, patience)
+	}
+	at := place{f.GetRepo(), "", string(f.GetPath())}
+	if len(f.GetBranches()) > 0 {
+		at.rev = f.GetBranches()[0]
+	}
+	linked := len(at.address()) <= maxURL
+	number, start := int(c.GetContentStart().GetLineNumber()), 0
+	for start < len(content) && len(lines) < most {
+		end := lineEnd(content, start)
+		line := resultLine{Number: number}
+		own := within(marks, start, end)
+		line.Hit = len(own) > 0
+		line.Code = shownLine(trimEnd(content[start:end]), within(colours, start, end), own, lineBytes)
+		if linked {
+			line.URL = at.line(number)
+		}
+		lines = append(lines, line)
+		matches += beginning(marks, start, end)
+		start, number = end, number+1
+	}
+	return lines, matches
+}
+
+// beginning counts the marks that begin in the bytes [start, end).
+func beginning(marks []span, start, end int) (n int) {
+	for _, m := range marks {
+		if m.start >= start && m.start < end {
+			n++
+		}
+	}
+	return n
+}
+
+// lineEnd is where the line that begins at start ends, with its line break.
+func lineEnd(text []byte, start int) int {
+	if i := bytes.IndexByte(text[start:], '\n'); i >= 0 {
+		return start + i + 1
+	}
+	return len(text)
+}
+
+// trimEnd is a line without its line break.
+func trimEnd(line []byte) []byte {
+	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
+}
+
+// short is a commit as it is shown.
+func short(commit string) string { return plain(commit[:min(len(commit), 12)]) }
+
+// skipped says why a file has no content; empty if it has.
+func skipped(reason searchv1.SkipReason) string {
+	switch reason {
+	case searchv1.SkipReason_SKIP_REASON_UNSPECIFIED:
+		return ""
+	case searchv1.SkipReason_SKIP_REASON_TOO_LARGE:
+		return "too large to be indexed"
+	case searchv1.SkipReason_SKIP_REASON_BINARY:
+		return "binary"
+	case searchv1.SkipReason_SKIP_REASON_SYMLINK:
+		return "a symbolic link"
+	case searchv1.SkipReason_SKIP_REASON_SUBMODULE:
+		return "a submodule"
+	}
+	return "not indexed"
+}

@@ -1,0 +1,249 @@
+package web
+
+import (
+	"bytes"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+	"pgregory.net/rapid"
+
+	"github.com/trawl-search/trawl/internal/searchapi"
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// TestSearchPage: an answer is shown with its lines, numbers, marks, counts and account, and
+// links that lead on.
+func TestSearchPage(t *testing.T) {
+	file := hit("host/pond", "a/fish.go", chunk("// a fish\nvar fish = \"fish\"\n", "fish", 7))
+	file.MatchCount = 10
+	other := hit("host/lake", "b.txt", &searchv1.ChunkMatch{Content: []byte("b.txt"), FileName: true, Ranges: []*searchv1.Range{
+		{Start: &searchv1.Location{}, End: &searchv1.Location{ByteOffset: 1}},
+	}})
+	other.Language = "Text"
+	f := &fake{search: found(file, other), files: map[string]map[string]string{"host/pond": nil, "host/lake": nil}}
+	f.search.Statistics.Duration = durationpb.New(1500 * time.Microsecond)
+	f.search.Statistics.Matches = 12345
+	f.search.NextPageToken = []byte("next!")
+	page := show(t, f.serve(t, false), "/?q=fish+or+b")
+	contains(
+		t, page, "<title>fish or b · Trawl</title>", `value="fish or b"`, "<strong>12,345 matches</strong> in 2 files, 1 ms.", "Complete over 2 repos",
+		`href="/r/host/pond@main/-/a/fish.go#L8"`, `<mark><span class="s">fish</span></mark>`, "7 more matches", "<mark>b</mark>.txt", "main</bdi>@0123456789ab",
+		url.Values{"q": {`r:^host/pond$ (fish or b )`}}.Encode(), url.Values{"q": {`lang:Text (fish or b )`}}.Encode(), `href="/?page=bmV4dCE&q=fish+or+b"`,
+	)
+	show(t, f.serve(t, false), "/?page=bmV4dCE&q=fish")
+	if got := f.asked[1]; string(got.PageToken) != "next!" || got.Options.Mode != searchv1.Mode_MODE_UNSPECIFIED {
+		t.Errorf("asked for %v", got)
+	}
+	part := show(t, f.serve(t, false), "/?q=fish&part=1&live=1")
+	if strings.Contains(part, "<html") || !strings.Contains(part, "a/fish.go") || f.asked[2].Options.Mode != searchv1.Mode_MODE_TOP_K {
+		t.Errorf("a part of the page, while somebody types: %s", part)
+	}
+}
+
+// TestIncompleteAnswer: the page says what was not searched, and that counts are lower bounds.
+func TestIncompleteAnswer(t *testing.T) {
+	f := &fake{search: found()}
+	f.search.Statistics.CountsExact = false
+	f.search.Coverage = &searchv1.Coverage{Requested: 9, Searched: 6, Failed: 1, NotReached: 2, Uncovered: []*searchv1.UncoveredShard{
+		{Repos: []string{"host/b", "host/a"}, Reason: searchv1.UncoveredReason_UNCOVERED_REASON_DEADLINE},
+		{Repos: []string{"host/a"}, Reason: searchv1.UncoveredReason_UNCOVERED_REASON_DEADLINE},
+		{Repos: []string{"1", "2", "3", "4", "5", "6", "7"}, Reason: searchv1.UncoveredReason_UNCOVERED_REASON_CORRUPT},
+	}}
+	text := textOf(show(t, f.serve(t, false), "/?q=fish"))
+	contains(t, text, "At least 0 matches", "Incomplete: 3 of 9 shards were not searched", "2 shards: the time was over. Repos: host/a, host/b",
+		"1 shard: damaged, being fetched again. Repos: 1, 2, 3, 4, 5 and 2 more", "Nothing was found in the part that was searched")
+	if strings.Contains(text, "Complete over") {
+		t.Error("the page says that the answer is complete")
+	}
+}
+
+// TestWrongQuery: a query that cannot be read is shown with the place.
+func TestWrongQuery(t *testing.T) {
+	w := visit(t, (&fake{}).serve(t, false), "/?q=fish+("+url.QueryEscape("<b>"))
+	if w.Code != http.StatusBadRequest {
+		t.Errorf("status %d", w.Code)
+	}
+	harmless(t, "a wrong query", w.Body.String())
+	contains(t, textOf(w.Body.String()), "The query cannot be read.", "fish ⟨here⟩(", "expected")
+	if w := visit(t, (&fake{}).serve(t, false), "/?q=x&page=%21"); w.Code != http.StatusBadRequest {
+		t.Errorf("a wrong page: status %d", w.Code)
+	}
+}
+
+// hostile are names and contents that strangers could choose.
+var hostile = []string{
+	`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `' onmouseover='alert(1)`, "javascript:alert(1)", "a\u202egnp.exe", "nul\x00\x1b[31m\r", "\xff\xfe\x80",
+	"//evil.example/x", "../../etc/passwd", "{{.}}", "</pre></body>", "a&amp;b<!--", "zero\u200bwidth\ufeff", "-", "@", "%2f%00", "?q=x#L1", strings.Repeat("long/", 1000),
+}
+
+// TestHostileNamesAndContents: nothing that strangers chose becomes more than text, on any page.
+func TestHostileNamesAndContents(t *testing.T) {
+	f := &fake{files: map[string]map[string]string{}}
+	var files []*searchv1.FileMatch
+	for _, text := range hostile {
+		file := hit(text, text, chunk(text+"\n"+text, text, 1))
+		file.Branches, file.Commit, file.Language = []string{text}, text, text
+		files = append(files, file)
+		f.files[text] = map[string]string{text: text, "dir/" + text: text + "\n"}
+		f.stale = append(f.stale, &ingestv1.RepoStatus{Name: text, Reason: text, State: ingestv1.State_STATE_FAILED})
+	}
+	f.search = found(files...)
+	f.search.Coverage = &searchv1.Coverage{Uncovered: []*searchv1.UncoveredShard{{Repos: hostile, Message: hostile[0]}}}
+	h := f.serve(t, false)
+	for _, text := range hostile {
+		for _, target := range []string{"/?" + url.Values{"q": {`"` + text}}.Encode(), "/?" + url.Values{"q": {"fish"}, "page": {text}}.Encode(), "/repos?" + url.Values{"q": {text}}.Encode()} {
+			harmless(t, target, visit(t, h, target).Body.String())
+		}
+	}
+	show(t, h, "/?q=fish")
+	show(t, h, "/repos")
+	f.search = nil
+	opened := 0
+	for _, text := range hostile {
+		for _, at := range []place{{text, "", text}, {text, "main", "dir/" + text}, {text, text, ""}, {text, "", ""}, {text, "", "dir/"}, {text, "", text + "/"}} {
+			w := visit(t, h, at.address())
+			harmless(t, at.address(), w.Body.String())
+			if w.Code == http.StatusOK {
+				opened++
+			}
+		}
+		harmless(t, text, visit(t, h, place{text, "", ""}.address()+"/-/?"+url.Values{findParam: {text}}.Encode()).Body.String())
+	}
+	if opened < 3*(len(hostile)-2) { // two are no names that Git has
+		t.Errorf("only %d pages of hostile names could be opened", opened)
+	}
+}
+
+// TestPagesAreSmall: whatever is found, the page of results is below 100 kB, with its style and
+// script.
+func TestPagesAreSmall(t *testing.T) {
+	size := func(resp *searchv1.SearchResponse) int {
+		t.Helper()
+		return len(show(t, (&fake{search: resp}).serve(t, false), "/?q=fish"))
+	}
+	most := 100_000 - len(assets["style.css"].content) - len(assets["page.js"].content)
+	many := make([]*searchv1.FileMatch, pageFiles)
+	for i := range many {
+		many[i] = hit("host/"+strings.Repeat("r", 90), strings.Repeat("path/", 20)+"file.go", chunk(strings.Repeat("func fish(fish int) fish { return \"fish\" } // fish\n", 2000), "fish", 1))
+	}
+	if n := size(found(many...)); n > most || n < most/3 {
+		t.Errorf("10,000 matches in each of 20 files: %d bytes, at most %d wanted", n, most)
+	}
+	for _, line := range []string{strings.Repeat("fish ", 2<<20/5), strings.Repeat("\x00", 2<<20) + "fish", strings.Repeat("<", 2<<20)} {
+		long := chunk(line, "fish", 1)
+		long.Ranges = long.Ranges[:min(len(long.Ranges), fileMatches)]
+		for i := range many {
+			many[i] = hit(strings.Repeat("\x01", 1000), strings.Repeat("\xff/", 2000), long)
+		}
+		if n := size(found(many...)); n > most {
+			t.Errorf("a line of 2 MiB: %d bytes, at most %d wanted", n, most)
+		}
+	}
+}
+
+// TestAddresses: any name has an address, which names it alone, also after its way through the
+// router of requests.
+func TestAddresses(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		segment := rapid.OneOf(rapid.SampledFrom([]string{"-", "@", "..", ".", "a b", "%", "\xff", "?", "#", "ü", "\n"}), rapid.StringN(1, 10, 20))
+		name := func(label string) string {
+			return strings.Trim(strings.Join(rapid.SliceOfN(segment, 1, 4).Draw(t, label), "/"), "/")
+		}
+		want := place{name("repo"), name("rev"), name("path")}
+		if want.repo == "" || strings.Contains(want.repo+"/"+want.rev+"/"+want.path, "//") {
+			t.Skip("no name that Git has")
+		}
+		var got place
+		mux := http.NewServeMux()
+		mux.HandleFunc("GET /r/{rest...}", func(_ http.ResponseWriter, r *http.Request) { got, _ = parsePlace(r.URL.EscapedPath()) })
+		w := httptest.NewRecorder()
+		mux.ServeHTTP(w, httptest.NewRequest(http.MethodGet, want.line(3000), nil))
+		if got != want {
+			t.Fatalf("%q is read as %q", want, got)
+		}
+	})
+	for _, wrong := range []string{"/r/", "/r/@main", "/r/%zz", "/x/a", "/r/" + strings.Repeat("a", 2000)} {
+		if p, err := parsePlace(wrong); err == nil {
+			t.Errorf("%q is read as %q", wrong, p)
+		}
+	}
+}
+
+// TestCodeIsText: whatever a text holds, its HTML shows just that.
+func TestCodeIsText(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.SliceOf(rapid.OneOf(rapid.SampledFrom([]byte("<>&\"'a/= ")), rapid.Byte())).Draw(t, "text")
+		spans := func(label string) (list []span) {
+			at := 0
+			for range rapid.IntRange(0, 4).Draw(t, label) {
+				start := rapid.IntRange(at, len(text)).Draw(t, "start")
+				at = rapid.IntRange(start, len(text)).Draw(t, "end")
+				list = append(list, span{start, at, "s"})
+			}
+			return list
+		}
+		got := string(code(text, spans("colours"), spans("marks")))
+		for _, tag := range []string{"<mark>", "</mark>", `<span class="s">`, "</span>", `<i class="x">`, "</i>"} {
+			got = strings.ReplaceAll(got, tag, "")
+		}
+		if strings.ContainsAny(got, "<>\"'") {
+			t.Fatalf("%q becomes %q", text, got)
+		}
+		if printable := bytes.ToValidUTF8(text, nil); len(printable) == len(text) && !strings.ContainsFunc(string(text), unseen) && textOf(got) != string(text) {
+			t.Fatalf("%q is shown as %q", text, textOf(got))
+		}
+	})
+	if got := name("a\u202eb\xff\x00"); got != `a<i class="x">U+202E</i>b<i class="x">\xff</i><i class="x">U+0000</i>` {
+		t.Error(got)
+	}
+}
+
+// TestLinesAreCut: a long line is shown around its first mark, and what is left out is counted.
+func TestLinesAreCut(t *testing.T) {
+	line := []byte(strings.Repeat("ä", 500) + "fish" + strings.Repeat("x", 500))
+	got := string(shownLine(line, nil, []span{{1000, 1004, ""}}, 100))
+	if !strings.Contains(got, "<mark>fish</mark>") || !strings.HasPrefix(got, `<i class="x">… 974 bytes …</i>ää`) || len(got) > 300 {
+		t.Error(got)
+	}
+}
+
+// TestNarrow: a search that is narrowed keeps its meaning.
+func TestNarrow(t *testing.T) {
+	for query, want := range map[string]string{
+		"fish":             "fish lang:Go",
+		"a or b":           "lang:Go (a or b )",
+		"(a or b) c":       "lang:Go ((a or b) c )",
+		"case:yes a":       "case:yes a lang:Go",
+		"order":            "order lang:Go",
+		"\"a or b\"":       "lang:Go (\"a or b\" )",
+		"(":                "",
+		"x\ny":             "",
+		" f:\\.go$ -test ": "f:\\.go$ -test lang:Go",
+	} {
+		if got := narrow(query, "lang:Go"); got != want {
+			t.Errorf("%q: %q, want %q", query, got, want)
+		}
+	}
+	for _, value := range hostile[:6] {
+		term := "r:" + quote("^"+literal(value)+"$")
+		if _, err := searchapi.Parse(term, syntaxVersion); err != nil {
+			t.Errorf("%q: %v", term, err)
+		}
+	}
+}
+
+// TestBehind: repos that are not up to date are listed with their state.
+func TestBehind(t *testing.T) {
+	f := &fake{files: map[string]map[string]string{"host/pond": {"a": ""}}, stale: []*ingestv1.RepoStatus{{
+		Name: "host/away", State: ingestv1.State_STATE_FAILED, Reason: "the repository does not exist",
+		Freshness: &ingestv1.Freshness{BehindSince: timestamppb.New(time.Now().Add(-3 * time.Hour))},
+	}}}
+	contains(t, textOf(show(t, f.serve(t, false), "/repos")), "host/away failed, behind for 3 hours: the repository does not exist", "host/pond", "main@0123456789ab and 1 more")
+}
