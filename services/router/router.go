@@ -246,15 +246,20 @@ func (r *Router) serveJSON() error {
 func (r *Router) servePages(searches *search.Service, repos *ingest.Service) *web.Pages {
 	cfg := web.Config{
 		Open: func() web.Answers { return searches.Session(nil) }, Statuses: repos, WallTime: r.cfg.DefaultTimeout, Log: r.tel.Logger(),
+	}
 	if r.cfg.Access.Asked() {
 		cfg.Admit = r.guard.Admit
+	}
 	pages := web.New(cfg)
 	guarded, open := pages.Routes()
 	for pattern, handler := range guarded {
 		r.server.Handle(pattern, handler)
+	}
 	for pattern, handler := range open {
 		r.server.HandleSigned(pattern, handler)
+	}
 	return pages
+}
 
 // dial connects to a searcher, by function calls if it is in this process. Plans are
 // sealed in either case.

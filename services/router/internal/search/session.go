@@ -35,8 +35,11 @@ func (s *Service) RepoNames(ctx context.Context) ([]string, error) {
 // other calls are answered.
 func (s *Service) Repos(ctx context.Context) (int, error) {
 	layout, err := s.layouts.At(ctx, nil, 0)
+	if err != nil {
 		return 0, err
+	}
 	return len(layout.roots), nil
+}
 
 // session returns the same layout for every call.
 type session struct {
