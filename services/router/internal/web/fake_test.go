@@ -46,7 +46,7 @@ type fake struct {
 func (f *fake) Search(_ context.Context, req *searchv1.SearchRequest) (*searchv1.SearchResponse, error) {
 	f.asked = append(f.asked, req)
 	if _, err := searchapi.Parse(req.Query, syntaxVersion); err != nil {
-		return nil, err //nolint:wrapcheck // a status, as the service has it
+		return nil, err
 	}
 	if f.search != nil || f.err != nil {
 		return f.search, f.err
@@ -87,7 +87,7 @@ func matches(path string, terms [][]string) bool {
 // List implements Answers.
 func (f *fake) List(_ context.Context, req *searchv1.ListRequest) (*searchv1.ListResponse, error) {
 	if _, err := searchapi.Parse(req.Query, syntaxVersion); err != nil {
-		return nil, err //nolint:wrapcheck // a status, as the service has it
+		return nil, err
 	}
 	resp := &searchv1.ListResponse{Coverage: &searchv1.Coverage{Complete: true}}
 	for repo, files := range f.files {
@@ -104,7 +104,7 @@ func (f *fake) List(_ context.Context, req *searchv1.ListRequest) (*searchv1.Lis
 func (f *fake) GetFile(_ context.Context, req *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error) {
 	text, ok := f.files[req.Repo][string(req.Path)]
 	if !ok {
-		return nil, status.Error(codes.NotFound, "no such file") //nolint:wrapcheck // a status, as the service has it
+		return nil, status.Error(codes.NotFound, "no such file")
 	}
 	part := text[min(int(req.Offset), len(text)):]
 	return &searchv1.GetFileResponse{

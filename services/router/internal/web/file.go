@@ -120,7 +120,7 @@ func read(ctx context.Context, answers Answers, l located, first int) (c content
 	for {
 		resp, err := answers.GetFile(ctx, req)
 		if err != nil {
-			return c, err //nolint:wrapcheck // a status
+			return c, err
 		}
 		part := resp.GetContent()
 		if req.Offset == 0 {
@@ -129,7 +129,7 @@ func read(ctx context.Context, answers Answers, l located, first int) (c content
 				c.whole = part
 			}
 		} else if !bytes.Equal(resp.GetBlob(), c.resp.GetBlob()) {
-			return c, status.Error(codes.Unavailable, "the file changed while it was read") //nolint:wrapcheck // a status
+			return c, status.Error(codes.Unavailable, "the file changed while it was read")
 		}
 		req.Offset += uint64(len(part))
 		last := len(part) == 0 || req.Offset >= resp.GetSizeBytes()

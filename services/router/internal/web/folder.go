@@ -205,8 +205,8 @@ func rankPath(text, path string) int {
 // entryAt is the entry of a path as it is shown in a folder.
 func (l located) entryAt(path, dir string) entry {
 	e := entry{Name: name(cutFront(path[len(dir):], nameBytes)), Folder: strings.HasSuffix(path, "/"), Here: path == l.path}
-	if url := l.at(path).address(); len(url) <= maxURL {
-		e.URL = url
+	if to := l.at(path).address(); len(to) <= maxURL {
+		e.URL = to
 	}
 	return e
 }

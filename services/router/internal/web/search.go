@@ -197,8 +197,8 @@ func describe(f *searchv1.FileMatch) resultFile {
 		Language: plain(cut(f.GetLanguage(), 40)), Commit: short(f.GetCommit()), Matches: f.GetMatchCount(), Note: skipped(f.GetSkipReason()),
 	}
 	at := place{f.GetRepo(), branch, path}
-	if url := at.address(); len(url) <= maxURL {
-		file.URL, file.RepoURL = url, place{at.repo, at.rev, ""}.address()
+	if to := at.address(); len(to) <= maxURL {
+		file.URL, file.RepoURL = to, place{at.repo, at.rev, ""}.address()
 	}
 	return file
 }

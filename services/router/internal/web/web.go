@@ -94,7 +94,7 @@ type reply struct {
 }
 
 // page makes a handler of what makes a page.
-func (p *Pages) page(make func(ctx context.Context, r *http.Request) reply) http.Handler {
+func (p *Pages) page(answer func(ctx context.Context, r *http.Request) reply) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		protect(w.Header())
 		if foreign(r) {
@@ -105,7 +105,7 @@ func (p *Pages) page(make func(ctx context.Context, r *http.Request) reply) http
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(p.cfg.WallTime + sendTime))
 		ctx, cancel := context.WithTimeout(r.Context(), p.cfg.WallTime)
 		defer cancel()
-		p.send(w, r, make(ctx, r))
+		p.send(w, r, answer(ctx, r))
 	})
 }
 
