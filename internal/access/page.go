@@ -32,7 +32,7 @@ func isPage(r *http.Request) bool {
 // the browser's connection is encrypted, the cookie is never sent over another one.
 func PageCookie(r *http.Request, token Text) *http.Cookie {
 	secure := Encrypted(r)
-	c := &http.Cookie{
+	c := &http.Cookie{ //nolint:gosec // it is Secure where the connection is
 		Name: cookieName(secure), Value: string(token), Path: "/",
 		HttpOnly: true, Secure: secure, SameSite: http.SameSiteStrictMode, MaxAge: cookieAge,
 	}

@@ -29,7 +29,7 @@ var assets = func() map[string]asset {
 	for _, name := range assetNames {
 		content, err := files.ReadFile("assets/" + name)
 		if err != nil {
-			panic(err) // it is part of the program
+			panic(err) //nolint:forbidigo // the file is part of the program
 		}
 		sum := sha256.Sum256(content)
 		all[name] = asset{content, "/assets/" + name + "?v=" + hex.EncodeToString(sum[:8])}
@@ -65,7 +65,7 @@ var templates = func() map[string]*template.Template {
 		"grouped": grouped,
 		"clock":   func(t time.Time) string { return t.Format("15:04:05 MST") },
 		"stamp":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"plural":  func(n uint64, one, many string) string { return plural(n, one, many) },
+		"plural":  plural[uint64],
 	}
 	for _, name := range []string{"search", "file", "folder", "repos", "help", "login", "problem"} {
 		all[name] = template.Must(template.New(name).Funcs(functions).ParseFS(files, "templates/page.html", "templates/"+name+".html"))

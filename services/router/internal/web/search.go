@@ -231,7 +231,7 @@ func marksOf(c *searchv1.ChunkMatch) (marks []span) {
 	return marks
 }
 
-// lines are at most most lines of a chunk, and how many matches begin in them.
+// lines are the first lines of a chunk, no more than most, and how many matches begin in them.
 func (p *Pages) lines(ctx context.Context, f *searchv1.FileMatch, c *searchv1.ChunkMatch, patience time.Duration, most int) (lines []resultLine, matches int) {
 	content, marks := c.GetContent(), marksOf(c)
 	var colours []span
