@@ -48,16 +48,21 @@ func Run(ctx context.Context, args []string, p Process) int {
 	return end.status
 }
 
-// exitStatus is an end with a status of its own, and with nothing to say where err is nil.
+// exitStatus is the status of a command that has its own, with or without an error.
 type exitStatus struct {
 	status int
 	err    error
 }
 
 // Error implements error.
-func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d: %v", e.status, e.err) }
+func (e exitStatus) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("status %d", e.status)
+	}
+	return e.err.Error()
+}
 
-// Unwrap returns what went wrong, if anything.
+// Unwrap returns the error, nil if there is none.
 func (e exitStatus) Unwrap() error { return e.err }
 
 // usageError is a command line that cannot be understood.
@@ -95,7 +100,7 @@ Search it:                          trawl search 'func main lang:go'`,
 	}
 	add(use, newSearch(p), newDef(p), newRefs(p), newCat(p), newIndex(p), newRepos(p), newDelete(p), newSources(p), newJobs(p), newSearchers(p), newMCP(p))
 	add(serve, newUp(p), newIndexer(p), newSearcher(p), newRouter(p), newTokens(p), newGC(p), newRestore(p), newSelfTest(p))
-	add(tools, newShard(p), newVersion(p), newMan())
+	add(tools, newGrep(p), newShard(p), newVersion(p), newMan())
 	return root
 }
 

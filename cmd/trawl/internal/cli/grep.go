@@ -1,0 +1,207 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
+	"github.com/trawl-search/trawl/internal/grep"
+	"github.com/trawl-search/trawl/internal/grep/ignore"
+	"github.com/trawl-search/trawl/internal/grep/localindex"
+	"github.com/trawl-search/trawl/internal/grep/pattern"
+)
+
+// grepFlags are those of trawl grep. They mean what they mean to ripgrep.
+type grepFlags struct {
+	patterns          []string
+	globs             []string
+	ignoreCase, smart bool
+	words, fixed      bool
+	hidden, noIgnore  bool
+	forget            bool
+	context           int
+	show              grep.Show
+}
+
+func newGrep(p Process) *cobra.Command {
+	var f grepFlags
+	cmd := &cobra.Command{
+		Use:   "grep PATTERN [DIR]",
+		Short: "Search the files of a folder, through an index that is kept of it",
+		Long: `Grep prints the lines of the files in a folder that match a regular expression, as "rg -n --no-heading --sort path" does.
+The first search reads all files, and then makes an index in the user's cache folder. Those after it look at the files' times
+and sizes, and read what changed and what the index finds.
+
+It ends with 0 if a line was selected, 1 if none was, and 2 after an error.`,
+		Args: usageArgs(cobra.MaximumNArgs(2)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.forget {
+				return f.forgetIndex(p, args)
+			}
+			found, err := f.run(cmd, p, args)
+			switch {
+			case err != nil:
+				return exitStatus{status: 2, err: err}
+			case !found:
+				return exitStatus{status: 1}
+			}
+			return nil
+		},
+	}
+	f.declare(cmd)
+	return cmd
+}
+
+func (f *grepFlags) declare(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringArrayVarP(&f.patterns, "regexp", "e", nil, "pattern, may be repeated: lines with any of them; the only argument is then the folder")
+	flags.StringArrayVarP(&f.globs, "glob", "g", nil, "search files whose paths match, with ! before it those that do not; may be repeated")
+	flags.BoolVarP(&f.ignoreCase, "ignore-case", "i", false, "ignore case")
+	flags.BoolVarP(&f.smart, "smart-case", "S", false, "ignore case if the pattern has no capital")
+	flags.BoolVarP(&f.words, "word-regexp", "w", false, "find whole words only")
+	flags.BoolVarP(&f.fixed, "fixed-strings", "F", false, "patterns are texts, not regular expressions")
+	flags.BoolVarP(&f.show.Files, "files-with-matches", "l", false, "print paths of files only")
+	flags.BoolVarP(&f.show.Count, "count", "c", false, "print how many lines of each file match, with -o how many matches there are")
+	flags.BoolVarP(&f.show.OnlyMatching, "only-matching", "o", false, "print only what matches of a line")
+	flags.BoolVarP(&f.show.Invert, "invert-match", "v", false, "select lines that do not match; all files are read")
+	flags.BoolVarP(&f.show.LineNumbers, "line-number", "n", true, "print line numbers")
+	flags.IntVarP(&f.show.After, "after-context", "A", 0, "lines printed after each match")
+	flags.IntVarP(&f.show.Before, "before-context", "B", 0, "lines printed before each match")
+	flags.IntVarP(&f.context, "context", "C", 0, "lines printed before and after each match")
+	flags.BoolVar(&f.hidden, "hidden", false, "search files and folders whose names begin with a dot; they have an index of their own")
+	flags.BoolVar(&f.noIgnore, "no-ignore", false, "do not read .gitignore, .ignore and .rgignore; these files have an index of their own")
+	flags.BoolVar(&f.forget, "forget", false, "delete the indexes of a folder instead; without one, of the working directory")
+}
+
+// cache is the folder for indexes.
+func grepCache(p Process) (string, error) {
+	base := p.env("XDG_CACHE_HOME")
+	if base == "" && p.env("HOME") != "" {
+		base = filepath.Join(p.env("HOME"), ".cache")
+	}
+	if !filepath.IsAbs(base) {
+		return "", errors.New("no folder for the index: set XDG_CACHE_HOME or HOME to an absolute path")
+	}
+	return filepath.Join(base, "trawl", "grep"), nil
+}
+
+func (f *grepFlags) forgetIndex(p Process, args []string) error {
+	if len(args) > 1 {
+		return usageError{errors.New("--forget takes one folder")}
+	}
+	cache, err := grepCache(p)
+	if err != nil {
+		return err
+	}
+	folder := "."
+	if len(args) == 1 {
+		folder = args[0]
+	}
+	size, err := localindex.Forget(folder, cache)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(p.Out, "forgot %s: %s\n", folder, render.Bytes(uint64(size)))
+	return err
+}
+
+// read takes the patterns and the folder from the command line.
+func (f *grepFlags) read(cmd *cobra.Command, args []string) (folder string, err error) {
+	if len(f.patterns) == 0 {
+		if len(args) == 0 {
+			return "", usageError{errors.New("the pattern is missing; see trawl grep --help")}
+		}
+		f.patterns, args = args[:1], args[1:]
+	}
+	if len(args) > 1 {
+		return "", usageError{errors.New("only one folder can be searched; see trawl grep --help")}
+	}
+	flags := cmd.Flags()
+	if !flags.Changed("after-context") {
+		f.show.After = f.context
+	}
+	if !flags.Changed("before-context") {
+		f.show.Before = f.context
+	}
+	if f.show.After < 0 || f.show.Before < 0 {
+		return "", usageError{errors.New("-A, -B and -C count lines: they cannot be negative")}
+	}
+	if f.show.Files && f.show.Count {
+		return "", usageError{errors.New("-l and -c exclude each other")}
+	}
+	if len(args) == 1 {
+		return args[0], nil
+	}
+	return "", nil
+}
+
+func (f *grepFlags) run(cmd *cobra.Command, p Process, args []string) (found bool, err error) {
+	folder, err := f.read(cmd, args)
+	if err != nil {
+		return false, err
+	}
+	opts := pattern.Options{Fixed: f.fixed, Words: f.words}
+	switch {
+	case f.smart:
+		opts.Case = pattern.Smart
+	case f.ignoreCase:
+		opts.Case = pattern.Insensitive
+	}
+	compiled, err := pattern.New(f.patterns, opts)
+	if err != nil {
+		return false, err
+	}
+	index, err := f.open(p, folder)
+	if err != nil {
+		return false, err
+	}
+	failed := false
+	search := grep.Search{Folder: folder, Pattern: compiled, Show: f.show, Out: p.Out, Warn: func(err error) {
+		failed = true
+		fmt.Fprintf(p.Err, "trawl: %s\n", err)
+	}}
+	if found, err = search.Run(cmd.Context(), index); err != nil {
+		return false, err
+	}
+	f.update(cmd.Context(), p, index)
+	if failed {
+		return false, errors.New("some files were not searched")
+	}
+	return found, nil
+}
+
+func (f *grepFlags) open(p Process, folder string) (*localindex.Index, error) {
+	cache, err := grepCache(p)
+	if err != nil {
+		return nil, err
+	}
+	opts := localindex.Options{Cache: cache, Shown: folder, Ignore: ignore.Options{
+		Hidden: f.hidden, NoRules: f.noIgnore, GlobalGit: ignore.GlobalGit(p.env("HOME"), p.env("XDG_CONFIG_HOME")),
+	}}
+	if len(f.globs) > 0 {
+		opts.Ignore.Globs = ignore.NewGlobs(f.globs)
+	}
+	if folder == "" {
+		folder = "."
+	}
+	return localindex.Open(folder, opts)
+}
+
+// update brings the index up to date after a search. The answer stands without it: what fails is only said.
+func (f *grepFlags) update(ctx context.Context, p Process, index *localindex.Index) {
+	if err := index.Damage(); err != nil {
+		fmt.Fprintf(p.Err, "trawl: the index cannot be used, and is made anew: %s\n", err)
+	}
+	err := index.Update(ctx, func(files int, bytes int64) {
+		if isTerminal(p.Err) {
+			fmt.Fprintf(p.Err, "trawl: indexing %d files (%s) for the next search; stop it whenever you like\n", files, render.Bytes(uint64(bytes)))
+		}
+	})
+	if err != nil && ctx.Err() == nil {
+		fmt.Fprintf(p.Err, "trawl: the index was not brought up to date: %s\n", err)
+	}
+}

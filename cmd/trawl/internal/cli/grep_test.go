@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestGrep asks as people do. That the lines are those of ripgrep internal/grep tests.
+func TestGrep(t *testing.T) {
+	t.Chdir(t.TempDir())
+	env := []string{"XDG_CACHE_HOME=" + t.TempDir()}
+	for path, content := range map[string]string{
+		"pond/fish.go":         "package pond\n\ntype Fish struct{ Name string }\n",
+		"pond/net/a.py":        "def haul():\n    return fish\n",
+		"pond/.ignore":         "*.log\n",
+		"pond/old.log":         "fish\n",
+		"pond/.hidden/fish.md": "fish\n",
+	} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		args string
+		exit int
+		out  string
+	}{
+		{"-i fish pond", 0, "pond/fish.go:3:type Fish struct{ Name string }\npond/net/a.py:2:    return fish\n"},
+		{"-S fish -l pond/", 0, "pond/fish.go\npond/net/a.py\n"},
+		{"-c -e fish -e haul pond", 0, "pond/net/a.py:2\n"},
+		{"-o -w n=false", 1, ""},
+		{"-n=false -o Fi. ./pond", 0, "./pond/fish.go:Fis\n"},
+		{"--hidden -l fish pond", 0, "pond/.hidden/fish.md\npond/net/a.py\n"},
+		{"--no-ignore -l fish pond", 0, "pond/net/a.py\npond/old.log\n"},
+		{"-g *.log -l fish pond", 0, "pond/old.log\n"},
+		{"-A1 haul pond", 0, "pond/net/a.py:1:def haul():\npond/net/a.py-2-    return fish\n"},
+		{"-C1 -F haul() pond", 0, "pond/net/a.py:1:def haul():\npond/net/a.py-2-    return fish\n"},
+		{"-v -l x pond", 0, "pond/fish.go\npond/net/a.py\n"},
+		{"whale pond", 1, ""},
+		{"fish( pond", 2, "missing closing )"},
+		{"fish nowhere", 2, "nowhere"},
+		{"-l -c fish pond", 2, "exclude each other"},
+		{"-A -1 fish pond", 2, "negative"},
+		{"-e fish pond pond", 2, "one folder"},
+		{"", 2, "pattern is missing"},
+		{"--forget pond", 0, "forgot pond: "},
+	} {
+		exit, out, errs := run(t, env, append([]string{"grep"}, strings.Fields(c.args)...)...)
+		exact := c.exit < 2 && !strings.HasPrefix(c.out, "forgot")
+		if exit != c.exit || !strings.Contains(out+errs, c.out) || exact && (out != c.out || errs != "") {
+			t.Errorf("trawl grep %s: exit %d\n%s%s", c.args, exit, out, errs)
+		}
+	}
+	if exit, _, errs := run(t, nil, "grep", "fish", "pond"); exit != 2 || !strings.Contains(errs, "XDG_CACHE_HOME") {
+		t.Errorf("without a folder for the index: exit %d: %s", exit, errs)
+	}
+}

@@ -1,0 +1,189 @@
+package ignore
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// RuleFiles are the names of the files in a folder that have rules, those first that go before.
+var RuleFiles = []string{".rgignore", ".ignore", ".gitignore"}
+
+// Options say which rules count.
+type Options struct {
+	// Hidden files are searched: those whose names begin with a dot.
+	Hidden bool
+	// NoRules are read.
+	NoRules bool
+	// Globs go before all rules. They are nil, or for paths as they are shown.
+	Globs *Globs
+	// GlobalGit is the path of the file with rules for all Git repositories, "" if there is none.
+	GlobalGit string
+}
+
+// Tree are the rules that hold in a folder.
+type Tree struct {
+	opts   *Options
+	global *Rules
+	parent *Tree
+	dir    string // absolute
+	files  [3]*Rules
+	// exclude is .git/info/exclude of a folder with a repository.
+	exclude *Rules
+	hasGit  bool
+	anyGit  bool // here or above
+}
+
+// Root reads the rules of a folder, an absolute path, and of those above it.
+func Root(dir string, opts *Options) *Tree {
+	var parent *Tree
+	if up := filepath.Dir(dir); up != dir {
+		parent = Root(up, opts)
+	} else {
+		parent = &Tree{opts: opts}
+		if !opts.NoRules {
+			parent.global = read(opts.GlobalGit)
+		}
+	}
+	return parent.Below(dir)
+}
+
+// Below reads the rules of a folder in that of t.
+func (t *Tree) Below(dir string) *Tree {
+	below := &Tree{opts: t.opts, global: t.global, parent: t, dir: dir, anyGit: t.anyGit}
+	if t.opts.NoRules {
+		return below
+	}
+	for i, name := range RuleFiles {
+		below.files[i] = read(filepath.Join(dir, name))
+	}
+	if exclude, ok := ExcludeFile(dir); ok {
+		below.hasGit, below.anyGit = true, true
+		below.exclude = read(exclude)
+	}
+	return below
+}
+
+// ExcludeFile is the path of the exclude file of the Git repository whose files are in dir; not ok if
+// there is no repository.
+func ExcludeFile(dir string) (path string, ok bool) {
+	git := filepath.Join(dir, ".git")
+	info, err := os.Stat(git)
+	if err != nil {
+		return "", false
+	}
+	if !info.IsDir() { // that of a worktree or a submodule names another folder
+		content, err := os.ReadFile(git)
+		if err != nil {
+			return "", true
+		}
+		to, _ := strings.CutPrefix(strings.TrimSpace(string(content)), "gitdir: ")
+		git = joined(dir, to)
+		if common, err := os.ReadFile(filepath.Join(git, "commondir")); err == nil {
+			git = joined(git, strings.TrimSpace(string(common)))
+		}
+	}
+	return filepath.Join(git, "info", "exclude"), true
+}
+
+// joined is path as seen from dir.
+func joined(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
+}
+
+// read parses a file; one that cannot be read has no rules.
+func read(path string) *Rules {
+	if path == "" {
+		return nil
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	return Parse(content)
+}
+
+// PassesOver reports whether an entry of the folder is not searched, and nothing in it. Shown is its path as it
+// is shown, for Options.Globs.
+func (t *Tree) PassesOver(name, shown string, isDir bool) bool {
+	if d := t.opts.Globs.Match(shown, isDir); d != None {
+		return d == Ignore
+	}
+	switch t.decide(filepath.Join(t.dir, name), isDir) {
+	case Ignore:
+		return true
+	case Include:
+		return false
+	}
+	return !t.opts.Hidden && strings.HasPrefix(name, ".")
+}
+
+// decide asks the rules: the name of the file they are in counts before the folder, and of Git's only those of
+// the repository count.
+func (t *Tree) decide(path string, isDir bool) Decision {
+	if t.opts.NoRules {
+		return None
+	}
+	var found [3]Decision
+	exclude, sawGit := None, false
+	for f := t; f.dir != ""; f = f.parent {
+		relative := strings.TrimPrefix(path[len(f.dir):], "/")
+		for i, rules := range f.files {
+			if RuleFiles[i] == ".gitignore" && (sawGit || !t.anyGit) {
+				continue
+			}
+			if found[i] == None {
+				found[i] = rules.Match(relative, isDir)
+			}
+		}
+		if exclude == None && !sawGit && t.anyGit {
+			exclude = f.exclude.Match(relative, isDir)
+		}
+		if f.hasGit && !sawGit {
+			sawGit = true
+			found[2] = first(found[2], exclude, t.global.Match(relative, isDir))
+		}
+	}
+	return first(found[:]...)
+}
+
+func first(decisions ...Decision) Decision {
+	for _, d := range decisions {
+		if d != None {
+			return d
+		}
+	}
+	return None
+}
+
+// GlobalGit is the path of the file with rules for all of a user's Git repositories: what core.excludesFile
+// of Git's configuration says, or git/ignore in its folder.
+func GlobalGit(home, configHome string) string {
+	if configHome == "" && home != "" {
+		configHome = filepath.Join(home, ".config")
+	}
+	for _, config := range []string{filepath.Join(home, ".gitconfig"), filepath.Join(configHome, "git", "config")} {
+		content, err := os.ReadFile(config)
+		if err != nil {
+			continue
+		}
+		for line := range strings.Lines(string(content)) {
+			key, value, ok := strings.Cut(line, "=")
+			if !ok || !strings.EqualFold(strings.TrimSpace(key), "excludesfile") {
+				continue
+			}
+			value = strings.Trim(strings.TrimSpace(value), `"`)
+			if rest, ok := strings.CutPrefix(value, "~/"); ok {
+				value = filepath.Join(home, rest)
+			}
+			return value
+		}
+	}
+	if configHome == "" {
+		return ""
+	}
+	return filepath.Join(configHome, "git", "ignore")
+}

@@ -1,0 +1,162 @@
+package ignore_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/trawl-search/trawl/internal/grep/ignore"
+)
+
+// randomTree makes folders with files and rules in a Git repository. Rules of .ignore are made only if asked for.
+func randomTree(t *testing.T, rng *rand.Rand, dotIgnore bool) string {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.CommandContext(t.Context(), "git", "init", "-q", root).CombinedOutput(); err != nil {
+		t.Fatalf("git init: %v: %s", err, out)
+	}
+	pick := func(of ...string) string { return of[rng.IntN(len(of))] }
+	name := func() string { return pick("a", "b", "ab", "a.c", "b.h", ".d", "c.c", "x y", "a[b", "foo.log") }
+	dirs := []string{""}
+	write := func(path, content string) {
+		if err := os.WriteFile(filepath.Join(root, path), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 6 {
+		dir := filepath.Join(pick(dirs...), "d"+pick("", "1", ".c", "a"))
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		dirs = append(dirs, dir)
+	}
+	for range 25 {
+		write(filepath.Join(pick(dirs...), name()), "x\n")
+	}
+	rules := func() string {
+		var b strings.Builder
+		for range 1 + rng.IntN(4) {
+			line := pick("", "", "!", "/") + pick("", "", "", "**/", "d/", "*/", "d*/", "d/**/") +
+				pick("a", "*.c", "?", "*", "d", "d1", "a*", "[ab]", "[!a]*", `\!a`, "#a", "**", "*.log", "a.?", "x y", `a\[b`, "d.c", ".d", "[a-b].h") + pick("", "", "", "/", "/**")
+			b.WriteString(line + pick("\n", "\n", "\r\n", " \n"))
+		}
+		return b.String()
+	}
+	for range 3 {
+		write(filepath.Join(pick(dirs...), ".gitignore"), rules())
+		if dotIgnore {
+			write(filepath.Join(pick(dirs...), pick(".ignore", ".rgignore")), rules())
+		}
+	}
+	write(".git/info/exclude", rules())
+	return root
+}
+
+// files are the paths that are searched.
+func files(t *testing.T, root string, opts *ignore.Options) []string {
+	t.Helper()
+	var found []string
+	var walk func(tree *ignore.Tree, dir string)
+	walk = func(tree *ignore.Tree, dir string) {
+		entries, err := os.ReadDir(filepath.Join(root, dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			path := filepath.Join(dir, e.Name())
+			if e.Name() == ".git" || tree.PassesOver(e.Name(), path, e.IsDir()) {
+				continue
+			}
+			if e.IsDir() {
+				walk(tree.Below(filepath.Join(root, path)), path)
+				continue
+			}
+			found = append(found, path)
+		}
+	}
+	walk(ignore.Root(root, opts), "")
+	slices.Sort(found)
+	return found
+}
+
+// listed runs a command that lists files.
+func listed(t *testing.T, root, name string, args ...string) []string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), name, args...)
+	cmd.Dir = root
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + root, "GIT_CONFIG_NOSYSTEM=1"}
+	out, err := cmd.Output()
+	if err != nil && len(out) > 0 {
+		t.Fatalf("%s %q: %v", name, args, err)
+	}
+	var paths []string
+	for _, path := range bytes.Split(out, []byte{0}) {
+		if len(path) > 0 {
+			paths = append(paths, string(path))
+		}
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+func compare(t *testing.T, seed uint64, root string, got, want []string) {
+	t.Helper()
+	if slices.Equal(got, want) {
+		return
+	}
+	var rules strings.Builder
+	_ = filepath.WalkDir(root, func(path string, d os.DirEntry, _ error) error {
+		if strings.HasSuffix(path, "ignore") || strings.HasSuffix(path, "info/exclude") {
+			content, _ := os.ReadFile(path)
+			fmt.Fprintf(&rules, "%s: %q\n", path[len(root):], content)
+		}
+		return nil
+	})
+	extra := slices.DeleteFunc(slices.Clone(got), func(s string) bool { return slices.Contains(want, s) })
+	missing := slices.DeleteFunc(slices.Clone(want), func(s string) bool { return slices.Contains(got, s) })
+	t.Errorf("seed %d: too many %q, too few %q, with\n%s", seed, extra, missing, rules.String())
+}
+
+func TestFilesOfGit(t *testing.T) {
+	for seed := range uint64(12) {
+		root := randomTree(t, rand.New(rand.NewPCG(seed, 1)), false)
+		got := files(t, root, &ignore.Options{Hidden: true})
+		compare(t, seed, root, got, listed(t, root, "git", "ls-files", "--others", "--exclude-standard", "-z"))
+	}
+}
+
+func TestFilesOfRipgrep(t *testing.T) {
+	if _, err := exec.LookPath("rg"); err != nil {
+		t.Skip("rg is not installed")
+	}
+	for seed := range uint64(12) {
+		rng := rand.New(rand.NewPCG(seed, 2))
+		root := randomTree(t, rng, true)
+		opts := &ignore.Options{Hidden: rng.IntN(2) == 0, NoRules: rng.IntN(4) == 0}
+		args := []string{"--no-config", "--files", "-0"}
+		if opts.Hidden {
+			args = append(args, "--hidden")
+		}
+		if opts.NoRules {
+			args = append(args, "--no-ignore")
+		}
+		globs := [][]string{nil, nil, {"*.c"}, {"!*.c"}, {"*.{c,h}", "!a.c"}, {"d*/**"}, {"!d"}, {"/d/*"}}[rng.IntN(8)]
+		for _, g := range globs {
+			args = append(args, "-g", g)
+		}
+		if globs != nil {
+			opts.Globs = ignore.NewGlobs(globs)
+		}
+		want := slices.DeleteFunc(listed(t, root, "rg", args...), func(p string) bool { return strings.HasPrefix(p, ".git/") })
+		compare(t, seed, root, files(t, root, opts), want)
+	}
+}

@@ -1,0 +1,160 @@
+// Package ignore says which files of a folder ripgrep passes over: those that are hidden, and those that
+// .gitignore, .ignore and .rgignore name.
+package ignore
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// Decision is what rules say about a path.
+type Decision uint8
+
+// Decisions of rules.
+const (
+	None Decision = iota
+	Ignore
+	Include
+)
+
+// Rules are the lines of one ignore file. They do not change, and nil has none.
+type Rules struct{ rules []rule }
+
+// rule is one line: its last match decides.
+type rule struct {
+	kind     kind
+	text     string
+	onlyDirs bool
+	include  bool
+}
+
+// kind is how a rule compares; most are no globs, which take long.
+type kind uint8
+
+const (
+	name   kind = iota // the last element of the path is text
+	suffix             // the path ends in text, which has no slash
+	path               // the path is text
+	base               // the last element matches the glob text
+	glob               // the path matches the glob text
+)
+
+var bom = []byte("\xef\xbb\xbf")
+
+// Parse reads an ignore file, in gitignore's syntax with ripgrep's {a,b}. Lines that are no valid glob match
+// nothing.
+func Parse(content []byte) *Rules {
+	r := new(Rules)
+	for line := range bytes.Lines(bytes.TrimPrefix(content, bom)) {
+		r.add(string(bytes.TrimRight(line, "\r\n")))
+	}
+	return r
+}
+
+func (r *Rules) add(line string) {
+	if strings.HasPrefix(line, "#") {
+		return
+	}
+	if !strings.HasSuffix(line, `\ `) {
+		line = strings.TrimRight(line, " \t\v\f\r")
+	}
+	var next rule
+	anchored := false
+	if strings.HasPrefix(line, `\!`) || strings.HasPrefix(line, `\#`) {
+		line = line[1:]
+	} else {
+		line, next.include = strings.CutPrefix(line, "!")
+		line, anchored = strings.CutPrefix(line, "/")
+	}
+	line, next.onlyDirs = strings.CutSuffix(line, "/")
+	if line == "" || !doublestar.ValidatePattern(line) {
+		return
+	}
+	next.text = line
+	isGlob := strings.ContainsAny(line, `*?[{\`)
+	switch {
+	case anchored || strings.Contains(line, "/"):
+		next.kind = path
+		if isGlob {
+			next.kind = glob
+		}
+		if strings.HasSuffix(line, "/**") { // what is in the folder, not the folder
+			next.text += "/*"
+		}
+	case !isGlob:
+		next.kind = name
+	case line[0] == '*' && !strings.ContainsAny(line[1:], `*?[{\`):
+		next.kind, next.text = suffix, line[1:]
+	default:
+		next.kind = base
+	}
+	r.rules = append(r.rules, next)
+}
+
+// Match decides about a path, with slashes, relative to the folder that the rules are of.
+func (r *Rules) Match(p string, isDir bool) Decision {
+	if r == nil {
+		return None
+	}
+	last := p[strings.LastIndexByte(p, '/')+1:]
+	for i := len(r.rules) - 1; i >= 0; i-- {
+		rule := &r.rules[i]
+		if rule.onlyDirs && !isDir || !rule.matches(p, last) {
+			continue
+		}
+		if rule.include {
+			return Include
+		}
+		return Ignore
+	}
+	return None
+}
+
+func (r *rule) matches(p, last string) bool {
+	switch r.kind {
+	case name:
+		return last == r.text
+	case suffix:
+		return strings.HasSuffix(p, r.text)
+	case path:
+		return p == r.text
+	case base:
+		return doublestar.MatchUnvalidated(r.text, last)
+	}
+	return doublestar.MatchUnvalidated(r.text, p)
+}
+
+// Globs are those of -g: in gitignore's syntax, but what they match is searched, and with ! it is not.
+type Globs struct {
+	rules    Rules
+	included bool // one is without !
+}
+
+// NewGlobs reads globs.
+func NewGlobs(globs []string) *Globs {
+	g := new(Globs)
+	for _, line := range globs {
+		g.rules.add(line)
+		g.included = g.included || !strings.HasPrefix(line, "!")
+	}
+	return g
+}
+
+// Match decides about a path. With a glob that says what is searched, no other file is.
+func (g *Globs) Match(p string, isDir bool) Decision {
+	if g == nil {
+		return None
+	}
+	switch g.rules.Match(p, isDir) {
+	case Ignore:
+		return Include
+	case Include:
+		return Ignore
+	}
+	if g.included && !isDir {
+		return Ignore
+	}
+	return None
+}

@@ -1,0 +1,180 @@
+package grep
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+
+	"github.com/trawl-search/trawl/internal/grep/filetext"
+	"github.com/trawl-search/trawl/internal/grep/pattern"
+)
+
+// Show says what of a file is shown.
+type Show struct {
+	// Files are named, nothing else.
+	Files bool
+	// Count lines, or with OnlyMatching matches, and show their number where it is not 0.
+	Count bool
+	// OnlyMatching shows what matches of a line, each match on a line of its own.
+	OnlyMatching bool
+	// Invert selects the lines that do not match.
+	Invert bool
+	// LineNumbers stand before lines.
+	LineNumbers bool
+	// Before and After are how many lines are shown around each that is selected.
+	Before, After int
+}
+
+// separator stands between the lines of two files.
+func (s *Show) separator() string {
+	if s.Before+s.After == 0 || s.Files || s.Count {
+		return ""
+	}
+	return "--\n"
+}
+
+// printer writes what is found in one file.
+type printer struct {
+	*Show
+	pattern *pattern.Pattern
+	name    string
+	text    []byte
+	out     []byte
+
+	selected int // lines, or matches when these are counted
+	// Of the place to which all was written, or seen to be not shown: the offset and number of its line.
+	at, line int
+	shown    bool // lines, the last of which ends at at
+	after    int  // lines that are shown after at
+}
+
+// show appends to out what is shown of a text, and reports whether a line is selected.
+func (s *Show) show(out []byte, name string, text filetext.Text, p *pattern.Pattern) ([]byte, bool) {
+	w := printer{Show: s, pattern: p, name: name, text: text.Bytes, out: out, line: 1}
+	w.search()
+	switch found := w.selected > 0; {
+	case !found:
+		return out, false
+	case s.Files:
+		return append(append(w.out, name...), '\n'), true
+	case s.Count && text.NUL >= 0:
+		return out, false // ripgrep does not count the lines of a binary file
+	case s.Count:
+		return fmt.Appendf(w.out, "%s:%d\n", name, w.selected), true
+	case text.NUL >= 0:
+		const warning = "%s: WARNING: stopped searching binary file after match (found \"\\0\" byte around offset %d)\n"
+		return fmt.Appendf(w.out, warning, name, text.NUL), true
+	}
+	return w.out, true
+}
+
+// search selects lines until what is shown is known.
+func (w *printer) search() {
+	next := 0 // the first line not looked at
+	for next < len(w.text) {
+		start, end, ok := w.pattern.Next(w.text, next)
+		if !ok {
+			start, end = len(w.text), len(w.text)
+		}
+		switch {
+		case w.Invert:
+			for next < start && w.goOn() {
+				lineEnd := w.lineEnd(next)
+				w.found(next, lineEnd)
+				next = lineEnd + 1
+			}
+		case ok:
+			w.found(start, end)
+		}
+		if next = end + 1; !ok || !w.goOn() {
+			break
+		}
+	}
+	if !w.Files && !w.Count {
+		w.showAfter(len(w.text))
+	}
+}
+
+// goOn reports whether another line may change what is shown.
+func (w *printer) goOn() bool { return !w.Files || w.selected == 0 }
+
+func (w *printer) lineEnd(start int) int {
+	if n := bytes.IndexByte(w.text[start:], '\n'); n >= 0 {
+		return start + n
+	}
+	return len(w.text)
+}
+
+// found takes a selected line.
+func (w *printer) found(start, end int) {
+	if w.Count && w.OnlyMatching && !w.Invert {
+		for range w.pattern.Matches(w.text[start:end]) {
+			w.selected++
+		}
+		return
+	}
+	w.selected++
+	if w.Files || w.Count {
+		return
+	}
+	w.showAfter(start)
+	before := start
+	for n := 0; n < w.Before && before > w.at; n++ {
+		before = bytes.LastIndexByte(w.text[w.at:before-1], '\n') + 1 + w.at
+	}
+	if (w.Before > 0 || w.After > 0) && w.shown && before > w.at {
+		w.out = append(w.out, "--\n"...)
+	}
+	w.skipTo(before)
+	for w.at < start {
+		w.showLine('-')
+	}
+	w.showSelected(start, end)
+	w.after = w.After
+}
+
+// showAfter shows the lines after the one selected last, up to the line that begins at limit.
+func (w *printer) showAfter(limit int) {
+	for ; w.after > 0 && w.at < limit; w.after-- {
+		w.showLine('-')
+	}
+}
+
+// skipTo goes on to a line without showing those before it.
+func (w *printer) skipTo(start int) {
+	w.line += bytes.Count(w.text[w.at:start], []byte{'\n'})
+	w.at = start
+}
+
+// showSelected shows the line at w.at.
+func (w *printer) showSelected(start, end int) {
+	if !w.OnlyMatching || w.Invert {
+		w.showLine(':')
+		return
+	}
+	for from, to := range w.pattern.Matches(w.text[start:end]) {
+		w.write(':', w.text[start+from:start+to])
+	}
+	w.passLine(end)
+}
+
+// showLine shows the line at w.at, and goes on to the next.
+func (w *printer) showLine(separator byte) {
+	end := w.lineEnd(w.at)
+	w.write(separator, w.text[w.at:end])
+	w.passLine(end)
+}
+
+// passLine goes on to the line after the one that ends at end.
+func (w *printer) passLine(end int) {
+	w.at, w.shown = min(end+1, len(w.text)), true
+	w.line++
+}
+
+func (w *printer) write(separator byte, text []byte) {
+	w.out = append(append(w.out, w.name...), separator)
+	if w.LineNumbers {
+		w.out = append(strconv.AppendInt(w.out, int64(w.line), 10), separator)
+	}
+	w.out = append(append(w.out, text...), '\n')
+}

@@ -1,0 +1,267 @@
+// Package localindex keeps an index of a folder in a folder of its own, and brings it up to date with the
+// files as they are: which of them may have a line that matches, without reading those that did not change.
+//
+//	record   the files and folders, with the sizes and times they had, and which shard holds each
+//	shard    files as they were; of one that changed since, the record says so
+//	lock     held by the process that writes; others search with what is there
+//
+// An index holds nothing that the folder does not: it may be deleted at any time.
+package localindex
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/internal/grep/ignore"
+)
+
+// Options of an index.
+type Options struct {
+	// Cache is the folder in which indexes are kept.
+	Cache string
+	// Ignore says what is searched. With globs the index is used, but not changed.
+	Ignore ignore.Options
+	// Shown is the path of the folder as it is shown, which Ignore.Globs are compared with.
+	Shown string
+	// Now is the time by the clock of files. Nil means that of this machine.
+	Now func() time.Time
+}
+
+// Index is the index of a folder, for one process and one search at a time.
+type Index struct {
+	opts   Options
+	root   string
+	dir    string // of the index
+	record *record
+	// relisted says that folders were not as the record has them.
+	relisted bool
+	// damage is why what there was could not be used, nil if it could.
+	damage error
+}
+
+// Open reads the index of a folder. One that is not there, or is damaged, is empty: see Damage.
+func Open(root string, opts Options) (*Index, error) {
+	root, err := resolved(root)
+	if err != nil {
+		return nil, err
+	}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	x := &Index{opts: opts, root: root, dir: place(root, opts)}
+	x.record, err = load(x.dir, root)
+	if errors.Is(err, format.ErrCorrupt) || err == nil && x.record.root != root {
+		x.damage, x.record = err, &record{root: root}
+		return x, nil
+	}
+	return x, err
+}
+
+// resolved is the path of a folder without symbolic links.
+func resolved(root string) (string, error) {
+	info, err := os.Stat(root)
+	if err != nil {
+		return "", err // it names the path
+	}
+	if !info.IsDir() {
+		return "", fmt.Errorf("%s is not a folder", root)
+	}
+	if root, err = filepath.Abs(root); err == nil {
+		root, err = filepath.EvalSymlinks(root)
+	}
+	if err != nil {
+		return "", fmt.Errorf("finding the path of the folder: %w", err)
+	}
+	return root, nil
+}
+
+// place is the folder of the index of root. What else is searched has an index of its own.
+func place(root string, opts Options) string {
+	key := fmt.Sprintf("%s\x00hidden=%v rules=%v", root, opts.Ignore.Hidden, !opts.Ignore.NoRules)
+	sum := sha256.Sum256([]byte(key))
+	return filepath.Join(opts.Cache, hex.EncodeToString(sum[:12]))
+}
+
+// Forget deletes the indexes of a folder, whatever options they were made with, and returns how many bytes they
+// had. The folder may be gone.
+func Forget(root, cache string) (size int64, err error) {
+	path, err := resolved(root)
+	if errors.Is(err, fs.ErrNotExist) {
+		path, err = filepath.Abs(root)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("forgetting %s: %w", root, err)
+	}
+	var errs []error
+	for i := range 4 {
+		dir := place(path, Options{Cache: cache, Ignore: ignore.Options{Hidden: i&1 != 0, NoRules: i&2 != 0}})
+		entries, err := os.ReadDir(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+		for _, e := range entries {
+			if info, err := e.Info(); err == nil { // otherwise it is gone
+				size += info.Size()
+			}
+		}
+		errs = append(errs, os.RemoveAll(dir))
+	}
+	return size, errors.Join(errs...)
+}
+
+// Damage is why what there was of the index could not be used, nil if it could. Files that it would have
+// spared are searched, and Update writes it anew.
+func (x *Index) Damage() error { return x.damage }
+
+// Candidates returns the files that may have a line that needs answers to, in the order of their paths: those
+// that changed since they were indexed, and those that the index finds. Without needs it is all files. Warnings
+// are what could not be read.
+func (x *Index) Candidates(ctx context.Context, needs query.Q) (paths []string, warnings []error, err error) {
+	var found []*hits
+	group, ctx := errgroup.WithContext(ctx)
+	if needs != nil {
+		group.Go(func() (err error) {
+			found, err = x.search(ctx, needs)
+			return err
+		})
+	}
+	w := &walker{ctx: ctx, opts: &x.opts.Ignore, began: x.opts.Now(), shown: x.opts.Shown, passBy: x.dir}
+	var tree *folder
+	var outside []ruleFile
+	group.Go(func() (err error) {
+		outside = w.outside(x.root)
+		changed := x.opts.Ignore.Globs != nil || !slices.Equal(outside, x.record.outside)
+		tree, err = w.walk(x.root, x.record.tree, changed)
+		return err
+	})
+	if err := group.Wait(); err != nil {
+		return nil, nil, err
+	}
+	x.record.tree, x.record.outside, x.relisted = tree, outside, w.listed.Load() > 0
+	c := candidates{all: needs == nil, hits: map[uint32]*hits{}}
+	for _, h := range found {
+		if h.damage != nil {
+			if !errors.Is(h.damage, fs.ErrNotExist) { // it may be gone because another process wrote a better one
+				x.damage = h.damage
+			}
+			x.drop(h.shard)
+			continue
+		}
+		c.hits[h.shard] = h
+	}
+	c.add(tree, "")
+	return c.paths, w.errs, nil
+}
+
+// hits are the files of a shard that a query finds.
+type hits struct {
+	shard  uint32
+	paths  map[string]bool
+	damage error // why the shard could not be searched
+}
+
+// search asks each shard.
+func (x *Index) search(ctx context.Context, needs query.Q) ([]*hits, error) {
+	ready, err := shard.Prepare(needs)
+	if err != nil {
+		return nil, err
+	}
+	defer ready.Close()
+	all := make([]*hits, len(x.record.shards))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, info := range x.record.shards {
+		group.Go(func() error {
+			all[i] = &hits{shard: info.id, paths: map[string]bool{}}
+			err := all[i].search(ctx, shardPath(x.dir, info.id), ready)
+			if ctx.Err() == nil {
+				all[i].damage, err = err, nil
+			}
+			return err
+		})
+	}
+	return all, group.Wait()
+}
+
+// search fills in the paths.
+func (h *hits) search(ctx context.Context, path string, ready *shard.Query) (err error) {
+	s, err := shard.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	result, err := s.Search(ctx, ready, shard.Options{MaxFiles: s.Documents()})
+	if err != nil {
+		return err
+	}
+	for _, f := range result.Files {
+		h.paths[string(f.Path)] = true
+	}
+	return result.Incomplete
+}
+
+func shardPath(dir string, id uint32) string {
+	return filepath.Join(dir, fmt.Sprintf("%08d.trawl", id))
+}
+
+// drop takes a shard out of the record: what it held counts as changed.
+func (x *Index) drop(id uint32) {
+	x.record.shards = slices.DeleteFunc(x.record.shards, func(s shardInfo) bool { return s.id == id })
+	x.record.tree.each(func(f *file) {
+		if f.shard == id {
+			f.shard = 0
+		}
+	})
+}
+
+// candidates collects paths of files.
+type candidates struct {
+	all   bool
+	hits  map[uint32]*hits
+	paths []string
+}
+
+// add adds those in a folder whose path is given, in the order of their names.
+func (c *candidates) add(f *folder, path string) {
+	folders := f.folders
+	for i := range f.files {
+		file := &f.files[i]
+		for len(folders) > 0 && folders[0].name < file.name {
+			c.add(folders[0], joined(path, folders[0].name))
+			folders = folders[1:]
+		}
+		hits := c.hits[file.shard]
+		if !c.all && hits != nil && len(hits.paths) == 0 {
+			continue // its path need not be made
+		}
+		if p := joined(path, file.name); c.all || hits == nil || hits.paths[p] {
+			c.paths = append(c.paths, p)
+		}
+	}
+	for _, below := range folders {
+		c.add(below, joined(path, below.name))
+	}
+}
+
+// joined is the path of an entry of a folder, "" being the root.
+func joined(folder, name string) string {
+	if folder == "" {
+		return name
+	}
+	return strings.Join([]string{folder, name}, "/")
+}

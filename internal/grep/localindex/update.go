@@ -1,0 +1,265 @@
+package localindex
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/trawl-search/trawl/index/build"
+	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/internal/grep/filetext"
+)
+
+const (
+	// Until so many files, or bytes of them, changed, they are searched instead of indexed: that takes some
+	// milliseconds.
+	fewFiles = 64
+	fewBytes = 4 << 20
+	// maxSource is how many bytes of files one shard holds.
+	maxSource = 256 << 20
+	// maxFile is how large a file in the index is at most; larger ones are always searched.
+	maxFile = build.DefaultMaxFileSize
+	// small is below how many bytes a shard is small, and maxSmall how many of those there may be until they
+	// become one.
+	small    = maxSource / 4
+	maxSmall = 8
+)
+
+// Update indexes what changed, if that is much, after Candidates. It returns at once if another process does that.
+// Progress is told what will be read before it is. When ctx ends, what was done until then stays.
+func (x *Index) Update(ctx context.Context, progress func(files int, bytes int64)) error {
+	if x.opts.Ignore.Globs != nil {
+		return nil // they leave out files that the index is for
+	}
+	if err := os.MkdirAll(x.dir, 0o700); err != nil {
+		return fmt.Errorf("making the folder of the index: %w", err)
+	}
+	unlock, ok, err := lock(x.dir)
+	if err != nil || !ok {
+		return err
+	}
+	defer unlock()
+	if now, err := load(x.dir, x.root); err == nil && now.generation != x.record.generation {
+		return nil // another process was here
+	}
+	x.dropWorn()
+	changed := x.changed()
+	if changed.files > fewFiles || changed.bytes > fewBytes || x.damage != nil {
+		if changed.files > 0 {
+			progress(changed.files, changed.bytes)
+		}
+		return x.index(ctx)
+	}
+	if x.relisted {
+		return x.save()
+	}
+	return nil
+}
+
+// lock takes the lock of an index; not ok if another process has it.
+func lock(dir string) (unlock func(), ok bool, err error) {
+	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, false, fmt.Errorf("locking the index: %w", err)
+	}
+	unlock = func() { f.Close() } // which also lets go of the lock
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if err == nil {
+		return unlock, true, nil
+	}
+	unlock()
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return nil, false, nil
+	}
+	return nil, false, fmt.Errorf("locking the index: %w", err)
+}
+
+// dropWorn drops shards most of whose files changed, and small ones when there are many: their files are indexed
+// again, together.
+func (x *Index) dropWorn() {
+	live := map[uint32]int64{}
+	x.record.tree.each(func(f *file) { live[f.shard] += f.stamp.size })
+	smalls := 0
+	for _, s := range x.record.shards {
+		if s.bytes < small {
+			smalls++
+		}
+	}
+	for _, s := range slices.Clone(x.record.shards) {
+		if live[s.id]*2 < s.bytes || s.bytes < small && smalls > maxSmall {
+			x.drop(s.id)
+		}
+	}
+}
+
+// amount is how many files, and bytes of them.
+type amount struct {
+	files int
+	bytes int64
+}
+
+// changed is how much is to be indexed.
+func (x *Index) changed() (a amount) {
+	x.record.tree.each(func(f *file) {
+		if x.isToIndex(f) {
+			a.files++
+			a.bytes += f.stamp.size
+		}
+	})
+	return a
+}
+
+func (x *Index) isToIndex(f *file) bool {
+	return f.shard == 0 && f.stamp.size <= maxFile && f.stamp.settled(x.opts.Now())
+}
+
+// each calls do for each file in a folder, and in those below.
+func (f *folder) each(do func(*file)) {
+	for i := range f.files {
+		do(&f.files[i])
+	}
+	for _, below := range f.folders {
+		below.each(do)
+	}
+}
+
+// entry is a file of the tree and its path.
+type entry struct {
+	path string
+	file *file
+}
+
+// toIndex are the files that are to be indexed, in the order of shards, which is that of the bytes of paths.
+func (x *Index) toIndex() (todo []entry) {
+	var collect func(f *folder, path string)
+	collect = func(f *folder, path string) {
+		for i := range f.files {
+			if x.isToIndex(&f.files[i]) {
+				todo = append(todo, entry{joined(path, f.files[i].name), &f.files[i]})
+			}
+		}
+		for _, below := range f.folders {
+			collect(below, joined(path, below.name))
+		}
+	}
+	collect(x.record.tree, "")
+	slices.SortFunc(todo, func(a, b entry) int { return strings.Compare(a.path, b.path) })
+	return todo
+}
+
+// index writes shards of what changed, and after each the record, so that what was done stays done.
+func (x *Index) index(ctx context.Context) error {
+	todo := x.toIndex()
+	for {
+		if len(todo) > 0 {
+			w := shardWriter{id: x.nextID(), root: x.root}
+			err := writeWhole(shardPath(x.dir, w.id), func(f *os.File) error { return w.write(ctx, f, todo) })
+			if err != nil {
+				return fmt.Errorf("indexing %s: %w", x.root, err)
+			}
+			for _, f := range w.indexed {
+				f.shard = w.id
+			}
+			todo = todo[w.done:]
+			x.record.shards = append(x.record.shards, shardInfo{id: w.id, bytes: w.bytes})
+		}
+		if err := x.save(); err != nil || len(todo) == 0 {
+			return err
+		}
+	}
+}
+
+// nextID is a number that no shard had.
+func (x *Index) nextID() uint32 {
+	for {
+		x.record.lastID++
+		if _, err := os.Lstat(shardPath(x.dir, x.record.lastID)); errors.Is(err, fs.ErrNotExist) {
+			return x.record.lastID
+		}
+	}
+}
+
+// save writes the record, and then deletes shards that it does not have.
+func (x *Index) save() error {
+	if err := x.record.save(x.dir); err != nil {
+		return err
+	}
+	paths, err := filepath.Glob(filepath.Join(x.dir, "*.trawl*"))
+	if err != nil {
+		return fmt.Errorf("listing the index: %w", err)
+	}
+	for _, path := range paths {
+		if !slices.ContainsFunc(x.record.shards, func(s shardInfo) bool { return shardPath(x.dir, s.id) == path }) {
+			if err := os.Remove(path); err != nil {
+				return fmt.Errorf("deleting what is no longer needed of the index: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// shardWriter writes one shard.
+type shardWriter struct {
+	id      uint32
+	root    string
+	buf     []byte
+	done    int // files that were read, of those to be indexed
+	indexed []*file
+	bytes   int64
+}
+
+func (w *shardWriter) write(ctx context.Context, f *os.File, todo []entry) error {
+	out := bufio.NewWriterSize(f, 1<<20)
+	b, err := build.NewBuilder(out, build.Options{MaxSourceBytes: maxSource})
+	if err != nil {
+		return err
+	}
+	err = b.AddRepo(docstore.Repo{Name: "local", Branches: []docstore.Branch{{Name: "HEAD"}}})
+	for _, e := range todo {
+		if err != nil || b.Full() {
+			break
+		}
+		err = errors.Join(ctx.Err(), w.add(b, e))
+		w.done++
+	}
+	_, closed := b.Close()
+	if err = errors.Join(err, closed); err != nil {
+		return err
+	}
+	return out.Flush()
+}
+
+// add indexes a file, unless it changed since it was looked at or cannot be read: then it stays to be searched.
+func (w *shardWriter) add(b *build.Builder, e entry) error {
+	f, err := os.Open(filepath.Join(w.root, e.path))
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	if w.buf, err = filetext.Read(f, w.buf); err != nil {
+		return nil
+	}
+	var s unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &s); err != nil || stampOf(&s) != e.file.stamp {
+		return nil
+	}
+	w.indexed = append(w.indexed, e.file)
+	w.bytes += e.file.stamp.size
+	text := filetext.Of(w.buf)
+	if len(text.Bytes) == 0 {
+		return nil // no line can match: it is known, and in no list
+	}
+	if len(text.Bytes) > maxFile { // in UTF-8 it may be larger
+		w.indexed = w.indexed[:len(w.indexed)-1]
+		return nil
+	}
+	return b.Add(build.Document{Path: []byte(e.path), Content: text.Bytes, Branches: []uint32{0}})
+}

@@ -1,0 +1,88 @@
+package pattern
+
+import (
+	"regexp/syntax"
+	"slices"
+	"unicode/utf8"
+)
+
+func hasBoundary(tree *syntax.Regexp) bool {
+	return tree.Op == syntax.OpWordBoundary || tree.Op == syntax.OpNoWordBoundary || slices.ContainsFunc(tree.Sub, hasBoundary)
+}
+
+// matchesInvalid reports whether Go may find a match that holds a byte which is not UTF-8: it
+// reads that as U+FFFD, where ripgrep matches no class with it.
+func matchesInvalid(tree *syntax.Regexp) bool {
+	switch tree.Op {
+	case syntax.OpAnyChar, syntax.OpAnyCharNotNL:
+		return true
+	case syntax.OpLiteral:
+		return slices.Contains(tree.Rune, utf8.RuneError)
+	case syntax.OpCharClass:
+		for i := 0; i+1 < len(tree.Rune); i += 2 {
+			if tree.Rune[i] <= utf8.RuneError && utf8.RuneError <= tree.Rune[i+1] {
+				return true
+			}
+		}
+	}
+	return slices.ContainsFunc(tree.Sub, matchesInvalid)
+}
+
+// loosen returns an expression that matches wherever tree does with the words of Unicode. A \b beside what
+// must be an ASCII word character stays: a boundary of Unicode is one of ASCII there. Others go.
+func loosen(tree *syntax.Regexp, fold bool) *syntax.Regexp {
+	switch tree.Op {
+	case syntax.OpWordBoundary, syntax.OpNoWordBoundary:
+		return &syntax.Regexp{Op: syntax.OpEmptyMatch, Flags: tree.Flags}
+	}
+	if len(tree.Sub) == 0 {
+		return tree
+	}
+	loose := *tree
+	loose.Sub = make([]*syntax.Regexp, len(tree.Sub))
+	for i, sub := range tree.Sub {
+		if tree.Op == syntax.OpConcat && sub.Op == syntax.OpWordBoundary &&
+			(i > 0 && isWordAt(tree.Sub[i-1], fold, true) || i+1 < len(tree.Sub) && isWordAt(tree.Sub[i+1], fold, false)) {
+			loose.Sub[i] = &syntax.Regexp{Op: syntax.OpWordBoundary, Flags: sub.Flags}
+			continue
+		}
+		loose.Sub[i] = loosen(sub, fold)
+	}
+	return &loose
+}
+
+// isWordAt reports whether each match of tree begins, or ends, with a word character of ASCII.
+func isWordAt(tree *syntax.Regexp, fold, atEnd bool) bool {
+	switch tree.Op {
+	case syntax.OpLiteral:
+		r := tree.Rune[0]
+		if atEnd {
+			r = tree.Rune[len(tree.Rune)-1]
+		}
+		return isWordRune(r, fold || tree.Flags&syntax.FoldCase != 0)
+	case syntax.OpConcat:
+		if atEnd {
+			return isWordAt(tree.Sub[len(tree.Sub)-1], fold, atEnd)
+		}
+		return isWordAt(tree.Sub[0], fold, atEnd)
+	case syntax.OpAlternate:
+		return !slices.ContainsFunc(tree.Sub, func(sub *syntax.Regexp) bool { return !isWordAt(sub, fold, atEnd) })
+	case syntax.OpPlus:
+		return isWordAt(tree.Sub[0], fold, atEnd)
+	case syntax.OpRepeat:
+		return tree.Min > 0 && isWordAt(tree.Sub[0], fold, atEnd)
+	}
+	return false
+}
+
+// isWordRune reports whether r, in any case if fold is set, is a word character of ASCII. The letters k and s
+// have another case beyond it.
+func isWordRune(r rune, fold bool) bool {
+	switch {
+	case fold && (r == 'k' || r == 'K' || r == 's' || r == 'S'):
+		return false
+	case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_':
+		return true
+	}
+	return false
+}

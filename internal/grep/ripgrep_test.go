@@ -1,0 +1,295 @@
+package grep_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/trawl-search/trawl/internal/grep"
+	"github.com/trawl-search/trawl/internal/grep/ignore"
+	"github.com/trawl-search/trawl/internal/grep/localindex"
+	"github.com/trawl-search/trawl/internal/grep/pattern"
+)
+
+// question is one search, as ripgrep's command line and as ours.
+type question struct {
+	patterns []string
+	opts     pattern.Options
+	show     grep.Show
+	ignore   ignore.Options
+	args     []string
+}
+
+// searcher searches one tree through its index.
+type searcher struct {
+	tree, cache string
+	now         func() time.Time
+}
+
+// long is a clock by which all files changed long ago.
+func long() time.Time { return time.Now().Add(time.Hour) }
+
+func (s *searcher) search(t *testing.T, q question) (string, error) {
+	t.Helper()
+	p, err := pattern.New(q.patterns, q.opts)
+	if err != nil {
+		return "", err
+	}
+	index, err := localindex.Open(s.tree, localindex.Options{Cache: s.cache, Ignore: q.ignore, Now: s.now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := index.Damage(); err != nil {
+		t.Errorf("damaged: %v", err)
+	}
+	var out bytes.Buffer
+	search := grep.Search{Folder: s.tree, Pattern: p, Show: q.show, Out: &out, Warn: func(err error) { t.Error(err) }}
+	found, err := search.Run(t.Context(), index)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found != (out.Len() > 0) {
+		t.Errorf("found is %v of %d bytes", found, out.Len())
+	}
+	if err := index.Update(t.Context(), func(int, int64) {}); err != nil {
+		t.Fatal(err)
+	}
+	return strings.ReplaceAll(out.String(), s.tree+"/", ""), nil
+}
+
+// ripgrep answers the same; not ok if it refuses the pattern.
+func ripgrep(t *testing.T, tree string, q question) (out string, ok bool) {
+	t.Helper()
+	args := append([]string{"--no-config", "-n", "--no-heading", "--sort", "path"}, q.args...)
+	for _, p := range q.patterns {
+		args = append(args, "-e", p)
+	}
+	cmd := exec.CommandContext(t.Context(), "rg", append(args, "./")...)
+	cmd.Dir = tree
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
+	stdout, err := cmd.Output()
+	if exit := new(exec.ExitError); errors.As(err, &exit) && exit.ExitCode() == 2 {
+		return string(exit.Stderr), false
+	} else if err != nil && (exit == nil || exit.ExitCode() != 1) {
+		t.Fatalf("rg %q: %v", args, err)
+	}
+	return stripDot(string(stdout)), true
+}
+
+var dot = regexp.MustCompile(`(?m)^\./`)
+
+func stripDot(out string) string { return dot.ReplaceAllString(out, "") }
+
+// generator makes questions of texts of a tree.
+type generator struct {
+	rng   *rand.Rand
+	texts [][]byte
+}
+
+func newGenerator(t *testing.T, tree string, seed uint64) *generator {
+	t.Helper()
+	g := &generator{rng: rand.New(rand.NewPCG(seed, 2))}
+	var paths []string
+	err := filepath.WalkDir(tree, func(path string, d os.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			paths = append(paths, path)
+		}
+		return err
+	})
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("%d files in %s: %v", len(paths), tree, err)
+	}
+	for len(g.texts) < 100 {
+		text, err := os.ReadFile(paths[g.rng.IntN(len(paths))])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text = bytes.ToValidUTF8(text, nil); len(bytes.TrimSpace(text)) > 0 {
+			g.texts = append(g.texts, text)
+		}
+	}
+	return g
+}
+
+// text is a part of a line.
+func (g *generator) text(least, most int) string {
+	for {
+		text := g.texts[g.rng.IntN(len(g.texts))]
+		lines := bytes.Split(text, []byte{'\n'})
+		runes := []rune(string(lines[g.rng.IntN(len(lines))]))
+		n := least + g.rng.IntN(most-least+1)
+		if len(runes) < n || bytes.ContainsRune(text, 0) {
+			n = 1
+			if len(runes) == 0 || bytes.ContainsRune(text, 0) {
+				continue
+			}
+		}
+		at := g.rng.IntN(len(runes) - n + 1)
+		return string(runes[at : at+n])
+	}
+}
+
+func (g *generator) literal(least, most int) string { return regexp.QuoteMeta(g.text(least, most)) }
+
+var word = regexp.MustCompile(`[\pL\pM\p{Nd}_]+`)
+
+func (g *generator) word() string {
+	for {
+		if w := word.FindString(g.text(3, 30)); w != "" {
+			return w
+		}
+	}
+}
+
+func pick[T any](g *generator, of ...T) T { return of[g.rng.IntN(len(of))] }
+
+func (g *generator) pattern() string {
+	switch g.rng.IntN(16) {
+	case 0, 1:
+		return g.literal(3, 20)
+	case 2, 3:
+		return g.word()
+	case 4:
+		return g.literal(2, 8) + ".*" + g.literal(1, 8)
+	case 5:
+		return "(" + g.literal(3, 9) + "|" + g.word() + ")" + pick(g, "", "x?", ".", `\s`, `\w*`)
+	case 6:
+		return "(?i:" + g.literal(3, 9) + pick(g, "", ".", "[a-z]*") + ")" // ripgrep 13 has a bare (?i) hold for the next -e too
+	case 7:
+		return `\b` + g.word() + pick(g, `\b`, `\B`, `\w+`, "")
+	case 8:
+		return "^" + g.literal(1, 6)
+	case 9:
+		return g.literal(1, 6) + "$"
+	case 10:
+		return pick(g, `[a-f]`, `[^a-z]`, `[xyz]`, `[0-9A-F]`, `[[:upper:]]`, `\W`, `\D`, `[^\s]`, `[\w.-]`, `\p{Greek}`) + g.literal(2, 6)
+	case 11:
+		return g.literal(1, 3) + `[^\s]` + pick(g, "+", "*", "?", "{2,3}") + g.literal(1, 3)
+	case 12:
+		return strings.ReplaceAll(g.literal(6, 20), " ", `\s+`)
+	case 13:
+		return "(?:" + g.literal(1, 4) + ")" + pick(g, "+", "{2}", "{1,3}?", "*?") + g.literal(1, 3)
+	case 14:
+		return g.word() + `\s*` + pick(g, `\(`, `=`, `\{`, `\w`, `\.`) + pick(g, "", `\d`, `\S`)
+	}
+	return pick(g, `\w+_\w+\b`, `^$`, `x{20}`, `\bé`, `\d{6}`, `^\s*$`, `z*`, `TODO|FIXME`, `[^\x00-\x7F]`, `\bif\b.*\breturn\b`)
+}
+
+func (g *generator) question() question {
+	q := question{show: grep.Show{LineNumbers: true}}
+	for range pick(g, 1, 1, 1, 1, 2, 3) {
+		q.patterns = append(q.patterns, g.pattern())
+	}
+	flag := func(chance int, args ...string) bool {
+		if g.rng.IntN(chance) > 0 {
+			return false
+		}
+		q.args = append(q.args, args...)
+		return true
+	}
+	switch {
+	case flag(6, "-i"):
+		q.opts.Case = pattern.Insensitive
+	case flag(6, "-S"):
+		q.opts.Case = pattern.Smart
+	}
+	q.opts.Words = flag(6, "-w")
+	if flag(8, "-F") {
+		q.opts.Fixed = true
+		q.patterns = []string{g.text(2, 20)}
+	}
+	switch {
+	case flag(8, "-l"):
+		q.show.Files = true
+	case flag(8, "-c"):
+		q.show.Count = true
+	case flag(8, "-A", "2"):
+		q.show.After = 2
+	case flag(8, "-C", "1"):
+		q.show.Before, q.show.After = 1, 1
+	}
+	q.show.OnlyMatching = flag(8, "-o")
+	q.ignore.Hidden = flag(10, "--hidden")
+	q.ignore.NoRules = flag(10, "--no-ignore")
+	return q
+}
+
+func number(t *testing.T, name string, otherwise int) int {
+	t.Helper()
+	if text := os.Getenv(name); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	return otherwise
+}
+
+func TestLinesOfRipgrep(t *testing.T) {
+	if _, err := exec.LookPath("rg"); err != nil {
+		t.Skip("rg is not installed")
+	}
+	tree := os.Getenv("TRAWL_TEST_TREE")
+	if tree == "" {
+		tree = filepath.Join(runtime.GOROOT(), "src", "unicode")
+	}
+	seed := uint64(number(t, "TRAWL_TEST_SEED", 1))
+	g := newGenerator(t, tree, seed)
+	s := &searcher{tree: tree, cache: t.TempDir(), now: long}
+	refused, different := 0, 0
+	var ours, theirs time.Duration
+	queries := number(t, "TRAWL_TEST_QUERIES", 100)
+	for i := range queries {
+		if i > 0 && i%50 == 0 {
+			t.Logf("after %d queries: %d refused, %d different; ours %s, rg %s", i, refused, different, ours, theirs)
+		}
+		q := g.question()
+		began := time.Now()
+		want, ok := ripgrep(t, tree, q)
+		theirs += time.Since(began)
+		began = time.Now()
+		got, err := s.search(t, q)
+		ours += time.Since(began)
+		if !ok || err != nil {
+			refused++
+			if ok != (err == nil) {
+				t.Logf("%d: rg %q %q: refused by one: %v / %s", i, q.args, q.patterns, err, want[:min(len(want), 300)])
+			}
+			continue
+		}
+		if got != want {
+			different++
+			t.Errorf("%d: rg %q %q: %s", i, q.args, q.patterns, difference(got, want))
+		}
+	}
+	t.Logf("%d queries, %d refused, %d different; ours %s, rg %s", queries, refused, different, ours, theirs)
+}
+
+// difference shows the first lines that differ.
+func difference(got, want string) string {
+	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
+	for i := range max(len(g), len(w)) {
+		var a, b string
+		if i < len(g) {
+			a = g[i]
+		}
+		if i < len(w) {
+			b = w[i]
+		}
+		if a != b {
+			return fmt.Sprintf("line %d of %d and %d:\n got %.200q\nwant %.200q", i+1, len(g), len(w), a, b)
+		}
+	}
+	return "none"
+}
