@@ -16,6 +16,7 @@ import (
 
 	"github.com/trawl-search/trawl/bench/corpus"
 	"github.com/trawl-search/trawl/bench/definitions"
+	"github.com/trawl-search/trawl/bench/localgrep"
 	"github.com/trawl-search/trawl/bench/relevance"
 	"github.com/trawl-search/trawl/bench/run"
 	"github.com/trawl-search/trawl/bench/served"
@@ -46,6 +47,9 @@ func start(ctx context.Context, args []string) error {
 	}
 	if len(args) > 0 && args[0] == "definitions" {
 		return compareDefinitions(ctx, args[1:])
+	}
+	if len(args) > 0 && args[0] == "grep" {
+		return grepFolder(ctx, args[1:])
 	}
 	cfg := run.Config{Log: os.Stderr, ZoektBin: os.Getenv("ZOEKT_BIN"), Args: args}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
@@ -115,6 +119,23 @@ func compareDefinitions(ctx context.Context, args []string) error {
 	}
 	cfg.Folders = flags.Args()
 	return definitions.Main(ctx, cfg)
+}
+
+// grepFolder measures trawl grep.
+func grepFolder(ctx context.Context, args []string) error {
+	cfg := localgrep.Config{Out: os.Stdout, Args: args}
+	flags := flag.NewFlagSet("bench grep", flag.ContinueOnError)
+	flags.StringVar(&cfg.Trawl, "trawl", filepath.Join(".cache", "trawl"), "the program")
+	flags.IntVar(&cfg.Repeat, "repeat", 5, "times each query is asked by turns")
+	flags.StringVar(&cfg.Results, "results", filepath.Join("bench", "results"), "folder of the dated table; empty: none")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if flags.NArg() != 1 {
+		return errors.New("bench grep: name the one folder that is searched, after the flags")
+	}
+	cfg.Folder = flags.Arg(0)
+	return localgrep.Main(ctx, cfg)
 }
 
 // push measures how long pushes take until they can be searched.
