@@ -146,6 +146,7 @@ func (e evaluation) features(q query.Q, name []Range) rank.Document {
 	d.Spelled = rank.Spells([]byte(e.Path), func(at int) bool { return covered[at] })
 	d.Terms = e.terms(q, false)
 	d.Compound, d.CompoundDefined = e.compound(q)
+	d.Together = e.together(q)
 	return d
 }
 
@@ -220,15 +221,9 @@ func (e evaluation) defines(s *query.Substring) bool {
 // compound reports whether the words of the query make up a name that the content has, and whether it is
 // defined there.
 func (e evaluation) compound(q query.Q) (some, defined bool) {
-	and, ok := q.(*query.And)
-	if !ok {
-		return false, false
-	}
 	var words []string
-	for _, c := range and.Children {
-		if s, ok := c.(*query.Substring); ok && s.Scope == query.Either {
-			words = append(words, s.Pattern)
-		}
+	for _, s := range bareTexts(q) {
+		words = append(words, s.Pattern)
 	}
 	for _, name := range rank.Compounds(words) {
 		same := func(word string) bool { return strings.EqualFold(word, name) }

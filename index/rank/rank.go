@@ -107,6 +107,8 @@ type Document struct {
 	// Compound says that the content has a name that the words of the query make up (see Compounds) as a
 	// whole word, and CompoundDefined that it is defined there.
 	Compound, CompoundDefined bool
+	// Together is how close to each other the words of the query stand in the content.
+	Together Together
 	// Length is that of the content in blocks of LengthUnit bytes.
 	Length int
 	// Spelled says that the terms spell the base name; see Spells.
@@ -128,7 +130,10 @@ const (
 	// For each term of a compound, and once more if it is defined.
 	compoundScore        = 200
 	compoundDefinedScore = 100
-	lowPriority          = 0.5
+	// For each term of words in one line, and for each but two if they are in sequence.
+	lineScore     = 100
+	sequenceScore = 250
+	lowPriority   = 0.5
 	// Parameters of BM25: how soon more matches count less, how much the length counts, and the usual
 	// length.
 	saturation  = 1.2
@@ -211,7 +216,7 @@ func (d *Document) Score() float64 {
 			content += d.defined()
 		}
 	}
-	return total(content+d.compound(), names, len(d.Terms), d.Spelled, d.LowPriority)
+	return total(content+d.compound()+d.together(), names, len(d.Terms), d.Spelled, d.LowPriority)
 }
 
 func (d *Document) defined() float64 { return Defined(len(d.Terms)) }
@@ -230,6 +235,19 @@ func (d *Document) compound() (score float64) {
 	return score
 }
 
+func (d *Document) together() float64 { return TogetherScore(d.Together, len(d.Terms)) }
+
+// TogetherScore is the score for how the words of a query with that many terms stand together.
+func TogetherScore(how Together, terms int) float64 {
+	switch how {
+	case OneLine:
+		return lineScore * float64(terms)
+	case InSequence:
+		return lineScore*float64(terms) + sequenceScore*float64(max(terms-2, 0))
+	}
+	return 0
+}
+
 // MaxCompound is the most words that make up a name.
 const MaxCompound = 8
 
@@ -240,10 +258,8 @@ func Compounds(words []string) []string {
 		return nil
 	}
 	for _, w := range words {
-		for i := range len(w) {
-			if !isWord(w[i]) {
-				return nil
-			}
+		if !onlyWordBytes(w) {
+			return nil
 		}
 	}
 	return []string{strings.ToLower(strings.Join(words, "")), strings.ToLower(strings.Join(words, "_"))}
@@ -261,13 +277,13 @@ func total(content, names float64, terms int, spelled, low bool) float64 {
 }
 
 // Bound is the highest score of a document with that sum of its terms' scores for the content, up to
-// that number of terms, no match in its path that is better placed than name, nothing defined and no compound.
+// that number of terms, no match in its path that is better placed than name, nothing defined, no compound and nothing together.
 func Bound(content float64, terms int, name Name, low bool) float64 {
 	return total(content, nameScore[name]*float64(terms), terms, name > Directory, low)
 }
 
 // Ceiling is the highest score of a document with up to that number of terms and no match in its path
-// that is better placed than name, nothing defined and no compound: no other such Document is above it, and some reach
+// that is better placed than name, nothing defined, no compound and nothing together: no other such Document is above it, and some reach
 // it. Matches in its content it has only if content says so.
 func Ceiling(content bool, terms int, name Name, low bool) float64 {
 	best := 0.0
@@ -294,8 +310,9 @@ func Spells(path []byte, covered func(at int) bool) bool {
 }
 
 var (
-	qualityNames = [...]string{None: "nothing", Inside: "inside of words", Partial: "parts of words", Word: "whole words"}
-	placeNames   = [...]string{NoName: "", Directory: "in a folder's name", BaseInside: "inside the file's name", BasePartial: "a part of the file's name", Base: "the file's name"}
+	qualityNames  = [...]string{None: "nothing", Inside: "inside of words", Partial: "parts of words", Word: "whole words"}
+	togetherNames = [...]string{Scattered: "", OneLine: "in one line", InSequence: "in sequence"}
+	placeNames    = [...]string{NoName: "", Directory: "in a folder's name", BaseInside: "inside the file's name", BasePartial: "a part of the file's name", Base: "the file's name"}
 )
 
 // Explain returns the parts of Score in words, for each term in the order of the query.
@@ -321,6 +338,9 @@ func (d *Document) Explain() string {
 	text := strings.Join(parts, " + ")
 	if d.Compound {
 		text += fmt.Sprintf(" + one name %g", d.compound())
+	}
+	if d.Together > Scattered {
+		text += fmt.Sprintf(" + %s %g", togetherNames[d.Together], d.together())
 	}
 	switch {
 	case d.Spelled:

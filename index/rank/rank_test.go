@@ -86,6 +86,8 @@ func TestScoreIsMonotone(t *testing.T) {
 			"term":     func(d *Document) { d.Terms = append(d.Terms, Term{Content: Inside, Matches: 1}) },
 			"priority": func(d *Document) { d.LowPriority = false },
 			"spelled":  func(d *Document) { d.Spelled = true },
+			"line":     func(d *Document) { d.Together = OneLine },
+			"sequence": func(d *Document) { d.Together = InSequence },
 		} {
 			b := d
 			b.Terms = slices.Clone(d.Terms)
@@ -168,8 +170,8 @@ func TestExplain(t *testing.T) {
 	if got, want := d.Explain(), "whole words 3× in 12 KiB 166, a part of the file's name 80 + inside of words 1× in 12 KiB 22, halved for a test, documentation, generated or vendored file"; got != want || d.Score() != (166+80+22)/2. {
 		t.Errorf("%s: %v", got, d.Score())
 	}
-	d.Spelled = true
-	if got, want := d.Explain(), "whole words 3× in 12 KiB 166, a part of the file's name 80 + inside of words 1× in 12 KiB 22 + spells the file's name 400"; got != want || d.Score() != 668 {
+	d.Spelled, d.Together = true, OneLine
+	if got, want := d.Explain(), "whole words 3× in 12 KiB 166, a part of the file's name 80 + inside of words 1× in 12 KiB 22 + in one line 200 + spells the file's name 400"; got != want || d.Score() != 868 {
 		t.Errorf("%s: %v", got, d.Score())
 	}
 }

@@ -203,6 +203,11 @@ func (s *search) mustLook(t *blobTally, name *namedBlob, matches, matched, docum
 	if s.opts.MaxFiles > 0 && s.mayDefine(t.blob) {
 		return true, nil
 	}
+	together, err := s.together.mostIn(t.blob)
+	if err != nil {
+		return false, err
+	}
+	t.content += together
 	counted := b.all && matched == len(b.atoms) // whatever the path says
 	switch {
 	case t.opaque || name != nil && !counted && (!name.known || documents > 1):

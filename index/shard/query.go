@@ -29,6 +29,10 @@ type Query struct {
 	asksForLow bool
 	// compound are the names that the words of the query make up.
 	compound []*matching
+	// line finds these words together; nil if there are none.
+	line *rank.Line
+	// bare are the texts that are demanded anywhere, in their order.
+	bare []*query.Substring
 }
 
 // Prepare makes a query ready. The error says why no shard can answer it:
@@ -89,9 +93,7 @@ func PrepareIn(process *regex.Memory, q query.Q) (*Query, error) {
 		}
 		return true
 	})
-	for _, name := range rank.Compounds(bareWords(q)) {
-		p.compound = append(p.compound, literalMatching(name, false, query.Content))
-	}
+	p.prepareBare()
 	var failed error
 	query.Walk(q, func(q query.Q) bool {
 		if failed == nil {
@@ -106,18 +108,25 @@ func PrepareIn(process *regex.Memory, q query.Q) (*Query, error) {
 	return p, nil
 }
 
-// bareWords are the texts that a query demands anywhere, in their order.
-func bareWords(q query.Q) (words []string) {
-	and, ok := q.(*query.And)
+// prepareBare makes ready what is scored of all texts that the query demands anywhere: the names that they make up, and how
+// they stand together.
+func (p *Query) prepareBare() {
+	and, ok := p.tree.(*query.And)
 	if !ok {
-		return nil
+		return
 	}
+	var texts []string
+	var words []rank.LineWord
 	for _, c := range and.Children {
 		if s, ok := c.(*query.Substring); ok && s.Scope == query.Either {
-			words = append(words, s.Pattern)
+			p.bare, texts = append(p.bare, s), append(texts, s.Pattern)
+			words = append(words, rank.LineWord{Text: s.Pattern, CaseSensitive: s.CaseSensitive})
 		}
 	}
-	return words
+	for _, name := range rank.Compounds(texts) {
+		p.compound = append(p.compound, literalMatching(name, false, query.Content))
+	}
+	p.line = rank.NewLine(words)
 }
 
 // Close gives the memory of a query back that PrepareIn made.

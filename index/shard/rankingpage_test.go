@@ -2,7 +2,9 @@ package shard_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,19 +12,34 @@ import (
 	"github.com/trawl-search/trawl/index/shard"
 )
 
-// TestRankingPage runs the example of docs/ranking.md: the page shows the order and the parts of the scores.
+// TestRankingPage runs the examples of docs/ranking.md: the page shows the order and the parts of the scores.
 func TestRankingPage(t *testing.T) {
-	c := &indextest.Corpus{Repos: []indextest.Repo{{Name: "r", Branches: []string{"main"}}}}
-	for path, content := range map[string]string{
-		"io/file.go": "package io\n\n// open opens.\nfunc open() {}\n",
-		"io/use.go":  "package io\n\nfunc use() {\n\topen()\n\topen()\n\topen()\n}\n",
+	for query, contents := range map[string]map[string]string{
+		"open": {
+			"io/file.go": "package io\n\n// open opens.\nfunc open() {}\n",
+			"io/use.go":  "package io\n\nfunc use() {\n\topen()\n\topen()\n\topen()\n}\n",
+		},
+		"read file header": {
+			"a.txt": "To read a file,\nskip its header.\n",
+			"b.txt": "The header of the file is read.\n",
+			"c.txt": "We read file header by header.\n",
+		},
 	} {
-		c.Repos[0].Documents = append(c.Repos[0].Documents, indextest.Document{Path: path, Content: []byte(content), Branches: []string{"main"}, Language: "Go"})
+		checkExample(t, query, contents)
 	}
-	if docs := c.Repos[0].Documents; docs[0].Path > docs[1].Path {
-		docs[0], docs[1] = docs[1], docs[0]
+}
+
+func checkExample(t *testing.T, query string, contents map[string]string) {
+	t.Helper()
+	c := &indextest.Corpus{Repos: []indextest.Repo{{Name: "r", Branches: []string{"main"}}}}
+	for _, path := range slices.Sorted(maps.Keys(contents)) {
+		d := indextest.Document{Path: path, Content: []byte(contents[path]), Branches: []string{"main"}}
+		if strings.HasSuffix(path, ".go") {
+			d.Language = "Go"
+		}
+		c.Repos[0].Documents = append(c.Repos[0].Documents, d)
 	}
-	res := mustSearch(t, openShard(t, buildShard(t, c)), parse(t, "open"), shard.Options{MaxFiles: 9, Explain: true})
+	res := mustSearch(t, openShard(t, buildShard(t, c)), parse(t, query), shard.Options{MaxFiles: 9, Explain: true})
 	var shown strings.Builder
 	for _, f := range res.Files {
 		fmt.Fprintf(&shown, "%-12s %s\n", f.Path, f.Explanation)

@@ -2,6 +2,7 @@ package shard
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strings"
 
@@ -25,6 +26,9 @@ func (s *search) begin(q *Query) (err error) {
 		return err
 	}
 	slices.Sort(s.defined)
+	if err := s.prepareTogether(q); err != nil {
+		return err
+	}
 	if err := s.planCounting(q.tree); err != nil {
 		return err
 	}
@@ -44,8 +48,14 @@ func (s *search) begin(q *Query) (err error) {
 // returns that one, or else to.
 func (s *search) scan(from, to uint32, enough func() bool, found func() error) (next uint32, err error) {
 	if s.bulk != nil {
-		return s.bulkScan(from, to, enough, found)
+		next, err = s.bulkScan(from, to, enough, found)
+	} else {
+		next, err = s.eachCandidate(from, to, enough, found)
 	}
+	return next, cmp.Or(err, s.settleWaiting())
+}
+
+func (s *search) eachCandidate(from, to uint32, enough func() bool, found func() error) (next uint32, err error) {
 	for {
 		blob, ok, err := s.candidates.seek(from)
 		if err != nil {
@@ -156,22 +166,33 @@ func (s *search) hit() (err error) {
 	if err := s.rate(&h); err != nil {
 		return err
 	}
-	if skip, err := s.beforePage(&h); err != nil || skip {
-		return err
-	}
 	if !s.admits(h.score, h.doc) {
 		s.leaveOut()
 		return nil
+	}
+	waits := h.features.Together > rank.Scattered
+	if waits && s.opts.After != nil { // what is on an earlier page is known by its score
+		if err := s.readTogether(&h, s.together.follow); err != nil {
+			return err
+		}
+		waits = false
+	}
+	if skip, err := s.beforePage(&h); err != nil || skip {
+		return err
 	}
 	h.ranges = min(matches, s.opts.MaxMatchesPerFile)
 	if h.spans = shown[:min(len(shown), s.opts.MaxMatchesPerFile)]; len(g.content) == 0 && g.more > 0 {
 		h.inWords = g.inWords
 	}
-	s.best.add(h)
+	if waits {
+		return s.wait(&h)
+	}
+	s.keep(&h)
 	return nil
 }
 
-// features rate the gathered ranges, but for the priority and whether they spell the file's name.
+// features rate the gathered ranges, but for the priority and whether they spell the file's name. How words stand together they say
+// at best.
 func (s *search) features() (rank.Document, error) {
 	d := rank.Document{Terms: s.gathered.terms}
 	length, err := s.content.Len(s.doc.blob)
@@ -179,6 +200,9 @@ func (s *search) features() (rank.Document, error) {
 		return d, err
 	}
 	d.Length = units(length)
+	if d.Together, err = s.together.atBest(s.doc.blob); err != nil {
+		return d, err
+	}
 	d.Compound, d.CompoundDefined, err = s.compound.in(&s.doc)
 	return d, err
 }

@@ -41,6 +41,7 @@ type search struct {
 	// name that the literals make up: compound.
 	defined  []uint32
 	compound compound
+	together together
 	// asksForLow says that no document has low priority.
 	asksForLow bool
 	root       node

@@ -42,7 +42,11 @@ func (s *search) deferLow(blob uint32) {
 
 // needsSecondPass reports whether a document of low priority may be among the best.
 func (s *search) needsSecondPass() bool {
-	if !s.deferred || len(s.defined) > 0 || len(s.nameAtoms) > 0 || s.mayReach(s.ceiling(rank.NoName, true), 0) {
+	most := s.ceiling(rank.NoName, true)
+	if len(s.together.blobs) > 0 {
+		most += rank.TogetherScore(rank.InSequence, s.terms)
+	}
+	if !s.deferred || len(s.defined) > 0 || len(s.nameAtoms) > 0 || s.mayReach(most, 0) {
 		return s.deferred
 	}
 	s.stats.CountsInexact = true
@@ -114,7 +118,7 @@ func (s *search) nextCandidate(blob uint32) (uint32, bool, error) {
 	if slices.ContainsFunc(s.nameAtoms, func(a *nameAtom) bool { return !a.candidates.narrow && a.hits == nil }) {
 		return blob, true, nil // any path may match: canSkip looks at each
 	}
-	named := anyOf{&blobList{rest: s.defined}}
+	named := anyOf{&blobList{rest: s.defined}, &blobList{rest: s.together.blobs}}
 	for _, a := range s.nameAtoms {
 		it, err := s.reachable(a)
 		if err != nil {
@@ -190,8 +194,8 @@ func (s *search) inLowFolder(blob uint32) (bool, error) {
 	return true, err
 }
 
-// mostInContent is the highest score for the content that a document can have by its length; among whole words by
-// how often it has them, and with what is defined.
+// mostInContent is the highest score for the content that a document can have by its length and by what may stand together;
+// among whole words by how often it has them, and with what is defined.
 func (s *search) mostInContent() (float64, error) {
 	if !s.inContent {
 		return 0, nil
@@ -200,7 +204,11 @@ func (s *search) mostInContent() (float64, error) {
 		return s.wholeWords.atom.most(s.doc.blob)
 	}
 	length, err := s.content.Len(s.doc.blob)
-	return rank.Content(rank.Word, rank.Enough, units(length)) * float64(s.terms), err
+	if err != nil {
+		return 0, err
+	}
+	together, err := s.together.mostIn(s.doc.blob)
+	return rank.Content(rank.Word, rank.Enough, units(length))*float64(s.terms) + together, err
 }
 
 // canSkip reports whether the document is not to be looked at: it is for

@@ -1,0 +1,93 @@
+package shard_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/trawl-search/trawl/index/indextest"
+	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/index/shard"
+)
+
+// scatteredWords is a corpus of few words: scattered, in one line, in sequence, around the ends of superblocks and beyond what
+// counts of a line.
+func scatteredWords(seed uint64) *indextest.Corpus {
+	rng := rand.New(rand.NewPCG(seed, 7))
+	words := []string{"read", "file", "header", "reader", "Files", "read_file", "x", "\u212Aelvin", strings.Repeat("w", 130)}
+	seps := []string{" ", " ", " ", "\n", "\n", ", ", "_", strings.Repeat(".", 400), "\n" + strings.Repeat("-", 500)}
+	c := &indextest.Corpus{Name: fmt.Sprintf("words %d", seed), Repos: []indextest.Repo{{Name: "r", Branches: []string{"main"}}}}
+	for i := range 32 { // the one line with all is around the ends of blocks and superblocks
+		text := strings.Repeat("-", 500+i) + "\nread the file header\n"
+		if i >= 16 {
+			text = strings.Repeat("-\n", 2035) + text[500:]
+		}
+		c.Repos[0].Documents = append(c.Repos[0].Documents, indextest.Document{Path: fmt.Sprintf("edge/%d.go", i), Content: []byte(text), Branches: []string{"main"}, Language: "Go"})
+	}
+	for i := range 60 {
+		var text strings.Builder
+		common := 3 + rng.IntN(len(words)-2)
+		for range rng.IntN(120) {
+			text.WriteString(words[rng.IntN(common)] + seps[rng.IntN(len(seps))])
+		}
+		path := fmt.Sprintf("%d.go", i)
+		if i%4 == 0 {
+			path = "tests/" + path
+		}
+		c.Repos[0].Documents = append(c.Repos[0].Documents, indextest.Document{Path: path, Content: []byte(text.String()), Branches: []string{"main"}, Language: "Go"})
+	}
+	return c
+}
+
+// TestTogether holds scores of words that stand together to those of the oracle, and the best to the beginning of the whole: documents
+// wait for others, in one goroutine and in several, and on later pages.
+func TestTogether(t *testing.T) {
+	texts := []indextest.Query{}
+	for _, text := range []string{"read file", "file read", "read file header", "case:yes read file header", "header file x", "read Files", "read file or x", "read file -x", "x f:tests read header"} {
+		texts = append(texts, indextest.Query{Text: text})
+	}
+	for seed := range uint64(6) {
+		c := scatteredWords(seed)
+		s := openShard(t, buildShard(t, c))
+		indextest.Check(t, c, texts, engine(s))
+		rng := rand.New(rand.NewPCG(seed, 8))
+		for _, q := range texts {
+			ready := prepare(t, parse(t, q.Text))
+			for helpers := range 3 {
+				opts := shard.Options{MaxFiles: 1 + rng.IntN(12), MaxMatchesPerFile: 5, After: somewhere(s, ready, rng)}
+				whole := search(t, s, ready, opts)
+				opts.Mode = shard.TopK
+				if got := search(t, s, ready, shard.InPieces(opts, helpers)); !sameFiles(got.Files, whole.Files) {
+					t.Fatalf("seed %d, %s, best %d after %v, %d helpers:\n%v\nwant\n%v", seed, q.Text, opts.MaxFiles, opts.After, helpers, got.Files, whole.Files)
+				}
+			}
+		}
+	}
+}
+
+// TestTogetherReadsFew: text is read only where postings and masks let the words stand in a line, and of those documents only that are
+// among the best by it.
+func TestTogetherReadsFew(t *testing.T) {
+	c := &indextest.Corpus{Repos: []indextest.Repo{{Name: "r", Branches: []string{"main"}}}}
+	for i := range 400 {
+		text := "read\n" + strings.Repeat("- \n", 1000) + "file\n"
+		if i%10 == 0 {
+			text = strings.Repeat("read a file\n", 1+i%7)
+		}
+		c.Repos[0].Documents = append(c.Repos[0].Documents, indextest.Document{Path: fmt.Sprint(i), Content: fmt.Appendf([]byte(text), "%d", i), Branches: []string{"main"}})
+	}
+	s := openShard(t, buildShard(t, c))
+	tree, err := query.Parse("read file", query.ParseOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := s.Find(context.Background(), prepare(t, tree), shard.Options{MaxFiles: 10, Mode: shard.TopK, MaxMatchesPerFile: 1})
+	if err != nil || len(found.Hits) != 10 {
+		t.Fatalf("%d hits, %v", len(found.Hits), err)
+	}
+	if found.Stats.UnitsDecoded > 40 {
+		t.Errorf("%d units decoded; 40 documents have both words in neighbouring blocks", found.Stats.UnitsDecoded)
+	}
+}
