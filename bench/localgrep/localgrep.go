@@ -53,7 +53,7 @@ func Main(ctx context.Context, cfg Config) (err error) {
 	if err != nil {
 		return fmt.Errorf("making a folder for indexes: %w", err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }() // the folder is a temporary one
 	if cfg.Trawl, err = filepath.Abs(cfg.Trawl); err != nil {
 		return fmt.Errorf("finding the program: %w", err)
 	}
@@ -128,7 +128,7 @@ func (r *run) index(ctx context.Context, text io.Writer, dir string) error {
 	line := "  %-12s first search and index %s s (processor %s s), index %s MB, peak memory %s MB\n"
 	seconds := func(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) }
 	fmt.Fprintf(text, line, "trawl grep", seconds(cost.Wall), seconds(cost.CPU), report.Megabytes(size), report.Megabytes(cost.Peak))
-	if _, err := exec.LookPath("cindex"); err != nil {
+	if path, _ := exec.LookPath("cindex"); path == "" {
 		return nil // it is not installed, and takes no part
 	}
 	r.csIdx = filepath.Join(dir, "csearchindex")

@@ -44,7 +44,7 @@ type printer struct {
 	selected int // lines, or matches when these are counted
 	// Of the place to which all was written, or seen to be not shown: the offset and number of its line.
 	at, line int
-	shown    bool // lines, the last of which ends at at
+	shown    bool // lines; at is where the last of them ends
 	after    int  // lines that are shown after at
 }
 

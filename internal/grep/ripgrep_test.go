@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -242,7 +241,11 @@ func TestLinesOfRipgrep(t *testing.T) {
 	}
 	tree := os.Getenv("TRAWL_TEST_TREE")
 	if tree == "" {
-		tree = filepath.Join(runtime.GOROOT(), "src", "unicode")
+		goroot, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		tree = filepath.Join(strings.TrimSpace(string(goroot)), "src", "unicode")
 	}
 	seed := uint64(number(t, "TRAWL_TEST_SEED", 1))
 	g := newGenerator(t, tree, seed)

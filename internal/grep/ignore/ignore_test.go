@@ -99,7 +99,7 @@ func listed(t *testing.T, root, name string, args ...string) []string {
 		t.Fatalf("%s %q: %v", name, args, err)
 	}
 	var paths []string
-	for _, path := range bytes.Split(out, []byte{0}) {
+	for path := range bytes.SplitSeq(out, []byte{0}) {
 		if len(path) > 0 {
 			paths = append(paths, string(path))
 		}

@@ -231,7 +231,7 @@ func (w *shardWriter) write(ctx context.Context, f *os.File, todo []entry) error
 		w.done++
 	}
 	_, closed := b.Close()
-	if err = errors.Join(err, closed); err != nil {
+	if err := errors.Join(err, closed); err != nil {
 		return err
 	}
 	return out.Flush()

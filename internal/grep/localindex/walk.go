@@ -272,12 +272,3 @@ func (f *folder) folder(name string) *folder {
 	}
 	return f.folders[i]
 }
-
-// file is the file of that name in f, nil if there is none.
-func (f *folder) file(name string) *file {
-	i, ok := slices.BinarySearchFunc(f.files, name, func(f file, name string) int { return cmp.Compare(f.name, name) })
-	if !ok {
-		return nil
-	}
-	return &f.files[i]
-}

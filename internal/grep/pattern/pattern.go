@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"iter"
 	"regexp/syntax"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -142,10 +143,8 @@ func ofLines(tree *syntax.Regexp) (*syntax.Regexp, error) {
 	case syntax.OpCapture:
 		return ofLines(tree.Sub[0])
 	case syntax.OpLiteral:
-		for _, r := range tree.Rune {
-			if r == '\n' {
-				return nil, errNewline
-			}
+		if slices.Contains(tree.Rune, '\n') {
+			return nil, errNewline
 		}
 	case syntax.OpCharClass:
 		return classOfLines(tree)
