@@ -2,14 +2,14 @@
 //
 // A Shard is a memory-mapped file: opening one reads its footer and table of
 // contents, and searching one decodes the posting lists and the content units
-// that the query needs. Nothing per document or per n-gram is kept on the heap, but
-// a byte for each superblock once the best files of a common word were asked for.
+// that the query needs. Nothing per document or per n-gram is kept on the heap.
 package shard
 
 import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"weak"
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/format"
@@ -30,8 +30,8 @@ type Shard struct {
 	words   *words.Index    // of the content; nil in a shard of format 1
 	// otherwise are the blobs of otherwiseMarked, once they are known.
 	otherwise atomic.Pointer[[]uint32]
-	// lengths are those of the contents, once they are asked for.
-	lengths atomic.Pointer[[]uint8]
+	// lengths are those of the contents, from when they are asked for until memory is collected.
+	lengths atomic.Pointer[weak.Pointer[[]uint8]]
 }
 
 // Open maps the shard file at path. A file that is not an intact shard gives

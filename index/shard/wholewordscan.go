@@ -3,15 +3,19 @@ package shard
 import (
 	"cmp"
 	"math"
+	"weak"
 
 	"github.com/trawl-search/trawl/index/rank"
 )
 
 // lengths returns the length of each superblock's blob in superblocks, up to the longest that scores tell apart: a
-// byte for 4 KiB of content. It is made once for a shard, when the best documents of a common word are asked for.
+// byte for 4 KiB of content. It is made when the best documents of a common word are asked for, and kept
+// until the next collection of garbage: a shard that is not searched holds no memory.
 func (s *search) lengths() ([]uint8, error) {
-	if known := s.shard.lengths.Load(); known != nil {
-		return *known, nil
+	if kept := s.shard.lengths.Load(); kept != nil {
+		if known := kept.Value(); known != nil {
+			return *known, nil
+		}
 	}
 	starts, err := s.content.SuperblockStarts()
 	if err != nil {
@@ -37,7 +41,8 @@ func (s *search) lengths() ([]uint8, error) {
 			}
 		}
 	}
-	s.shard.lengths.Store(&lengths)
+	kept := weak.Make(&lengths)
+	s.shard.lengths.Store(&kept)
 	return lengths, nil
 }
 
