@@ -18,9 +18,10 @@ func (e *execution) list(ctx context.Context, span string, asked *question, shar
 		return strings.Compare(a.Name, b.Name)
 	}, searchapi.EntryMemory)
 	type list = *resultList[*searchv1.RepoEntry]
+	resolved := e.resolved
 	ask := func(ctx context.Context, c searchv1.SearchServiceClient, shards []searchapi.Shard, result *callResult) (fanout.Reply[list], error) {
 		l := set.open()
-		coverage, err := e.askForEntries(ctx, c, shards, result, asked, maxSkipped, l.add)
+		coverage, err := e.askForEntries(ctx, c, shards, result, asked, resolved, maxSkipped, l.add)
 		if err != nil {
 			l.drop()
 		}
@@ -35,8 +36,9 @@ func (e *execution) list(ctx context.Context, span string, asked *question, shar
 // listNames asks for the names of the repos that match the next unresolved type:repo
 // in the shards. The layout bounds their number.
 func (e *execution) listNames(ctx context.Context, shards []searchapi.Shard) (names []string) {
+	resolved := e.resolved
 	ask := func(ctx context.Context, c searchv1.SearchServiceClient, shards []searchapi.Shard, result *callResult) (r fanout.Reply[[]string], err error) {
-		r.Coverage, err = e.askForEntries(ctx, c, shards, result, e.asked, 0, func(entry *searchv1.RepoEntry) { r.Value = append(r.Value, entry.Name) })
+		r.Coverage, err = e.askForEntries(ctx, c, shards, result, e.asked, resolved, 0, func(entry *searchv1.RepoEntry) { r.Value = append(r.Value, entry.Name) })
 		return r, err
 	}
 	fanOut(ctx, e, "resolve repos", shards, ask, func(some []string) { names = append(names, some...) })
@@ -47,10 +49,10 @@ func (e *execution) listNames(ctx context.Context, shards []searchapi.Shard) (na
 // evaluates the next unresolved type:repo of the question, or all of it if all are
 // resolved.
 func (e *execution) askForEntries(ctx context.Context, c searchv1.SearchServiceClient, shards []searchapi.Shard, result *callResult,
-	asked *question, maxSkipped uint32, keep func(*searchv1.RepoEntry),
+	asked *question, resolved []*searchv1.RepoNames, maxSkipped uint32, keep func(*searchv1.RepoEntry),
 ) (*searchv1.Coverage, error) {
 	stream, err := c.StreamList(ctx, &searchv1.StreamListRequest{List: &searchv1.ListRequest{
-		Query: asked.text, Tree: asked.treeFor(shards), SyntaxVersion: e.asked.version, MaxSkippedFiles: maxSkipped, Plan: e.planFor(asked, shards, nil),
+		Query: asked.text, Tree: asked.treeFor(shards), SyntaxVersion: e.asked.version, MaxSkippedFiles: maxSkipped, Plan: e.planFor(asked, resolved, shards, nil),
 	}}, result.options()...)
 	if err != nil {
 		return nil, err

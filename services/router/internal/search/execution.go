@@ -154,8 +154,9 @@ func (s *Service) memoryFor(tree query.Q) (*regex.Memory, error) {
 }
 
 // planFor is the plan for one searcher. Of the repos of a type:repo it names only
-// those in the searcher's shards: others cannot change what it finds.
-func (e *execution) planFor(asked *question, shards []searchapi.Shard, after *shard.Key) *searchv1.Plan {
+// those in the searcher's shards: others cannot change what it finds. Resolved is as of the
+// beginning of the round: a call can outlive it.
+func (e *execution) planFor(asked *question, resolved []*searchv1.RepoNames, shards []searchapi.Shard, after *shard.Key) *searchv1.Plan {
 	p := &searchv1.Plan{Revision: e.layout.Revision, Shards: make([]*searchv1.PlannedShard, len(shards))}
 	for i := range shards {
 		p.Shards[i] = shards[i].Planned()
@@ -166,11 +167,11 @@ func (e *execution) planFor(asked *question, shards []searchapi.Shard, after *sh
 	if after != nil {
 		p.After = searchapi.KeyToProto(*after)
 	}
-	if asked != e.asked || len(e.resolved) == 0 {
+	if asked != e.asked || len(resolved) == 0 {
 		return p
 	}
 	planned := namesIn(shards)
-	for _, r := range e.resolved {
+	for _, r := range resolved {
 		here := &searchv1.RepoNames{}
 		for _, name := range r.Names {
 			if planned[name] {

@@ -204,7 +204,8 @@ func inOrder(a, b *searchv1.FileMatch) int {
 
 // cluster is a router's service over searchers of a test.
 type cluster struct {
-	shares fanout.Shares
+	connecting func() // called before a searcher is asked; may be nil
+	shares     fanout.Shares
 	*search.Service
 	searchers []*searcher
 	conns     *fanout.Conns
@@ -239,6 +240,9 @@ func (c *cluster) Candidates(d searchapi.Digest) (targets []fanout.Target) {
 }
 
 func (c *cluster) Client(address string) (searchv1.SearchServiceClient, error) {
+	if c.connecting != nil {
+		c.connecting()
+	}
 	return c.conns.Client(address)
 }
 

@@ -49,10 +49,11 @@ type searchReply struct {
 // search fans the query of the page out to the searchers of all wanted shards.
 // Results holds the files of the replies that it passes to accept.
 func (e *execution) search(ctx context.Context, p *searchPage, results *fileSet, accept func(*searchReply)) {
+	resolved := e.resolved
 	ask := func(ctx context.Context, c searchv1.SearchServiceClient, shards []searchapi.Shard, result *callResult) (fanout.Reply[*searchReply], error) {
 		sent, reply := time.Now(), &searchReply{files: results.open(), searcher: result.searcher, shards: uint64(len(shards))}
 		stream, err := c.StreamSearch(ctx, &searchv1.StreamSearchRequest{Search: &searchv1.SearchRequest{
-			Query: e.asked.text, Tree: e.asked.treeFor(shards), Options: p.searcherOptions, Plan: e.planFor(e.asked, shards, p.after),
+			Query: e.asked.text, Tree: e.asked.treeFor(shards), Options: p.searcherOptions, Plan: e.planFor(e.asked, resolved, shards, p.after),
 		}}, result.options()...)
 		var coverage *searchv1.Coverage
 		if err == nil {

@@ -2,8 +2,10 @@ package search_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -227,4 +229,22 @@ func TestTree(t *testing.T) {
 	if _, err = c.Search(t.Context(), &searchv1.SearchRequest{Query: "a", Tree: set("r")}); status.Code(err) != codes.InvalidArgument {
 		t.Errorf("a text and a tree: %v", err)
 	}
+}
+
+// TestLateCallsHaveTheirRound: a call that begins after its round was given up knows the repos that were resolved
+// before the round, whatever is resolved meanwhile. The race detector sees if it looks at what changes.
+func TestLateCallsHaveTheirRound(t *testing.T) {
+	const deadline = 50 * time.Millisecond
+	c := start(t, 2, func(c *cluster) {
+		c.connecting = func() { time.Sleep(2 * deadline) } // a signal would order what must not need an order
+		for i, s := range c.searchers {
+			s.files[d(i)] = []*searchv1.FileMatch{file(fmt.Sprintf("org/repo%d", i), "a", 1)}
+		}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), deadline)
+	defer cancel()
+	if _, err := c.Search(ctx, &searchv1.SearchRequest{Query: "(type:repo a) (type:repo b) c"}); err == nil {
+		t.Error("a query ended before any searcher was asked")
+	}
+	time.Sleep(3 * deadline)
 }
