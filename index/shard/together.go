@@ -114,19 +114,9 @@ func (s *search) commonPlaces(hits []*wordHits) (places []tally, err error) {
 	}
 }
 
-// seekTally returns the index, not below at, of the first tally of a superblock from one on. It gallops.
+// seekTally returns the index, not below at, of the first tally of a superblock from one on.
 func seekTally(tallies []tally, at int, from uint32) int {
-	if at == len(tallies) || tallies[at].superblock >= from {
-		return at
-	}
-	step := 1
-	for at+step < len(tallies) && tallies[at+step].superblock < from {
-		at += step
-		step *= 2
-	}
-	i, _ := slices.BinarySearchFunc(tallies[at+1:min(at+step+1, len(tallies))], from,
-		func(t tally, from uint32) int { return int(t.superblock) - int(from) })
-	return at + 1 + i
+	return seek(tallies, at, from, func(t *tally) uint32 { return t.superblock })
 }
 
 // A line that counts is in the block in which it begins and the next one.

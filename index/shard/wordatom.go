@@ -1,7 +1,7 @@
 package shard
 
 import (
-	"slices"
+	"sort"
 
 	"github.com/trawl-search/trawl/index/rank"
 )
@@ -37,20 +37,24 @@ func (b *wordBlobs) seek(from uint32) (uint32, bool, error) {
 	return b.blobs[b.next].blob, true, nil
 }
 
-// seekBlob returns the index, not below at, of the first blob that is at least from. It
-// gallops.
+// seekBlob returns the index, not below at, of the first blob that is at least from.
 func seekBlob(blobs []blobTally, at int, from uint32) int {
-	if at == len(blobs) || blobs[at].blob >= from {
+	return seek(blobs, at, from, func(b *blobTally) uint32 { return b.blob })
+}
+
+// seek returns the index, not below at, of the first element whose number is at least from.
+// Numbers ascend. It gallops: from is mostly near.
+func seek[E any](list []E, at int, from uint32, number func(*E) uint32) int {
+	if at == len(list) || number(&list[at]) >= from {
 		return at
 	}
 	step := 1
-	for at+step < len(blobs) && blobs[at+step].blob < from {
+	for at+step < len(list) && number(&list[at+step]) < from {
 		at += step
 		step *= 2
 	}
-	i, _ := slices.BinarySearchFunc(blobs[at+1:min(at+step+1, len(blobs))], from,
-		func(b blobTally, from uint32) int { return int(b.blob) - int(from) })
-	return at + 1 + i
+	rest := list[at+1 : min(at+step+1, len(list))]
+	return at + 1 + sort.Search(len(rest), func(i int) bool { return number(&rest[i]) >= from })
 }
 
 func (a *wordAtom) cost() uint64 { return costColumn }

@@ -123,38 +123,27 @@ func (c *call) checkBranches(ctx context.Context, repo string, branches ...strin
 // with the branches that have it there, so those of exactly one of the branches differ.
 func (c *call) changes(ctx context.Context, r *comparison, in compareArgs) (map[string]string, error) {
 	base, head := meant(in.Base), meant(in.Head)
-	req := &searchv1.SearchRequest{
-		Query: join("r:"+query.Quote("^"+regexp.QuoteMeta(meant(in.Repo))+"$"), "(b:"+query.Quote(base)+" or b:"+query.Quote(head)+" )", anyOf("f:", in.Paths, query.PathGlob), "type:file"),
-		Options: &searchv1.SearchOptions{
-			SyntaxVersion: syntaxVersion, MaxFiles: maxCountFiles, MaxMatchesPerFile: 1, MaxBytes: maxCountBytes,
-		},
-	}
+	both := join("r:"+query.Quote("^"+regexp.QuoteMeta(meant(in.Repo))+"$"), "(b:"+query.Quote(base)+" or b:"+query.Quote(head)+" )", anyOf("f:", in.Paths, query.PathGlob))
 	kinds := make(map[string]string)
-	for page := range maxTreePages {
-		resp, err := c.api.Search(ctx, req)
-		if err != nil {
-			return nil, fmt.Errorf("list the files of both branches: %w", err)
+	covered, whole, err := c.eachFile(ctx, both, func(f *searchv1.FileMatch) {
+		inBase, inHead := slices.Contains(f.GetBranches(), base), slices.Contains(f.GetBranches(), head)
+		path := string(f.GetPath())
+		switch {
+		case inBase == inHead:
+		case kinds[path] != "":
+			kinds[path] = "M"
+		case inBase:
+			kinds[path] = "D"
+		default:
+			kinds[path] = "A"
 		}
-		if page == 0 || !resp.GetCoverage().GetComplete() {
-			r.Coverage = &coverage{Complete: true}
-			r.Coverage.add(resp.GetCoverage(), c.budget)
-		}
-		for _, f := range resp.GetFiles() {
-			inBase, inHead := slices.Contains(f.GetBranches(), base), slices.Contains(f.GetBranches(), head)
-			path := string(f.GetPath())
-			switch {
-			case inBase == inHead:
-			case kinds[path] != "":
-				kinds[path] = "M"
-			case inBase:
-				kinds[path] = "D"
-			default:
-				kinds[path] = "A"
-			}
-		}
-		if req.PageToken = resp.GetNextPageToken(); len(req.PageToken) == 0 {
-			return kinds, nil
-		}
+	})
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("list the files of both branches: %w", err)
+	case !whole:
+		return nil, plainError(fmt.Sprintf("the branches have more than %d files: narrow paths", maxTreeFiles))
 	}
-	return nil, plainError(fmt.Sprintf("the branches have more than %d files: narrow paths", maxTreePages*maxCountFiles))
+	r.Coverage = covered
+	return kinds, nil
 }

@@ -56,8 +56,8 @@ func treeTool(s *Server) {
 	add(s, "list_tree", "List a directory", "List files and directories of a repo, to some depth. A directory that is not opened has its number of files.", (*call).tree)
 }
 
-// maxTreePages bounds what one listing reads, in pages of maxCountFiles files.
-const maxTreePages = 10
+// maxTreeFiles bounds what one listing reads.
+const maxTreeFiles = 10 * maxCountFiles
 
 // tree is what list_tree answers.
 type tree struct {
@@ -109,7 +109,7 @@ func (c *call) tree(ctx context.Context, in treeArgs) (*answer, error) {
 	if dir != "" {
 		prefix = "f:" + query.Quote("^"+regexp.QuoteMeta(dir)+"/")
 	}
-	paths, err := c.pathsOf(ctx, t, join("r:"+query.Quote("^"+regexp.QuoteMeta(repo)+"$"), prefix, "b:"+query.Quote(scope.Branch), "type:file"), in.Branch, dir)
+	paths, err := c.pathsOf(ctx, t, join("r:"+query.Quote("^"+regexp.QuoteMeta(repo)+"$"), prefix, "b:"+query.Quote(scope.Branch)), in.Branch, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -123,36 +123,50 @@ func (c *call) tree(ctx context.Context, in treeArgs) (*answer, error) {
 
 // pathsOf are the paths below dir, relative to it and sorted.
 func (c *call) pathsOf(ctx context.Context, t *tree, query, branch, dir string) (paths []string, err error) {
-	req := &searchv1.SearchRequest{Query: query, Options: &searchv1.SearchOptions{
-		SyntaxVersion: syntaxVersion, MaxFiles: maxCountFiles, MaxMatchesPerFile: 1, MaxBytes: maxCountBytes,
-	}}
-	for page := range maxTreePages {
-		resp, err := c.api.Search(ctx, req)
-		if err != nil {
-			return nil, fmt.Errorf("list the tree: %w", err)
+	var whole bool
+	t.Coverage, whole, err = c.eachFile(ctx, query, func(f *searchv1.FileMatch) {
+		if branch != "" && !slices.Contains(f.GetBranches(), branch) {
+			return
 		}
-		if page == 0 || !resp.GetCoverage().GetComplete() {
-			t.Coverage = &coverage{Complete: true}
-			t.Coverage.add(resp.GetCoverage(), c.budget)
+		t.Repo, t.Commit, t.Branch = shown(f.GetRepo(), c.budget.names()), f.GetCommit(), ""
+		if branch != "" {
+			t.Branch = shown(branch, c.budget.names())
 		}
-		for _, f := range resp.GetFiles() {
-			if branch != "" && !slices.Contains(f.GetBranches(), branch) {
-				continue
-			}
-			t.Repo, t.Commit, t.Branch = shown(f.GetRepo(), c.budget.names()), f.GetCommit(), shown(branch, c.budget.names())
-			if branch == "" {
-				t.Branch = ""
-			}
-			paths = append(paths, strings.TrimPrefix(strings.TrimPrefix(string(f.GetPath()), dir), "/"))
-		}
-		if req.PageToken = resp.GetNextPageToken(); len(req.PageToken) == 0 {
-			slices.Sort(paths)
-			return paths, nil
-		}
+		paths = append(paths, strings.TrimPrefix(strings.TrimPrefix(string(f.GetPath()), dir), "/"))
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the tree: %w", err)
 	}
-	t.Notes = append(t.Notes, fmt.Sprintf("only the first %d files were read: list a directory further down", maxTreePages*maxCountFiles))
+	if !whole {
+		t.Notes = append(t.Notes, fmt.Sprintf("only the first %d files were read: list a directory further down", maxTreeFiles))
+	}
 	slices.Sort(paths)
 	return paths, nil
+}
+
+// eachFile calls see with the files that a query finds, up to maxTreeFiles. The coverage is that of the first page, or of
+// the last that is not complete. Whole is false if there are more files.
+func (c *call) eachFile(ctx context.Context, query string, see func(*searchv1.FileMatch)) (covered *coverage, whole bool, err error) {
+	req := &searchv1.SearchRequest{Query: join(query, "type:file"), Options: &searchv1.SearchOptions{
+		SyntaxVersion: syntaxVersion, MaxFiles: maxCountFiles, MaxMatchesPerFile: 1, MaxBytes: maxCountBytes,
+	}}
+	for range maxTreeFiles / maxCountFiles {
+		resp, err := c.api.Search(ctx, req)
+		if err != nil {
+			return nil, false, err
+		}
+		if covered == nil || !resp.GetCoverage().GetComplete() {
+			covered = &coverage{Complete: true}
+			covered.add(resp.GetCoverage(), c.budget)
+		}
+		for _, f := range resp.GetFiles() {
+			see(f)
+		}
+		if req.PageToken = resp.GetNextPageToken(); len(req.PageToken) == 0 {
+			return covered, true, nil
+		}
+	}
+	return covered, false, nil
 }
 
 // noTree says why a listing is empty.

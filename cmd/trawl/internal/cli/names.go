@@ -20,9 +20,7 @@ case. A query after it restricts the files.
 It prints files, and ends, as trawl search does.`,
 		func(ctx context.Context, c client, name, query string, o *searchv1.SearchOptions, page []byte) (*searchv1.SearchResponse, error) {
 			r, err := c.search.Definitions(ctx, &searchv1.DefinitionsRequest{Name: name, Query: query, Options: o, PageToken: page})
-			return &searchv1.SearchResponse{
-				Files: filesOf(r.GetRepos()), Statistics: r.GetStatistics(), Coverage: r.GetCoverage(), NextPageToken: r.GetNextPageToken(), Explanation: r.GetExplanation(),
-			}, err
+			return asSearch(r), err
 		})
 }
 
@@ -37,10 +35,25 @@ other text. A query after it restricts the files.
 It prints files, and ends, as trawl search does.`,
 		func(ctx context.Context, c client, name, query string, o *searchv1.SearchOptions, page []byte) (*searchv1.SearchResponse, error) {
 			r, err := c.search.References(ctx, &searchv1.ReferencesRequest{Name: name, Query: query, Options: o, PageToken: page})
-			return &searchv1.SearchResponse{
-				Files: filesOf(r.GetRepos()), Statistics: r.GetStatistics(), Coverage: r.GetCoverage(), NextPageToken: r.GetNextPageToken(), Explanation: r.GetExplanation(),
-			}, err
+			return asSearch(r), err
 		})
+}
+
+// placesOf is a page of the places of a name: of its definitions, or of its references.
+type placesOf interface {
+	GetRepos() []*searchv1.RepoMatches
+	GetStatistics() *searchv1.Statistics
+	GetCoverage() *searchv1.Coverage
+	GetNextPageToken() []byte
+	GetExplanation() *searchv1.Explanation
+}
+
+// asSearch is a page of places as the page of a search. A page that is nil is empty.
+func asSearch(page placesOf) *searchv1.SearchResponse {
+	return &searchv1.SearchResponse{
+		Files: filesOf(page.GetRepos()), Statistics: page.GetStatistics(), Coverage: page.GetCoverage(),
+		NextPageToken: page.GetNextPageToken(), Explanation: page.GetExplanation(),
+	}
 }
 
 // filesOf are the files of all repos, each with the name of its own.

@@ -106,7 +106,7 @@ func (l *lineFlags) declare(flags *pflag.FlagSet) {
 	flags.BoolVarP(&l.paths, "files-with-matches", "l", false, "print files alone")
 	flags.BoolVarP(&l.count, "count", "c", false, "print files with the number of their matches")
 	flags.BoolVarP(&l.only, "only-matching", "o", false, "print each match alone, not its line")
-	flags.BoolVarP(&l.quiet, "quiet", "q", false, "print nothing: the exit status tells whether there is a match")
+	flags.BoolVarP(&l.quiet, "quiet", "q", false, "print nothing: the exit status is 0 if there is a match, 1 if there is none")
 	flags.BoolVarP(&l.null, "null", "0", false, "end each file of --files, -l and -c with a NUL byte")
 	flags.BoolVar(&l.column, "column", false, "print the column of the first match of a line, too")
 	flags.BoolVarP(&l.numbers, "line-number", "n", false, "print the numbers of lines: the default")
