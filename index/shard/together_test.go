@@ -19,9 +19,12 @@ func scatteredWords(seed uint64) *indextest.Corpus {
 	words := []string{"read", "file", "header", "reader", "Files", "read_file", "x", "\u212Aelvin", strings.Repeat("w", 130)}
 	seps := []string{" ", " ", " ", "\n", "\n", ", ", "_", strings.Repeat(".", 400), "\n" + strings.Repeat("-", 500)}
 	c := &indextest.Corpus{Name: fmt.Sprintf("words %d", seed), Repos: []indextest.Repo{{Name: "r", Branches: []string{"main"}}}}
-	for i := range 32 { // the one line with all is around the ends of blocks and superblocks
-		text := strings.Repeat("-", 500+i) + "\nread the file header\n"
-		if i >= 16 {
+	for i := range 64 { // the one line with all is around the ends of blocks and superblocks
+		text := strings.Repeat("-", 500+i%16) + "\nread the file header\n"
+		if i >= 32 {
+			text = strings.Replace(text, "the ", "", 1)
+		}
+		if i%32 >= 16 {
 			text = strings.Repeat("-\n", 2035) + text[500:]
 		}
 		c.Repos[0].Documents = append(c.Repos[0].Documents, indextest.Document{Path: fmt.Sprintf("edge/%d.go", i), Content: []byte(text), Branches: []string{"main"}, Language: "Go"})
@@ -44,14 +47,14 @@ func scatteredWords(seed uint64) *indextest.Corpus {
 // TestTogether holds scores of words that stand together to those of the oracle, and the best to the beginning of the whole: documents
 // wait for others, in one goroutine and in several, and on later pages.
 func TestTogether(t *testing.T) {
-	texts := []indextest.Query{}
-	for _, text := range []string{"read file", "file read", "read file header", "case:yes read file header", "header file x", "read Files", "read file or x", "read file -x", "x f:tests read header"} {
-		texts = append(texts, indextest.Query{Text: text})
+	var texts []indextest.Query
+	for i, text := range []string{"read file", "file read", "read file header", "case:yes read file header", "header file x", "read Files", "read file or x", "read file -x", "x f:tests read header"} {
+		texts = append(texts, indextest.Query{Text: text, Kind: "together", Number: i})
 	}
 	for seed := range uint64(6) {
 		c := scatteredWords(seed)
 		s := openShard(t, buildShard(t, c))
-		indextest.Check(t, c, texts, engine(s))
+		indextest.CheckPages(t, c, texts, form{name: "fresh", parts: []part{{shard: s}}}.pager())
 		rng := rand.New(rand.NewPCG(seed, 8))
 		for _, q := range texts {
 			ready := prepare(t, parse(t, q.Text))
@@ -63,6 +66,29 @@ func TestTogether(t *testing.T) {
 					t.Fatalf("seed %d, %s, best %d after %v, %d helpers:\n%v\nwant\n%v", seed, q.Text, opts.MaxFiles, opts.After, helpers, got.Files, whole.Files)
 				}
 			}
+		}
+	}
+}
+
+// TestTogetherIsAmongTheBest: the best file is the last that is looked at, and only its words in sequence make it the best: at the
+// end of a block, and in a test, which is looked at only because of them.
+func TestTogetherIsAmongTheBest(t *testing.T) {
+	for name, tt := range map[string]struct{ path, text, others string }{
+		"end of a block": {"z.go", strings.Repeat("-", 510) + "\nread file header\n", "read a file header\n"},
+		"test":           {"tests/z.go", strings.Repeat("read file header\n", 8), strings.Repeat("read\nfile\nheader\n", 2)},
+	} {
+		c := &indextest.Corpus{Repos: []indextest.Repo{{Name: "r", Branches: []string{"main"}}}}
+		add := func(path, text string) {
+			c.Repos[0].Documents = append(c.Repos[0].Documents, indextest.Document{Path: path, Content: []byte(text), Branches: []string{"main"}})
+		}
+		for i := range 20 {
+			add(fmt.Sprintf("%02d.go", i), fmt.Sprint(tt.others, i))
+		}
+		add(tt.path, tt.text)
+		s := openShard(t, buildShard(t, c))
+		got := search(t, s, prepare(t, parse(t, "read file header")), shard.Options{MaxFiles: 1, Mode: shard.TopK, MaxMatchesPerFile: 1})
+		if len(got.Files) != 1 || string(got.Files[0].Path) != tt.path {
+			t.Errorf("%s: the best is %v", name, got.Files)
 		}
 	}
 }

@@ -42,11 +42,7 @@ func (s *search) deferLow(blob uint32) {
 
 // needsSecondPass reports whether a document of low priority may be among the best.
 func (s *search) needsSecondPass() bool {
-	most := s.ceiling(rank.NoName, true)
-	if len(s.together.blobs) > 0 {
-		most += rank.TogetherScore(rank.InSequence, s.terms)
-	}
-	if !s.deferred || len(s.defined) > 0 || len(s.nameAtoms) > 0 || s.mayReach(most, 0) {
+	if !s.deferred || len(s.defined)+len(s.together.blobs)+len(s.nameAtoms) > 0 || s.mayReach(s.ceiling(rank.NoName, true), 0) {
 		return s.deferred
 	}
 	s.stats.CountsInexact = true
