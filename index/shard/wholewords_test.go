@@ -224,3 +224,34 @@ func TestShardsOfARepoLoseTies(t *testing.T) {
 		}
 	}
 }
+
+// TestWholeWordsOfAllSuperblocks: the best file is the last that is looked at, and is the best only by the words of all its
+// superblocks together.
+func TestWholeWordsOfAllSuperblocks(t *testing.T) {
+	block := func(words int) string { // a superblock of 4 KiB
+		text := strings.Repeat("needle\n", words)
+		return text + strings.Repeat("-\n", (4096-len(text))/2) + strings.Repeat("-", len(text)%2)
+	}
+	for name, tt := range map[string]struct{ others, last string }{
+		"two superblocks":   {"needle\n--\n", block(1) + block(1)},
+		"three superblocks": {block(2) + block(0), block(1) + block(1) + block(1)},
+	} {
+		c := &indextest.Corpus{Repos: []indextest.Repo{{Name: "r", Branches: []string{"main"}}}}
+		for i := range 50 {
+			path, text := fmt.Sprintf("%02d.go", i), tt.others
+			if i == 49 {
+				text = tt.last
+			}
+			c.Repos[0].Documents = append(c.Repos[0].Documents, indextest.Document{Path: path, Content: fmt.Append([]byte(text[:len(text)-1]), i%10), Branches: []string{"main"}})
+		}
+		s := openShard(t, buildShard(t, c))
+		ready := prepare(t, parse(t, "needle"))
+		opts := shard.Options{MaxFiles: 1, MaxMatchesPerFile: 1}
+		whole := search(t, s, ready, opts)
+		opts.Mode = shard.TopK
+		got := search(t, s, ready, opts)
+		if len(got.Files) != 1 || string(got.Files[0].Path) != "49.go" || !sameFiles(got.Files, whole.Files) {
+			t.Errorf("%s: the best is %v, of all %v", name, got.Files, whole.Files)
+		}
+	}
+}
