@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/trawl-search/trawl/bench/corpus"
-	"github.com/trawl-search/trawl/bench/definitions"
 	"github.com/trawl-search/trawl/bench/localgrep"
 	"github.com/trawl-search/trawl/bench/relevance"
 	"github.com/trawl-search/trawl/bench/run"
@@ -109,7 +108,7 @@ func ranked(ctx context.Context, args []string) error {
 
 // compareDefinitions compares definitions with those of ctags.
 func compareDefinitions(ctx context.Context, args []string) error {
-	cfg := definitions.Config{Out: os.Stdout}
+	cfg := definitionsConfig{Out: os.Stdout}
 	flags := flag.NewFlagSet("bench definitions", flag.ContinueOnError)
 	flags.IntVar(&cfg.Files, "files", 2000, "files of each language at most")
 	flags.StringVar(&cfg.Language, "language", "", "compare this language only, and write each difference")
@@ -118,7 +117,7 @@ func compareDefinitions(ctx context.Context, args []string) error {
 		return err
 	}
 	cfg.Folders = flags.Args()
-	return definitions.Main(ctx, cfg)
+	return writeDefinitions(ctx, cfg)
 }
 
 // grepFolder measures trawl grep.

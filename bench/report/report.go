@@ -1,5 +1,6 @@
-// Package report turns measurements into text: percentiles, ratios, tables and
-// bars, the machine they were made on, and how far a run is.
+// Package report shows measurements: percentiles, ratios and tables as text, with the
+// machine they were made on and how far a run is, and latencies and bars as one SVG that
+// needs no script and no font, and reads in light and in dark.
 package report
 
 import (

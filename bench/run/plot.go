@@ -6,13 +6,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/trawl-search/trawl/bench/plot"
 	"github.com/trawl-search/trawl/bench/report"
 )
 
 // plot draws the corpora: times of both modes, then size and throughput.
 func (r *runner) plot(w io.Writer, started time.Time, all []*measured) error {
-	page := &plot.Page{Title: "Trawl bench, " + started.UTC().Format("2006-01-02 15:04 UTC") + ": dots are p50, lines reach to p99", Series: series(all)}
+	page := &report.Page{Title: "Trawl bench, " + started.UTC().Format("2006-01-02 15:04 UTC") + ": dots are p50, lines reach to p99", Series: series(all)}
 	for _, m := range all {
 		for mode := range modes {
 			if panel := m.latency(page.Series, mode); len(panel.Rows) > 0 {
@@ -37,13 +36,13 @@ func series(all []*measured) []string {
 	return names
 }
 
-func (m *measured) latency(names []string, mode int) *plot.Latency {
-	panel := &plot.Latency{Caption: fmt.Sprintf("%s: time of a query, %s", m.corpus.Name, modes[mode])}
+func (m *measured) latency(names []string, mode int) *report.Latency {
+	panel := &report.Latency{Caption: fmt.Sprintf("%s: time of a query, %s", m.corpus.Name, modes[mode])}
 	for _, b := range m.buckets {
-		row := plot.Row{Label: string(b.name)}
+		row := report.Row{Label: string(b.name)}
 		for _, e := range b.engines {
 			if times := e.times[mode]; len(times) > 0 {
-				row.Spans = append(row.Spans, plot.Span{
+				row.Spans = append(row.Spans, report.Span{
 					Series: slices.Index(names, e.name),
 					P50:    milliseconds(report.Percentile(times, 50)), P99: milliseconds(report.Percentile(times, 99)),
 				})
@@ -57,17 +56,17 @@ func (m *measured) latency(names []string, mode int) *plot.Latency {
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // bars are of Trawl and of the peers that have an index.
-func (m *measured) bars(names []string) []plot.Panel {
+func (m *measured) bars(names []string) []report.Panel {
 	read := float64(m.indexed.ReadBytes)
 	if read == 0 {
 		return nil
 	}
-	size := &plot.Bars{Caption: m.corpus.Name + ": index size / source size (less is better)"}
-	speed := &plot.Bars{Caption: m.corpus.Name + ": indexing, MB per core-second (more is better)"}
+	size := &report.Bars{Caption: m.corpus.Name + ": index size / source size (less is better)"}
+	speed := &report.Bars{Caption: m.corpus.Name + ": indexing, MB per core-second (more is better)"}
 	add := func(name string, bytes int64, cpu time.Duration) {
 		i := slices.Index(names, name)
-		size.Values = append(size.Values, plot.Value{Series: i, Value: float64(bytes) / read})
-		speed.Values = append(speed.Values, plot.Value{Series: i, Value: read / 1e6 / cpu.Seconds()})
+		size.Values = append(size.Values, report.Value{Series: i, Value: float64(bytes) / read})
+		speed.Values = append(speed.Values, report.Value{Series: i, Value: read / 1e6 / cpu.Seconds()})
 	}
 	add("trawl", m.indexed.IndexBytes, m.cost.CPU)
 	for _, p := range m.peers {
@@ -75,5 +74,5 @@ func (m *measured) bars(names []string) []plot.Panel {
 			add(p.Name(), p.cost.IndexBytes, p.cost.CPU)
 		}
 	}
-	return []plot.Panel{size, speed}
+	return []report.Panel{size, speed}
 }

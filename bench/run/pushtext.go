@@ -10,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/trawl-search/trawl/bench/plot"
 	"github.com/trawl-search/trawl/bench/report"
 )
 
@@ -96,15 +95,15 @@ func (p *pusher) reportCost(w io.Writer) {
 
 func (p *pusher) plot(w io.Writer, started time.Time) error {
 	published, searchable := p.times()
-	span := func(times []time.Duration) []plot.Span {
-		return []plot.Span{{P50: milliseconds(report.Percentile(times, 50)), P99: milliseconds(report.Percentile(times, 99))}}
+	span := func(times []time.Duration) []report.Span {
+		return []report.Span{{P50: milliseconds(report.Percentile(times, 50)), P99: milliseconds(report.Percentile(times, 99))}}
 	}
-	page := &plot.Page{
+	page := &report.Page{
 		Title:  "Trawl bench of pushes, " + started.UTC().Format("2006-01-02 15:04 UTC") + ": dots are p50, lines reach to p99",
 		Series: []string{"trawl"},
-		Panels: []plot.Panel{&plot.Latency{
+		Panels: []report.Panel{&report.Latency{
 			Caption: fmt.Sprintf("%s, %d files: time from a push of one file", filepath.Base(p.cfg.Repo), len(p.repo.files)),
-			Rows:    []plot.Row{{Label: "published", Spans: span(published)}, {Label: "searchable", Spans: span(searchable)}},
+			Rows:    []report.Row{{Label: "published", Spans: span(published)}, {Label: "searchable", Spans: span(searchable)}},
 		}},
 	}
 	return page.Write(w)

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/trawl-search/trawl/bench/plot"
 	"github.com/trawl-search/trawl/bench/report"
 )
 
@@ -15,16 +14,16 @@ var series = []string{trawl, zoekt, re2, early, topK}
 
 // draw draws the times of both modes and the rates of the mixtures.
 func draw(w io.Writer, started time.Time, all []*measured) error {
-	page := &plot.Page{Title: "Trawl bench, served, " + started.UTC().Format("2006-01-02 15:04 UTC") + ": dots are p50, lines reach to p99", Series: series}
+	page := &report.Page{Title: "Trawl bench, served, " + started.UTC().Format("2006-01-02 15:04 UTC") + ": dots are p50, lines reach to p99", Series: series}
 	for _, m := range all {
 		for mode := range modes {
 			page.Panels = append(page.Panels, m.latency(mode))
 		}
 		for _, set := range []string{mixed, quick} {
-			bars := &plot.Bars{Caption: fmt.Sprintf("%s: queries per core-second, %d clients, %s", m.corpus.Name, levels[len(levels)-1], set)}
+			bars := &report.Bars{Caption: fmt.Sprintf("%s: queries per core-second, %d clients, %s", m.corpus.Name, levels[len(levels)-1], set)}
 			for _, name := range []string{trawl, zoekt} {
 				if l := m.loadOf(set, name, levels[len(levels)-1]); l != nil {
-					bars.Values = append(bars.Values, plot.Value{Series: slices.Index(series, name), Value: l.rate()})
+					bars.Values = append(bars.Values, report.Value{Series: slices.Index(series, name), Value: l.rate()})
 				}
 			}
 			if len(bars.Values) > 0 {
@@ -35,12 +34,12 @@ func draw(w io.Writer, started time.Time, all []*measured) error {
 	return page.Write(w)
 }
 
-func (m *measured) latency(mode int) *plot.Latency {
-	panel := &plot.Latency{Caption: fmt.Sprintf("%s: one query at a time, %s, by the caller's clock", m.corpus.Name, modes[mode])}
+func (m *measured) latency(mode int) *report.Latency {
+	panel := &report.Latency{Caption: fmt.Sprintf("%s: one query at a time, %s, by the caller's clock", m.corpus.Name, modes[mode])}
 	for _, b := range m.buckets[mode] {
-		row := plot.Row{Label: string(b.name)}
+		row := report.Row{Label: string(b.name)}
 		for _, t := range b.timings {
-			row.Spans = append(row.Spans, plot.Span{
+			row.Spans = append(row.Spans, report.Span{
 				Series: slices.Index(series, t.name),
 				P50:    milliseconds(report.Percentile(t.client, 50)), P99: milliseconds(report.Percentile(t.client, 99)),
 			})

@@ -16,7 +16,7 @@ import (
 
 	"google.golang.org/grpc/status"
 
-	"github.com/trawl-search/trawl/bench/plot"
+	"github.com/trawl-search/trawl/bench/report"
 	"github.com/trawl-search/trawl/internal/coverage"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
@@ -149,21 +149,21 @@ func TestFanOutAtSize(t *testing.T) {
 	if *sizePlot != "" {
 		size, queries = 1000, 400
 	}
-	page := &plot.Page{
+	page := &report.Page{
 		Title:  fmt.Sprintf("Queries of %d searchers, simulated: a dot for the median, a line to the 99th percentile", size),
 		Series: []string{"without hedges", "with hedges"},
 	}
-	panel := &plot.Latency{Caption: fmt.Sprintf("A searcher answers in %v at the median", answerMedian)}
+	panel := &report.Latency{Caption: fmt.Sprintf("A searcher answers in %v at the median", answerMedian)}
 	t.Logf("%-14s %8s %10s %10s %10s %10s %9s", "", "hedges", "p50", "p99", "worst", "repeated", "complete")
 	for _, trouble := range troubles {
-		row := plot.Row{Label: trouble.name}
+		row := report.Row{Label: trouble.name}
 		var took [2]sized
 		for i, share := range []float64{0, 0.1} {
 			s := simulate(t, trouble, size, queries, share)
 			took[i] = s
 			t.Logf("%-14s %8v %10v %10v %10v %9.1f%% %8.1f%%", trouble.name, share,
 				s.p50.Round(100*time.Microsecond), s.p99.Round(100*time.Microsecond), s.worst.Round(100*time.Microsecond), 100*s.repeated, 100*s.complete)
-			row.Spans = append(row.Spans, plot.Span{Series: i, P50: s.p50.Seconds() * 1e3, P99: s.p99.Seconds() * 1e3})
+			row.Spans = append(row.Spans, report.Span{Series: i, P50: s.p50.Seconds() * 1e3, P99: s.p99.Seconds() * 1e3})
 		}
 		panel.Rows = append(panel.Rows, row)
 		troubled := trouble.stalls > 0 || trouble.slow > 1
@@ -174,7 +174,7 @@ func TestFanOutAtSize(t *testing.T) {
 	if *sizePlot == "" {
 		return
 	}
-	page.Panels = []plot.Panel{panel}
+	page.Panels = []report.Panel{panel}
 	out, err := os.Create(*sizePlot)
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,4 @@
-// Package plot draws results as one SVG that needs no script and no font, and
-// reads in light and in dark: latencies on logarithmic scales, and bars.
-package plot
+package report
 
 import (
 	"fmt"

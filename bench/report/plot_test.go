@@ -1,4 +1,4 @@
-package plot
+package report
 
 import (
 	"bytes"
@@ -84,7 +84,7 @@ func TestBarsAreProportional(t *testing.T) {
 	}
 }
 
-func TestMilliseconds(t *testing.T) {
+func TestAxisLabels(t *testing.T) {
 	for ms, want := range map[float64]string{0.001: "1 µs", 0.0123: "12.3 µs", 1: "1 ms", 250: "250 ms", 1000: "1 s", 12345: "12.3 s"} {
 		if got := milliseconds(ms); got != want {
 			t.Errorf("%g is written %q, not %q", ms, got, want)

@@ -1,4 +1,4 @@
-package sizes
+package engine
 
 import (
 	"encoding/json"
@@ -9,8 +9,6 @@ import (
 	"testing"
 
 	"github.com/trawl-search/trawl/bench/corpus"
-	"github.com/trawl-search/trawl/bench/engine"
-	"github.com/trawl-search/trawl/index/format"
 )
 
 var update = flag.Bool("update", false, "record the sizes as they are now")
@@ -53,22 +51,26 @@ func measure(t *testing.T) figures {
 	for _, p := range parts {
 		repos = append(repos, corpus.Repo{Name: p, Dir: filepath.Join(tree.Repos[0].Dir, p)})
 	}
-	whole, err := engine.Index(t.Context(), tree.Repos, t.TempDir(), false)
+	whole, err := Index(t.Context(), tree.Repos, t.TempDir(), false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	packed, err := engine.Index(t.Context(), repos, t.TempDir(), false)
+	packed, err := Index(t.Context(), repos, t.TempDir(), false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	single, err := engine.Index(t.Context(), repos, t.TempDir(), true)
+	single, err := Index(t.Context(), repos, t.TempDir(), true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	together, apart := open(t, packed), open(t, single)
 	sections := map[string]float64{}
-	for tag, size := range sectionBytes(t, whole.Shards) {
-		sections[tag] = round(float64(size)/float64(whole.ReadBytes), 4)
+	sizes, err := Sections(whole.Shards)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range sizes {
+		sections[s.Tag] = round(float64(s.Bytes)/float64(whole.ReadBytes), 4)
 	}
 	return figures{
 		IndexPerSource:      round(float64(whole.IndexBytes)/float64(whole.ReadBytes), 4),
@@ -79,28 +81,9 @@ func measure(t *testing.T) figures {
 	}
 }
 
-// sectionBytes adds up the bytes of each section of some shards.
-func sectionBytes(t *testing.T, shards []string) map[string]int64 {
+func open(t *testing.T, indexed Indexed) Opened {
 	t.Helper()
-	sizes := map[string]int64{}
-	for _, path := range shards {
-		f, err := format.OpenFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, info := range f.Sections() {
-			sizes[info.Tag.String()] += info.Length
-		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return sizes
-}
-
-func open(t *testing.T, indexed engine.Indexed) engine.Opened {
-	t.Helper()
-	o, err := engine.Open(t.Context(), indexed.Shards, held)
+	o, err := Open(t.Context(), indexed.Shards, held)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +96,7 @@ func round(x float64, digits int) float64 {
 }
 
 // TestSizes fails when a figure is over 3 % above the recorded one. After a
-// change that is worth it, go test ./bench/sizes -update records the new ones.
+// change that is worth it, go test ./bench/engine -update records the new ones.
 func TestSizes(t *testing.T) {
 	now := measure(t)
 	if *update {

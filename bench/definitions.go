@@ -1,6 +1,4 @@
-// Package definitions compares what package symbols finds with universal-ctags, file by file, on
-// trees of real code.
-package definitions
+package main
 
 import (
 	"bufio"
@@ -27,8 +25,8 @@ import (
 	"github.com/trawl-search/trawl/index/symbols"
 )
 
-// Config of a comparison.
-type Config struct {
+// definitionsConfig says what to compare.
+type definitionsConfig struct {
 	// Folders whose files are compared.
 	Folders []string
 	// Files of each language at most, spread over all folders.
@@ -52,8 +50,9 @@ const (
 	ctagsTime   = 10 * time.Minute
 )
 
-// Main compares and writes the table.
-func Main(ctx context.Context, cfg Config) error {
+// writeDefinitions compares what package symbols finds with universal-ctags, file by file, on
+// trees of real code, and writes the table.
+func writeDefinitions(ctx context.Context, cfg definitionsConfig) error {
 	files, err := sample(cfg)
 	if err != nil {
 		return err
@@ -83,7 +82,7 @@ func Main(ctx context.Context, cfg Config) error {
 }
 
 // sample returns files by language: of more than the most, every n-th.
-func sample(cfg Config) (map[string][]string, error) {
+func sample(cfg definitionsConfig) (map[string][]string, error) {
 	files := map[string][]string{}
 	for _, folder := range cfg.Folders {
 		err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
@@ -171,7 +170,7 @@ func (s score) f1() float64 {
 }
 
 // compare runs both on some files.
-func compare(ctx context.Context, cfg Config, language string, paths []string) (row, error) {
+func compare(ctx context.Context, cfg definitionsConfig, language string, paths []string) (row, error) {
 	r := row{language: language, kinds: map[string]*score{}}
 	start := time.Now()
 	tags, err := ctags(ctx, language, paths)
@@ -196,7 +195,7 @@ func compare(ctx context.Context, cfg Config, language string, paths []string) (
 }
 
 // add compares one file.
-func (r *row) add(cfg Config, path string, text []byte, found []symbols.Symbol, tags []tag) {
+func (r *row) add(cfg definitionsConfig, path string, text []byte, found []symbols.Symbol, tags []tag) {
 	ours, theirs := map[definition]bool{}, map[definition]bool{}
 	line, at := 1, uint32(0)
 	for _, s := range found {
@@ -312,7 +311,7 @@ func lastPart(language, name string) string {
 	return strings.TrimPrefix(name, "~")
 }
 
-func table(rows []row, cfg Config, version string) string {
+func table(rows []row, cfg definitionsConfig, version string) string {
 	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(a.main.f1(), b.main.f1()) })
 	var b strings.Builder
 	fmt.Fprintf(&b, "Definitions beside %s\n\ngo run ./bench definitions -files %d FOLDERS: at most that many files of each language.\n", version, cfg.Files)
