@@ -10,7 +10,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/trawl-search/trawl/cmd/trawl/internal/progress"
 	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
@@ -82,7 +81,7 @@ func deleteRepo(ctx context.Context, c client, p Process, name string, wait bool
 // waitGone shows where bytes of a deleted repo are until they are nowhere. It ends with
 // ctx; what is left then goes without it.
 func waitGone(ctx context.Context, c client, p Process, req *ingestv1.GetDeletionRequest) (*ingestv1.GetDeletionResponse, error) {
-	tally := progress.NewTally(p.Err, isTerminal(p.Err), "places")
+	tally := render.NewTally(p.Err, isTerminal(p.Err), "places")
 	defer tally.Done()
 	for told := ""; ; {
 		began := time.Now()

@@ -14,7 +14,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/trawl-search/trawl/cmd/trawl/internal/progress"
 	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
@@ -75,7 +74,7 @@ func index(ctx context.Context, c client, p Process, req *ingestv1.PutRepoReques
 		_, err := fmt.Fprintf(p.Out, "%s: request %d accepted\n", put.GetName(), put.GetEpoch())
 		return err
 	}
-	report := progress.NewReporter(p.Err, isTerminal(p.Err))
+	report := render.NewProgress(p.Err, isTerminal(p.Err))
 	done, err := wait(ctx, c, put, report.Update)
 	report.Done()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/trawl-search/trawl/cmd/trawl/internal/progress"
+	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
 	adminv1 "github.com/trawl-search/trawl/proto/trawl/admin/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
@@ -85,7 +85,7 @@ func (r reindexing) run(ctx context.Context, c client, p Process) error {
 	if r.perMinute > 0 {
 		limit.SetLimit(rate.Limit(r.perMinute / time.Minute.Seconds()))
 	}
-	tally := progress.NewTally(p.Err, isTerminal(p.Err), "repos")
+	tally := render.NewTally(p.Err, isTerminal(p.Err), "repos")
 	defer tally.Done()
 	requested := 0
 	for i, name := range names {

@@ -14,7 +14,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/trawl-search/trawl/cmd/trawl/internal/progress"
 	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
@@ -116,7 +115,7 @@ func printRepos(out io.Writer, rows []repoRow) error {
 	fmt.Fprintln(tw, "NAME\tSTATE\tGENERATION\tCOMMIT\tDOCUMENTS\tSIZE\tINDEX\tLAG\tLANGUAGES")
 	for _, r := range rows {
 		fmt.Fprintf(tw, "%s\t%s\t%d\t%s\t%d\t%s\t%s\t%s\t%s\n", render.Safe([]byte(r.status.GetName())),
-			progress.State(r.status.GetState()), r.status.GetGeneration(), commit(r.index), r.index.GetDocuments(),
+			render.State(r.status.GetState()), r.status.GetGeneration(), commit(r.index), r.index.GetDocuments(),
 			render.Bytes(r.index.GetContentBytes()), render.Bytes(r.index.GetIndexBytes()), lag(r.status), languages(r.index, 3))
 	}
 	if err := tw.Flush(); err != nil {
@@ -185,7 +184,7 @@ func printReposJSON(out io.Writer, rows []repoRow) error {
 	enc := json.NewEncoder(out)
 	for _, r := range rows {
 		row := repoJSON{
-			Name: r.status.GetName(), URL: r.status.GetUrl(), State: progress.State(r.status.GetState()),
+			Name: r.status.GetName(), URL: r.status.GetUrl(), State: render.State(r.status.GetState()),
 			Reason: r.status.GetReason(), Generation: r.status.GetGeneration(), Branches: map[string]string{},
 			Documents: r.index.GetDocuments(), Content: r.index.GetContentBytes(), Index: r.index.GetIndexBytes(),
 			Shards: r.index.GetShards(), Languages: map[string]uint64{}, Skipped: r.index.GetSkippedDocuments(),

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/protobuf/encoding/protojson"
 
-	"github.com/trawl-search/trawl/cmd/trawl/internal/progress"
 	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
 	adminv1 "github.com/trawl-search/trawl/proto/trawl/admin/v1"
 )
@@ -131,7 +130,7 @@ var errUndone = errors.New("the drain was undone meanwhile")
 
 // waitDrained waits until the other searchers have the shards of one.
 func waitDrained(ctx context.Context, c client, p Process, id string) error {
-	tally := progress.NewTally(p.Err, isTerminal(p.Err), "searchers ready")
+	tally := render.NewTally(p.Err, isTerminal(p.Err), "searchers ready")
 	defer tally.Done()
 	for {
 		resp, err := c.admin.ListSearchers(ctx, &adminv1.ListSearchersRequest{})

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/trawl-search/trawl/cmd/trawl/internal/progress"
+	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
 	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/config"
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
@@ -139,7 +139,7 @@ func (t *selfTest) prove(ctx context.Context, c client) (err error) {
 	state := ingestv1.State_STATE_QUEUED
 	done, err := wait(limited, c, put, func(s *ingestv1.RepoStatus) { state = s.GetState() })
 	if err != nil {
-		return failed("index, which was "+progress.State(state), err)
+		return failed("index, which was "+render.State(state), err)
 	}
 	t.sayf("indexed %s as %s", t.URL, t.Name)
 	return t.search(limited, c, done.GetRevisionToken())

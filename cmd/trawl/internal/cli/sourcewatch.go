@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/trawl-search/trawl/cmd/trawl/internal/progress"
 	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
@@ -63,7 +62,7 @@ func printSourceProgress(p Process, repos, published, failed uint64) error {
 // repositories are published or have failed. It ends with an error when a
 // host cannot be asked: that may last for an hour.
 func watchSources(ctx context.Context, c client, p Process, names []string) error {
-	tally := progress.NewTally(p.Err, isTerminal(p.Err), "repositories")
+	tally := render.NewTally(p.Err, isTerminal(p.Err), "repositories")
 	defer tally.Done()
 	for {
 		began := time.Now()

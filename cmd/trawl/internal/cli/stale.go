@@ -12,7 +12,6 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/trawl-search/trawl/cmd/trawl/internal/progress"
 	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
@@ -77,8 +76,8 @@ func printStale(out io.Writer, repos []*ingestv1.RepoStatus, asJSON, head bool) 
 	}
 	for _, r := range repos {
 		f := r.GetFreshness()
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", render.Safe([]byte(r.GetName())), lag(r), progress.State(r.GetState()),
-			dash(render.Safe([]byte(f.GetBranch()))), short(f.GetSeenCommit()), progress.SeenBy(f.GetSeenBy()), short(f.GetIndexedCommit()),
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", render.Safe([]byte(r.GetName())), lag(r), render.State(r.GetState()),
+			dash(render.Safe([]byte(f.GetBranch()))), short(f.GetSeenCommit()), render.SeenBy(f.GetSeenBy()), short(f.GetIndexedCommit()),
 			render.Safe([]byte(r.GetReason())))
 	}
 	if err := tw.Flush(); err != nil {
@@ -119,7 +118,7 @@ func printStatus(out io.Writer, s *ingestv1.RepoStatus) error {
 	tw := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(tw, "name\t%s\n", render.Safe([]byte(s.GetName())))
 	fmt.Fprintf(tw, "url\t%s\n", render.Safe([]byte(s.GetUrl())))
-	fmt.Fprintf(tw, "state\t%s, request %d, %d published\n", progress.State(s.GetState()), s.GetEpoch(), s.GetPublishedEpoch())
+	fmt.Fprintf(tw, "state\t%s, request %d, %d published\n", render.State(s.GetState()), s.GetEpoch(), s.GetPublishedEpoch())
 	if s.GetReason() != "" {
 		fmt.Fprintf(tw, "reason\t%s\n", render.Safe([]byte(s.GetReason())))
 	}
@@ -131,7 +130,7 @@ func printStatus(out io.Writer, s *ingestv1.RepoStatus) error {
 		fmt.Fprintf(tw, "built in full\t%s\n", moment(at))
 	}
 	fmt.Fprintf(tw, "branch\t%s\n", dash(render.Safe([]byte(f.GetBranch()))))
-	fmt.Fprintf(tw, "seen\t%s at %s by %s\n", dash(f.GetSeenCommit()), moment(f.GetSeenAt()), progress.SeenBy(f.GetSeenBy()))
+	fmt.Fprintf(tw, "seen\t%s at %s by %s\n", dash(f.GetSeenCommit()), moment(f.GetSeenAt()), render.SeenBy(f.GetSeenBy()))
 	fmt.Fprintf(tw, "indexed\t%s at %s\n", dash(f.GetIndexedCommit()), moment(f.GetIndexedAt()))
 	fmt.Fprintf(tw, "lag\t%s\n", lag(s))
 	if err := tw.Flush(); err != nil {

@@ -1,6 +1,6 @@
-// Package render shows results of searches on a terminal or as JSON. What it
-// prints never holds a control character of what was found: content and paths
-// come from strangers, and a terminal obeys escape sequences.
+// Package render shows results of searches and the progress of requests, on a terminal,
+// as text or as JSON. What it prints never holds a control character of what was found:
+// content and paths come from strangers, and a terminal obeys escape sequences.
 package render
 
 import (

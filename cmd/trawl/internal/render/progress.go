@@ -1,6 +1,4 @@
-// Package progress shows how far an indexing request is: as a bar on a
-// terminal, as a few lines where there is none.
-package progress
+package render
 
 import (
 	"fmt"
@@ -17,8 +15,9 @@ import (
 // linesEvery bounds how often progress within one state is a line of a log.
 const linesEvery = 5 * time.Second
 
-// Reporter shows statuses of one request as they come. It is for one goroutine.
-type Reporter struct {
+// Progress shows how far one request to index is: as a bar on a terminal, as a few lines
+// where there is none. It is for one goroutine.
+type Progress struct {
 	w        io.Writer
 	terminal bool
 	bar      *progressbar.ProgressBar
@@ -28,13 +27,13 @@ type Reporter struct {
 	now      func() time.Time
 }
 
-// NewReporter returns a reporter to w, which is a terminal or not.
-func NewReporter(w io.Writer, terminal bool) *Reporter {
-	return &Reporter{w: w, terminal: terminal, now: time.Now}
+// NewProgress returns a Progress that writes to w, which is a terminal or not.
+func NewProgress(w io.Writer, terminal bool) *Progress {
+	return &Progress{w: w, terminal: terminal, now: time.Now}
 }
 
 // Update shows a status.
-func (r *Reporter) Update(s *ingestv1.RepoStatus) {
+func (r *Progress) Update(s *ingestv1.RepoStatus) {
 	if r.terminal {
 		r.draw(s)
 		return
@@ -52,7 +51,7 @@ func (r *Reporter) Update(s *ingestv1.RepoStatus) {
 }
 
 // Done ends the bar, so that the next output starts on a clean line.
-func (r *Reporter) Done() {
+func (r *Progress) Done() {
 	if r.bar != nil {
 		// A bar that cannot be cleared is no reason to fail.
 		_ = r.bar.Clear()
@@ -61,7 +60,7 @@ func (r *Reporter) Done() {
 }
 
 // draw makes a new bar for each state and unit: totals mean something else in each.
-func (r *Reporter) draw(s *ingestv1.RepoStatus) {
+func (r *Progress) draw(s *ingestv1.RepoStatus) {
 	p := s.GetProgress()
 	if r.bar == nil || s.GetState() != r.state || p.GetUnit() != r.unit {
 		r.Done()

@@ -1,4 +1,4 @@
-package progress
+package render
 
 import (
 	"bytes"
@@ -23,7 +23,7 @@ func status(state ingestv1.State, done, total uint64) *ingestv1.RepoStatus {
 func TestLinesAreFew(t *testing.T) {
 	var out bytes.Buffer
 	now := time.Unix(0, 0)
-	r := NewReporter(&out, false)
+	r := NewProgress(&out, false)
 	r.now = func() time.Time { return now }
 	r.Update(status(ingestv1.State_STATE_QUEUED, 0, 0))
 	for i := range uint64(100) {
@@ -40,7 +40,7 @@ func TestLinesAreFew(t *testing.T) {
 
 func TestBarShowsStateAndTotal(t *testing.T) {
 	var out bytes.Buffer
-	r := NewReporter(&out, true)
+	r := NewProgress(&out, true)
 	r.Update(status(ingestv1.State_STATE_FETCHING, 0, 0))
 	r.Update(status(ingestv1.State_STATE_BUILDING, 100, 100))
 	r.Done()
