@@ -26,7 +26,7 @@ import (
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 
-	"github.com/trawl-search/trawl/integration/grants"
+	"github.com/trawl-search/trawl/internal/catalog/etcdtest"
 	"github.com/trawl-search/trawl/internal/tlsfiles/tlstest"
 )
 
@@ -76,7 +76,7 @@ func (f *fortress) startEtcd(t *testing.T) {
 	<-e.Server.ReadyNotify()
 	f.etcd = "https://" + e.Clients[0].Addr().String()
 	f.root = f.loggedIn(t, "") // etcd does not ask yet
-	if err := grants.Apply(t.Context(), f.root, "../docs/security.md", passwordOf); err != nil {
+	if err := etcdtest.Grant(t.Context(), f.root, "../docs/security.md", passwordOf); err != nil {
 		t.Fatal(err)
 	}
 	f.root = f.loggedIn(t, "root")

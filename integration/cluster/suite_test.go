@@ -16,8 +16,6 @@ import (
 
 	"github.com/moby/moby/client"
 	"github.com/testcontainers/testcontainers-go/log"
-
-	"github.com/trawl-search/trawl/integration/cluster/images"
 )
 
 const (
@@ -63,7 +61,7 @@ func leftNothing() bool {
 // suite is what all tests of a run share.
 type suite struct {
 	docker *client.Client
-	images images.Set
+	images imageSet
 	lock   *os.File // held: one run at a time on this machine
 }
 
@@ -116,7 +114,7 @@ func prepare(ctx context.Context) (*suite, error) {
 		fmt.Fprintf(os.Stderr, "removed what an earlier run left: %s\n", strings.Join(left, ", "))
 	}
 	s.sweepOnSignal()
-	s.images, err = images.Build(ctx, docker, os.Stderr)
+	s.images, err = buildImages(ctx, docker, os.Stderr)
 	return s, err
 }
 

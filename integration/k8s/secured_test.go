@@ -21,7 +21,7 @@ import (
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 
-	"github.com/trawl-search/trawl/integration/grants"
+	"github.com/trawl-search/trawl/internal/catalog/etcdtest"
 	"github.com/trawl-search/trawl/internal/pinned"
 	"github.com/trawl-search/trawl/internal/tlsfiles/tlstest"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
@@ -49,7 +49,7 @@ func (e *e2e) secured() {
 	etcd := e.etcd("")
 	root, err := pinned.Repository(e.t.Context())
 	e.must(err)
-	e.must(grants.Apply(e.t.Context(), etcd, filepath.Join(root, "docs", "security.md"), passwordOf))
+	e.must(etcdtest.Grant(e.t.Context(), etcd, filepath.Join(root, "docs", "security.md"), passwordOf))
 
 	values := filepath.Join(e.dir, "secured.yaml")
 	e.must(os.WriteFile(values, []byte(securedYAML), 0o600))

@@ -2,6 +2,7 @@
 // transactions, leases and watches, behind the interfaces of etcd's own client.
 // It needs neither a network nor real time, so that tests can run many thousand
 // schedules in a bubble of testing/synctest. Its own test holds it against etcd.
+// For tests with a real etcd there is Grant.
 package etcdtest
 
 import (

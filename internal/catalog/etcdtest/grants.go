@@ -1,6 +1,4 @@
-// Package grants gives an etcd the users, roles and permissions that docs/security.md asks
-// for, and turns its authentication on.
-package grants
+package etcdtest
 
 import (
 	"context"
@@ -13,22 +11,23 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// prefix stands before all keys.
-const prefix = "/trawl/v1/"
+// grantPrefix stands before all keys.
+const grantPrefix = "/trawl/v1/"
 
 var (
-	row = regexp.MustCompile("(?m)^\\| `(trawl-[a-z]+)` \\| (read|read and write) \\| (.*) \\|$")
-	key = regexp.MustCompile("`([^`]+)`")
+	grantRow = regexp.MustCompile("(?m)^\\| `(trawl-[a-z]+)` \\| (read|read and write) \\| (.*) \\|$")
+	grantKey = regexp.MustCompile("`([^`]+)`")
 )
 
-// Apply makes each role of the table in the page docs/security.md, a user of the same name with
-// the password that password returns, and the user root; then etcd asks all clients who they are.
-func Apply(ctx context.Context, etcd *clientv3.Client, page string, password func(user string) string) error {
+// Grant gives a real etcd the users, roles and permissions of the table in page, the path of
+// docs/security.md, and the user root. Each role has one user of the same name, whose
+// password the function password returns. Then etcd authenticates all clients.
+func Grant(ctx context.Context, etcd *clientv3.Client, page string, password func(user string) string) error {
 	text, err := os.ReadFile(page)
 	if err != nil {
 		return fmt.Errorf("read the grants: %w", err)
 	}
-	rows := row.FindAllStringSubmatch(string(text), -1)
+	rows := grantRow.FindAllStringSubmatch(string(text), -1)
 	if len(rows) == 0 {
 		return fmt.Errorf("%s has no table of grants", page)
 	}
@@ -43,8 +42,8 @@ func Apply(ctx context.Context, etcd *clientv3.Client, page string, password fun
 			made[role] = true
 			errs = append(errs, addUser(ctx, etcd, role, password(role)))
 		}
-		for _, key := range key.FindAllStringSubmatch(row[3], -1) {
-			from, end := prefix+strings.TrimSuffix(key[1], "*"), ""
+		for _, key := range grantKey.FindAllStringSubmatch(row[3], -1) {
+			from, end := grantPrefix+strings.TrimSuffix(key[1], "*"), ""
 			if strings.HasSuffix(key[1], "*") {
 				end = clientv3.GetPrefixRangeEnd(from)
 			}

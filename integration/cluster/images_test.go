@@ -1,9 +1,4 @@
-// Package images makes the container images of the cluster tests without an
-// image registry: servers from their Go modules and Trawl's roles from this
-// tree, each image a static binary and nothing else; only the indexer's has a
-// Debian below it. An image is named by the hash of what it is made from, and
-// made once.
-package images
+package cluster
 
 import (
 	"context"
@@ -19,21 +14,24 @@ import (
 	"github.com/trawl-search/trawl/internal/pinned"
 )
 
-// repository is the first part of the names of all images made here.
-const repository = "trawl-test/"
+// imagePrefix is the first part of the names of all images made here.
+const imagePrefix = "trawl-test/"
 
-// Set names the images that a cluster runs on.
-type Set struct{ NATS, Etcd, S3, Indexer, Searcher, Router string }
+// imageSet names the images that a cluster runs on.
+type imageSet struct{ NATS, Etcd, S3, Indexer, Searcher, Router string }
 
-// Build makes the images that are not there yet and says on progress what takes
-// time. It takes minutes the first time, and seconds when nothing has changed.
-func Build(ctx context.Context, docker *client.Client, progress io.Writer) (Set, error) {
+// buildImages makes the images that are not there yet, without an image registry: servers
+// from their Go modules, and Trawl's roles from this tree. Each image is a static binary and
+// nothing else; only the indexer's has a Debian below it. The name of an image is the hash
+// of what it is made from. It takes minutes the first time, and seconds when nothing has
+// changed, and says on progress what takes time.
+func buildImages(ctx context.Context, docker *client.Client, progress io.Writer) (imageSet, error) {
 	root, err := pinned.Repository(ctx)
 	if err != nil {
-		return Set{}, err
+		return imageSet{}, err
 	}
 	b := &builder{docker: docker, root: root, progress: progress}
-	var set Set
+	var set imageSet
 	for _, image := range []struct {
 		name *string
 		make func(ctx context.Context) (string, error)
@@ -46,7 +44,7 @@ func Build(ctx context.Context, docker *client.Client, progress io.Writer) (Set,
 		{&set.Indexer, b.role("indexer", "indexing")},
 	} {
 		if *image.name, err = image.make(ctx); err != nil {
-			return Set{}, err
+			return imageSet{}, err
 		}
 	}
 	return set, b.removeOld(ctx, set)
@@ -126,7 +124,7 @@ func (b *builder) debian(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	base := repository + "debian:" + hash
+	base := imagePrefix + "debian:" + hash
 	exists, err := b.exists(ctx, base)
 	if err != nil {
 		return "", err

@@ -1,4 +1,4 @@
-package images
+package cluster
 
 import (
 	"archive/tar"
@@ -90,7 +90,7 @@ func (b *builder) image(ctx context.Context, name string, r recipe) (string, err
 	if err != nil {
 		return "", err
 	}
-	tag := repository + name + ":" + hash
+	tag := imagePrefix + name + ":" + hash
 	exists, err := b.exists(ctx, tag)
 	if err != nil || exists {
 		return tag, err
@@ -109,14 +109,14 @@ func (b *builder) image(ctx context.Context, name string, r recipe) (string, err
 		return "", fmt.Errorf("build the image %s: %w", tag, err)
 	}
 	defer result.Body.Close()
-	if err := finish(result.Body); err != nil {
+	if err := finishBuild(result.Body); err != nil {
 		return "", fmt.Errorf("build the image %s: %w", tag, err)
 	}
 	return tag, nil
 }
 
-// finish reads the engine's report to its end; the error has all that was said.
-func finish(report io.Reader) error {
+// finishBuild reads the engine's report to its end; the error has all that was said.
+func finishBuild(report io.Reader) error {
 	var said strings.Builder
 	for dec := json.NewDecoder(report); ; {
 		var line struct{ Stream, Error string }
@@ -143,15 +143,15 @@ func (b *builder) exists(ctx context.Context, tag string) (bool, error) {
 	return true, nil
 }
 
-// old is how long an image of a role is kept that no test uses. It is long
+// keptUnused is how long an image of a role is kept that no test uses. It is long
 // enough for another tree that is tested on the same machine.
-const old = 24 * time.Hour
+const keptUnused = 24 * time.Hour
 
 // removeOld removes images of roles that are old and not of the set. Servers
 // and the Debian seldom change, and stay.
-func (b *builder) removeOld(ctx context.Context, set Set) error {
+func (b *builder) removeOld(ctx context.Context, set imageSet) error {
 	for _, role := range []string{"router", "searcher", "indexer"} {
-		list, err := b.docker.ImageList(ctx, client.ImageListOptions{Filters: client.Filters{}.Add("reference", repository+role)})
+		list, err := b.docker.ImageList(ctx, client.ImageListOptions{Filters: client.Filters{}.Add("reference", imagePrefix+role)})
 		if err != nil {
 			return fmt.Errorf("list images: %w", err)
 		}
@@ -159,7 +159,7 @@ func (b *builder) removeOld(ctx context.Context, set Set) error {
 			wanted := slices.ContainsFunc(image.RepoTags, func(tag string) bool {
 				return tag == set.Router || tag == set.Searcher || tag == set.Indexer
 			})
-			if !wanted && time.Since(time.Unix(image.Created, 0)) > old {
+			if !wanted && time.Since(time.Unix(image.Created, 0)) > keptUnused {
 				// One that is in use stays until the next time.
 				_, _ = b.docker.ImageRemove(ctx, image.ID, client.ImageRemoveOptions{PruneChildren: true})
 			}
