@@ -102,6 +102,24 @@ func New(nc *nats.Conn, cfg Config) (*Queue, error) {
 	return &Queue{js: js, cfg: cfg, logger: cfg.Logger.With("part", "queue")}, nil
 }
 
+// Publisher adds jobs to a queue, as Queue.Publish does.
+type Publisher interface {
+	Publish(ctx context.Context, job Job) error
+}
+
+// wakeTimeout bounds how long Wake waits for a queue that is away.
+const wakeTimeout = time.Second
+
+// Wake wakes an indexer for a request that etcd has. It only logs a failure: the reconciler
+// finds the request in etcd.
+func Wake(ctx context.Context, queue Publisher, job Job, log *slog.Logger) {
+	ctx, cancel := context.WithTimeout(ctx, wakeTimeout)
+	defer cancel()
+	if err := queue.Publish(ctx, job); err != nil {
+		log.WarnContext(ctx, "could not wake an indexer; the reconciler will find the request", "repo", job.Repo, "epoch", job.Epoch, "error", err)
+	}
+}
+
 // Publish adds a job; nil means that it is on the server's disk, or was there
 // already as a duplicate. It makes the streams if they are missing.
 func (q *Queue) Publish(ctx context.Context, job Job) error {

@@ -29,7 +29,6 @@ import (
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	webserverv1 "github.com/trawl-search/trawl/proto/zoekt/webserver/v1"
-	"github.com/trawl-search/trawl/services/router/internal/admin"
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
 	"github.com/trawl-search/trawl/services/router/internal/ingest"
 	"github.com/trawl-search/trawl/services/router/internal/jsonapi"
@@ -177,7 +176,7 @@ func (r *Router) Run(ctx context.Context) error {
 	pages := r.servePages(searches, repos)
 	defer pages.Close()
 	ingestv1.RegisterSourceServiceServer(r.server, ingest.NewSources(store, r.cfg.Source))
-	adminv1.RegisterAdminServiceServer(r.server, admin.New(r.deps.Etcd, store, r.deps.Queue, r.cfg.Replication, log))
+	adminv1.RegisterAdminServiceServer(r.server, ingest.NewAdmin(r.deps.Etcd, store, r.deps.Queue, r.cfg.Replication, log))
 
 	etcd, live := r.server.Readiness().Condition("etcd"), r.server.Readiness().Condition("searchers")
 	var following sync.WaitGroup

@@ -31,11 +31,6 @@ type Remote interface {
 	Branches(ctx context.Context, url string, want []string) ([]docstore.Branch, error)
 }
 
-// Queue wakes indexers for a job.
-type Queue interface {
-	Publish(ctx context.Context, job queue.Job) error
-}
-
 // Config bounds the load on hosts and indexers.
 type Config struct {
 	// PerHost bounds how many repositories of one host are asked for their branches at
@@ -50,7 +45,7 @@ type Config struct {
 type Discoverer struct {
 	Config
 	Store  *catalog.Store
-	Queue  Queue
+	Queue  queue.Publisher
 	Remote Remote
 	Policy origin.Policy
 	// Bucket receives copies of the sources.

@@ -92,7 +92,7 @@ func (w *world) List(_ context.Context, s *ingestv1.Source) ([]codehost.Repo, er
 // Close implements Host.
 func (w *world) Close() {}
 
-// Publish implements Queue.
+// Publish implements queue.Publisher.
 func (w *world) Publish(_ context.Context, job queue.Job) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

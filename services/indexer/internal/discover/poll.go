@@ -17,6 +17,7 @@ import (
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/gitsource"
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
+	"github.com/trawl-search/trawl/internal/queue"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
@@ -114,7 +115,7 @@ func (l *look) pollOne(ctx context.Context, p polled) error {
 		return ignoreGone(err)
 	}
 	l.Metrics.moved.Inc()
-	l.wake(ctx, p.desired.GetName(), epoch)
+	queue.Wake(ctx, l.Queue, queue.Job{Repo: p.desired.GetName(), Epoch: epoch}, l.Log)
 	return nil
 }
 

@@ -123,15 +123,8 @@ func (l *look) put(ctx context.Context, want *catalogv1.Desired) error {
 	if err != nil {
 		return err
 	}
-	l.wake(ctx, want.GetName(), epoch)
+	queue.Wake(ctx, l.Queue, queue.Job{Repo: want.GetName(), Epoch: epoch}, l.Log)
 	return nil
-}
-
-// wake enqueues a request. If the queue fails, the reconciler enqueues it later.
-func (l *look) wake(ctx context.Context, repo string, epoch uint64) {
-	if err := l.Queue.Publish(ctx, queue.Job{Repo: repo, Epoch: epoch}); err != nil {
-		l.Log.WarnContext(ctx, "request not enqueued, the reconciler will do it", "repo", repo, "epoch", epoch, "error", err)
-	}
 }
 
 // removeMissing deletes the repos that have been missing from the list for the grace

@@ -29,7 +29,7 @@ const (
 
 // Queue is the part of a queue that this package needs.
 type Queue interface {
-	Publish(ctx context.Context, job queue.Job) error
+	queue.Publisher
 	DeadLetter(ctx context.Context, repo string) (queue.DeadLetter, error)
 }
 

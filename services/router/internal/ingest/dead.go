@@ -100,10 +100,13 @@ func (s *Service) retry(ctx context.Context, repo *ingestv1.RepoStatus) error {
 	return nil
 }
 
+// forgetTimeout bounds how long forget waits for a queue that is away.
+const forgetTimeout = time.Second
+
 // forget drops an obsolete dead letter. It does not wait long for an unavailable queue:
 // letters expire by themselves.
 func (s *Service) forget(ctx context.Context, repo string) {
-	ctx, cancel := context.WithTimeout(ctx, wakeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, forgetTimeout)
 	defer cancel()
 	if err := s.jobs.Forget(ctx, repo); err != nil {
 		s.log.WarnContext(ctx, "could not remove a dead letter", "repo", repo, "error", err)

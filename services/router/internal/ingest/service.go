@@ -1,5 +1,6 @@
-// Package ingest serves the desired set of repos. It writes a request to etcd before it
-// acknowledges it, and then wakes an indexer through the queue.
+// Package ingest changes the desired state in etcd for callers and operators: which repos are
+// indexed, from which sources, and which searchers hold shards. It writes a request to index
+// to etcd before it acknowledges it, and then wakes an indexer through the queue.
 package ingest
 
 import (
@@ -7,7 +8,6 @@ import (
 	"errors"
 	"iter"
 	"log/slog"
-	"time"
 
 	"golang.org/x/time/rate"
 	"google.golang.org/grpc/codes"
@@ -23,13 +23,9 @@ import (
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
-// wakeTimeout bounds the wake-up after a request. That may fail: the reconciler finds the
-// request in etcd.
-const wakeTimeout = time.Second
-
 // Jobs is the queue: it wakes indexers, and keeps the jobs that they gave up.
 type Jobs interface {
-	Publish(ctx context.Context, job queue.Job) error
+	queue.Publisher
 	DeadLetter(ctx context.Context, repo string) (queue.DeadLetter, error)
 	DeadLetters(ctx context.Context, after uint64) iter.Seq2[queue.DeadLetter, error]
 	Forget(ctx context.Context, repo string) error
@@ -84,7 +80,7 @@ func (s *Service) PutRepo(ctx context.Context, req *ingestv1.PutRepoRequest) (*i
 	if err != nil {
 		return nil, storeError("put repo", err)
 	}
-	s.wake(ctx, queue.Job{Repo: name, Epoch: epoch})
+	queue.Wake(ctx, s.jobs, queue.Job{Repo: name, Epoch: epoch}, s.log)
 	return &ingestv1.PutRepoResponse{Name: name, Epoch: epoch}, nil
 }
 
@@ -108,15 +104,6 @@ func (s *Service) check(req *ingestv1.PutRepoRequest) (name string, err error) {
 		return "", ruleError("url", err)
 	}
 	return name, nil
-}
-
-// wake wakes an indexer. It does not wait long for an unavailable queue.
-func (s *Service) wake(ctx context.Context, job queue.Job) {
-	ctx, cancel := context.WithTimeout(ctx, wakeTimeout)
-	defer cancel()
-	if err := s.jobs.Publish(ctx, job); err != nil {
-		s.log.WarnContext(ctx, "could not wake an indexer; the reconciler will find the request", "repo", job.Repo, "epoch", job.Epoch, "error", err)
-	}
 }
 
 // DeleteRepo implements ingestv1.IngestServiceServer.

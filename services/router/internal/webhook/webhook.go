@@ -42,21 +42,13 @@ const (
 	patience = 5 * time.Second
 	// timeout bounds the time of one webhook.
 	timeout = 10 * time.Second
-	// wakeTimeout bounds waking an indexer. That may fail: the reconciler finds the
-	// request in etcd.
-	wakeTimeout = time.Second
 )
-
-// Jobs wakes indexers.
-type Jobs interface {
-	Publish(ctx context.Context, job queue.Job) error
-}
 
 // Handler handles webhooks. It is safe for concurrent use.
 type Handler struct {
 	store   *catalog.Store
 	sources *catalog.SourceView
-	jobs    Jobs
+	jobs    queue.Publisher
 	secrets codehost.Secrets
 	apart   time.Duration
 	metrics *Metrics
@@ -68,7 +60,7 @@ type Handler struct {
 
 // New returns a handler. The sources are those of the store; it does not close them. It
 // requests the indexing of one repo at most once in the time apart.
-func New(store *catalog.Store, sources *catalog.SourceView, jobs Jobs, secrets codehost.Secrets, apart time.Duration, metrics *Metrics, log *slog.Logger) *Handler {
+func New(store *catalog.Store, sources *catalog.SourceView, jobs queue.Publisher, secrets codehost.Secrets, apart time.Duration, metrics *Metrics, log *slog.Logger) *Handler {
 	return &Handler{
 		store: store, sources: sources, jobs: jobs, secrets: secrets, apart: apart, metrics: metrics, log: log, patience: patience,
 	}
@@ -238,16 +230,8 @@ func (h *Handler) handle(ctx context.Context, source string, push codehost.Push)
 	case epoch == 0:
 		return merged, nil
 	}
-	h.wake(ctx, queue.Job{Repo: name, Epoch: epoch})
+	queue.Wake(ctx, h.jobs, queue.Job{Repo: name, Epoch: epoch}, h.log)
 	return queued, nil
-}
-
-func (h *Handler) wake(ctx context.Context, job queue.Job) {
-	ctx, cancel := context.WithTimeout(ctx, wakeTimeout)
-	defer cancel()
-	if err := h.jobs.Publish(ctx, job); err != nil {
-		h.log.WarnContext(ctx, "could not wake an indexer; the reconciler will find the request", "repo", job.Repo, "epoch", job.Epoch, "error", err)
-	}
 }
 
 // pushedBranch records the first indexed branch of a push, by name, and its new commit.

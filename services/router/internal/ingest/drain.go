@@ -1,4 +1,4 @@
-package admin
+package ingest
 
 import (
 	"cmp"
@@ -25,13 +25,13 @@ func seesAll(ctx context.Context) error {
 }
 
 // ListSearchers implements adminv1.AdminServiceServer.
-func (s *Service) ListSearchers(ctx context.Context, _ *adminv1.ListSearchersRequest) (*adminv1.ListSearchersResponse, error) {
+func (s *Admin) ListSearchers(ctx context.Context, _ *adminv1.ListSearchersRequest) (*adminv1.ListSearchersResponse, error) {
 	if err := seesAll(ctx); err != nil {
 		return nil, err
 	}
 	census, err := membership.TakeCensus(ctx, s.etcd, s.store.Prefix())
 	if err != nil {
-		return nil, storeError(ctx, "list searchers", err)
+		return nil, storeError("list searchers", err)
 	}
 	return &adminv1.ListSearchersResponse{Searchers: searchers(census)}, nil
 }
@@ -73,13 +73,13 @@ func searcher(census *membership.Census, s *catalogv1.Searcher) *adminv1.Searche
 
 // DrainSearcher implements adminv1.AdminServiceServer. The last searcher that takes shards cannot be
 // drained: nobody would take its shards.
-func (s *Service) DrainSearcher(ctx context.Context, req *adminv1.DrainSearcherRequest) (*adminv1.DrainSearcherResponse, error) {
+func (s *Admin) DrainSearcher(ctx context.Context, req *adminv1.DrainSearcherRequest) (*adminv1.DrainSearcherResponse, error) {
 	if err := seesAll(ctx); err != nil {
 		return nil, err
 	}
 	census, err := membership.TakeCensus(ctx, s.etcd, s.store.Prefix())
 	if err != nil {
-		return nil, storeError(ctx, "drain searcher", err)
+		return nil, storeError("drain searcher", err)
 	}
 	known := slices.ContainsFunc(searchers(census), func(s *adminv1.Searcher) bool { return s.Id == req.Id })
 	remaining := 0
@@ -95,7 +95,7 @@ func (s *Service) DrainSearcher(ctx context.Context, req *adminv1.DrainSearcherR
 		return nil, status.Errorf(codes.FailedPrecondition, "no other searcher would take the shards of %q: start one first", req.Id)
 	}
 	if err := membership.SetDrained(ctx, s.etcd, s.store.Prefix(), req.Id, !req.Undo); err != nil {
-		return nil, storeError(ctx, "drain searcher", err)
+		return nil, storeError("drain searcher", err)
 	}
 	return &adminv1.DrainSearcherResponse{Remaining: uint32(remaining), Replication: uint32(s.replication)}, nil
 }

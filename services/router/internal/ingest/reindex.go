@@ -1,0 +1,50 @@
+package ingest
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/trawl-search/trawl/internal/access"
+	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/queue"
+	adminv1 "github.com/trawl-search/trawl/proto/trawl/admin/v1"
+)
+
+// Admin is the admin service of a router: it has repos indexed again, and takes searchers out
+// of service. It is safe for concurrent use. The router admits only callers with the scope admin.
+type Admin struct {
+	adminv1.UnimplementedAdminServiceServer
+	etcd        *clientv3.Client
+	store       *catalog.Store
+	jobs        queue.Publisher
+	replication int
+	log         *slog.Logger
+}
+
+// NewAdmin returns a service of the records of a store, whose client is etcd. replication is how many
+// searchers are to hold each shard.
+func NewAdmin(etcd *clientv3.Client, store *catalog.Store, jobs queue.Publisher, replication int, log *slog.Logger) *Admin {
+	return &Admin{etcd: etcd, store: store, jobs: jobs, replication: replication, log: log}
+}
+
+// ReindexRepo implements adminv1.AdminServiceServer.
+func (s *Admin) ReindexRepo(ctx context.Context, req *adminv1.ReindexRepoRequest) (*adminv1.ReindexRepoResponse, error) {
+	if !access.Sees(ctx, req.Name) {
+		return nil, errNoRepo
+	}
+	since := time.Now()
+	if at := req.UnlessBuiltSince; at != nil && at.AsTime().Before(since) {
+		since = at.AsTime()
+	}
+	epoch, requested, err := s.store.RequestFullBuild(ctx, req.Name, since)
+	if err != nil {
+		return nil, storeError("reindex repo", err)
+	}
+	if requested {
+		queue.Wake(ctx, s.jobs, queue.Job{Repo: req.Name, Epoch: epoch}, s.log)
+	}
+	return &adminv1.ReindexRepoResponse{Epoch: epoch, Requested: requested}, nil
+}
