@@ -11,13 +11,13 @@ import (
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	"github.com/trawl-search/trawl/services/indexer/internal/backoff"
 	"github.com/trawl-search/trawl/services/indexer/internal/compact"
-	"github.com/trawl-search/trawl/services/indexer/internal/mirrors"
+	"github.com/trawl-search/trawl/services/indexer/internal/job"
 )
 
 // sweeper removes the mirrors of repos that are no longer desired from this disk.
 type sweeper struct {
 	store *catalog.Store
-	cache *mirrors.Cache
+	cache *job.Mirrors
 	// compactor may have shards with documents of a deleted repo on disk.
 	compactor *compact.Worker
 }

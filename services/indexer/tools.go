@@ -9,12 +9,12 @@ import (
 	"github.com/trawl-search/trawl/internal/gitsource"
 	"github.com/trawl-search/trawl/internal/server"
 	"github.com/trawl-search/trawl/services/indexer/internal/backoff"
-	"github.com/trawl-search/trawl/services/indexer/internal/mirrors"
+	"github.com/trawl-search/trawl/services/indexer/internal/job"
 )
 
 // tools are the parts of a job that use the local disk.
 type tools struct {
-	cache   *mirrors.Cache
+	cache   *job.Mirrors
 	fetcher *gitsource.Fetcher
 }
 
@@ -41,7 +41,7 @@ func (x *Indexer) openTools(ctx context.Context, cond *server.Condition) (t tool
 }
 
 func (x *Indexer) tryTools() (tools, error) {
-	cache, err := mirrors.Open(x.cfg.CacheDir, int64(x.cfg.CacheSize))
+	cache, err := job.OpenMirrors(x.cfg.CacheDir, int64(x.cfg.CacheSize))
 	if err != nil {
 		return tools{}, err
 	}

@@ -30,7 +30,6 @@ import (
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	"github.com/trawl-search/trawl/services/indexer/internal/backoff"
-	"github.com/trawl-search/trawl/services/indexer/internal/mirrors"
 )
 
 // Config holds the settings of jobs.
@@ -54,7 +53,7 @@ type Worker struct {
 	Queue   *queue.Queue
 	Bucket  bucket.Bucket
 	Fetcher *gitsource.Fetcher
-	Mirrors *mirrors.Cache
+	Mirrors *Mirrors
 	Log     *slog.Logger
 	Tracer  trace.Tracer
 	Metrics *Metrics

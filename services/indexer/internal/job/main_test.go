@@ -30,7 +30,6 @@ import (
 	"github.com/trawl-search/trawl/internal/gitsource"
 	"github.com/trawl-search/trawl/internal/queue"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
-	"github.com/trawl-search/trawl/services/indexer/internal/mirrors"
 )
 
 // servers are shared by all tests; each has its own prefix in etcd.
@@ -104,7 +103,7 @@ func newEnv(t *testing.T, root string, steps func(point string)) *env {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { e.Fetcher.Close() })
-	if e.Mirrors, err = mirrors.Open(t.TempDir(), 1<<30); err != nil {
+	if e.Mirrors, err = OpenMirrors(t.TempDir(), 1<<30); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { e.Mirrors.Close() })

@@ -1,6 +1,4 @@
-// Package mirrors keeps local copies of Git repositories between jobs, within a budget
-// of disk space, so that the next fetch transfers only what is new.
-package mirrors
+package job
 
 import (
 	"cmp"
@@ -17,12 +15,14 @@ import (
 	"time"
 )
 
-// ErrInUse is the error of Open if another process uses the cache folder.
-var ErrInUse = errors.New("cache folder is in use by another process")
+// ErrMirrorsInUse is the error of OpenMirrors if another process uses the cache folder.
+var ErrMirrorsInUse = errors.New("cache folder is in use by another process")
 
-// Cache is a folder of mirrors and temporary files. One process uses it at a time; in
-// it the Cache is safe for concurrent use.
-type Cache struct {
+// Mirrors are local copies of Git repositories in a folder, with temporary files beside them.
+// They stay between jobs, within a budget of disk space, so that the next fetch transfers
+// only what is new. One process uses a folder at a time; in it, Mirrors are safe for
+// concurrent use.
+type Mirrors struct {
 	dir    string
 	budget int64
 	lock   *os.File
@@ -40,11 +40,11 @@ type mirror struct {
 	life int64
 }
 
-// Open locks a cache folder, which it creates if needed, and removes the temporary
+// OpenMirrors locks a cache folder, which it creates if needed, and removes the temporary
 // files of an earlier process. The mirrors take about budget bytes; those in use are
 // never removed and may exceed it.
-func Open(dir string, budget int64) (*Cache, error) {
-	c := &Cache{dir: dir, budget: budget, mirrors: make(map[string]*mirror)}
+func OpenMirrors(dir string, budget int64) (*Mirrors, error) {
+	c := &Mirrors{dir: dir, budget: budget, mirrors: make(map[string]*mirror)}
 	if err := os.MkdirAll(c.mirrorsDir(), 0o700); err != nil {
 		return nil, fmt.Errorf("create the cache folder: %w", err)
 	}
@@ -53,7 +53,7 @@ func Open(dir string, budget int64) (*Cache, error) {
 		return nil, fmt.Errorf("open the lock of the cache folder: %w", err)
 	}
 	if err := syscall.Flock(int(c.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, errors.Join(fmt.Errorf("%w: %s", ErrInUse, dir), c.lock.Close())
+		return nil, errors.Join(fmt.Errorf("%w: %s", ErrMirrorsInUse, dir), c.lock.Close())
 	}
 	if err := errors.Join(c.clearTemp(), c.scan()); err != nil {
 		return nil, errors.Join(err, c.lock.Close())
@@ -62,14 +62,14 @@ func Open(dir string, budget int64) (*Cache, error) {
 }
 
 // Close unlocks the folder.
-func (c *Cache) Close() error { return c.lock.Close() }
+func (c *Mirrors) Close() error { return c.lock.Close() }
 
-func (c *Cache) mirrorsDir() string { return filepath.Join(c.dir, "mirrors") }
+func (c *Mirrors) mirrorsDir() string { return filepath.Join(c.dir, "mirrors") }
 
 // TempDir returns a folder for temporary files on the same disk.
-func (c *Cache) TempDir() string { return filepath.Join(c.dir, "tmp") }
+func (c *Mirrors) TempDir() string { return filepath.Join(c.dir, "tmp") }
 
-func (c *Cache) clearTemp() error {
+func (c *Mirrors) clearTemp() error {
 	if err := os.RemoveAll(c.TempDir()); err != nil {
 		return fmt.Errorf("remove temporary files: %w", err)
 	}
@@ -77,7 +77,7 @@ func (c *Cache) clearTemp() error {
 }
 
 // scan lists the mirrors of an earlier process.
-func (c *Cache) scan() error {
+func (c *Mirrors) scan() error {
 	list, err := os.ReadDir(c.mirrorsDir())
 	if err != nil {
 		return fmt.Errorf("list mirrors: %w", err)
@@ -96,8 +96,8 @@ func (c *Cache) scan() error {
 // and keeps it until release is called. The caller must hold the repo's lease, so that
 // nobody else uses the folder. A repo that was deleted and put again has another life
 // and another folder.
-func (c *Cache) Use(repo, url string, life int64) (dir string, release func()) {
-	name := folder(repo, url, life)
+func (c *Mirrors) Use(repo, url string, life int64) (dir string, release func()) {
+	name := mirrorFolder(repo, url, life)
 	dir = filepath.Join(c.mirrorsDir(), name)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -111,13 +111,13 @@ func (c *Cache) Use(repo, url string, life int64) (dir string, release func()) {
 	return dir, sync.OnceFunc(func() { c.release(name, dir) })
 }
 
-// folder returns the name of a mirror's folder.
-func folder(repo, url string, life int64) string {
+// mirrorFolder returns the name of a mirror's folder.
+func mirrorFolder(repo, url string, life int64) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d", repo, url, life))
 	return hex.EncodeToString(sum[:16]) + ".git"
 }
 
-func (c *Cache) release(name, dir string) {
+func (c *Mirrors) release(name, dir string) {
 	size, now := folderSize(dir), time.Now()
 	_ = os.Chtimes(dir, now, now) // it only decides which mirror is evicted first
 	c.mu.Lock()
@@ -129,7 +129,7 @@ func (c *Cache) release(name, dir string) {
 }
 
 // evict removes the least recently used mirrors until the rest fit the budget.
-func (c *Cache) evict() {
+func (c *Mirrors) evict() {
 	var total int64
 	var idle []string
 	for name, m := range c.mirrors {

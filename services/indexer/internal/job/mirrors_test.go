@@ -1,4 +1,4 @@
-package mirrors
+package job
 
 import (
 	"errors"
@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-func open(t *testing.T, dir string, budget int64) *Cache {
+func open(t *testing.T, dir string, budget int64) *Mirrors {
 	t.Helper()
-	c, err := Open(dir, budget)
+	c, err := OpenMirrors(dir, budget)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestOpen(t *testing.T) {
 	if err := os.WriteFile(left, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(dir, 1000); !errors.Is(err, ErrInUse) {
+	if _, err := OpenMirrors(dir, 1000); !errors.Is(err, ErrMirrorsInUse) {
 		t.Errorf("a second process: %v", err)
 	}
 	c.Close()
