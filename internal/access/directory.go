@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trawl-search/trawl/internal/catalog/follow"
+	"github.com/trawl-search/trawl/internal/wait"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
@@ -35,7 +36,7 @@ type Directory struct {
 	tokens   map[string]*token // replaced, never changed
 	revision int64             // up to which tokens are current; 0 before the first listing
 	newest   int64             // revision of the newest change that etcd named
-	changed  chan struct{}     // closed when revision changes
+	changed  wait.Change       // of revision
 	// currentAt is the newest moment at which tokens are known to have been current.
 	currentAt time.Time
 }
@@ -46,7 +47,7 @@ type Directory struct {
 // happens to the watch. While etcd does not answer, lookups return a Dated for as
 // long as grace beyond that, unless etcd has named a change that the watch has not brought.
 func NewDirectory(store *Store, staleness, grace time.Duration, log *slog.Logger) *Directory {
-	return &Directory{store: store, staleness: staleness, grace: grace, log: log, changed: make(chan struct{})}
+	return &Directory{store: store, staleness: staleness, grace: grace, log: log}
 }
 
 // Run follows etcd until ctx ends.
@@ -106,7 +107,7 @@ func (d *Directory) Check() error {
 func (d *Directory) WaitCurrent(ctx context.Context) error {
 	for {
 		d.mu.Lock()
-		current, changed := time.Since(d.currentAt) <= d.staleness, d.changed
+		current, changed := time.Since(d.currentAt) <= d.staleness, d.changed.Next()
 		d.mu.Unlock()
 		if current {
 			return nil
@@ -148,11 +149,11 @@ func (d *Directory) proveOnce(ctx context.Context) error {
 		d.newest = revision
 		if d.revision >= max(revision, 1) {
 			d.currentAt = began
-			d.signal()
+			d.changed.Notify()
 			d.mu.Unlock()
 			return nil
 		}
-		changed := d.changed
+		changed := d.changed.Next()
 		d.mu.Unlock()
 		select {
 		case <-changed:
@@ -160,12 +161,6 @@ func (d *Directory) proveOnce(ctx context.Context) error {
 			return fmt.Errorf("wait for revision %d: %w", revision, context.Cause(ctx))
 		}
 	}
-}
-
-// signal wakes those who wait; the caller holds mu.
-func (d *Directory) signal() {
-	close(d.changed)
-	d.changed = make(chan struct{})
 }
 
 // apply takes over a change. Only the following goroutine calls it.
@@ -195,5 +190,5 @@ func (d *Directory) apply(u follow.Update) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.tokens, d.revision = next, u.Revision
-	d.signal()
+	d.changed.Notify()
 }

@@ -10,6 +10,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/trawl-search/trawl/internal/catalog/follow"
+	"github.com/trawl-search/trawl/internal/wait"
 )
 
 // keyBytes is the size of the key that plans are sealed with.
@@ -22,13 +23,13 @@ type Key struct {
 	log   *slog.Logger
 
 	mu      sync.Mutex
-	secret  []byte        // nil while there is none
-	changed chan struct{} // closed when secret changes
+	secret  []byte      // nil while there is none
+	changed wait.Change // of secret
 }
 
 // NewKey makes a key that is not known until it runs.
 func NewKey(store *Store, log *slog.Logger) *Key {
-	return &Key{store: store, log: log, changed: make(chan struct{})}
+	return &Key{store: store, log: log}
 }
 
 // Run follows etcd until ctx ends. Whoever comes when there is no key makes it.
@@ -48,7 +49,7 @@ func (k *Key) Run(ctx context.Context) {
 func (k *Key) Wait(ctx context.Context) error {
 	for {
 		k.mu.Lock()
-		known, changed := k.secret != nil, k.changed
+		known, changed := k.secret != nil, k.changed.Next()
 		k.mu.Unlock()
 		if known {
 			return nil
@@ -83,8 +84,7 @@ func (k *Key) apply(u follow.Update) bool {
 			k.secret = kv.Value
 		}
 	}
-	close(k.changed)
-	k.changed = make(chan struct{})
+	k.changed.Notify()
 	return k.secret != nil
 }
 

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/minio/minio-go/v7"
+
+	"github.com/trawl-search/trawl/internal/wait"
 )
 
 // The pauses between attempts to go on with a broken download.
@@ -95,7 +97,7 @@ func (d *download) resume(cause error) error {
 	select {
 	case <-d.ctx.Done():
 		return d.ctx.Err()
-	case <-time.After(min(resumePause<<min(d.failures, 10), resumePauseMax)):
+	case <-time.After(wait.Double(resumePause, d.failures, resumePauseMax)):
 	}
 	var opts minio.GetObjectOptions
 	if err := errors.Join(opts.SetRange(d.off, d.end-1), opts.SetMatchETag(d.etag)); err != nil {

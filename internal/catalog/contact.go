@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/trawl-search/trawl/internal/wait"
 )
 
 const (
@@ -30,7 +32,7 @@ func (c *contact) keep(ctx context.Context, probe func(ctx context.Context)) {
 	c.connect()
 	var watching sync.WaitGroup
 	watching.Go(func() { c.watch(ctx) })
-	for pause(ctx, probePause) == nil {
+	for wait.Sleep(ctx, probePause) {
 		probing, cancel := context.WithTimeout(ctx, patience)
 		probe(probing)
 		cancel()
@@ -51,7 +53,7 @@ func (c *contact) connect() {
 
 // watch ends the link when etcd has been silent for too long, whatever a probe waits for.
 func (c *contact) watch(ctx context.Context) {
-	for left := patience; pause(ctx, left) == nil; {
+	for left := patience; wait.Sleep(ctx, left); {
 		c.mu.Lock()
 		if left = patience - time.Since(c.heard); left <= 0 {
 			left = probePause

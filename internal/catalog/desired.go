@@ -11,10 +11,11 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/trawl-search/trawl/internal/wait"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
-// maxContention bounds the wait before a lost compare-and-swap is tried again.
+// maxContention bounds the pause before a lost compare-and-swap is tried again.
 const maxContention = 50 * time.Millisecond
 
 // PutDesired makes a repo desired, or asks for it to be indexed anew. The stored
@@ -33,17 +34,11 @@ func (s *Store) PutDesiredIf(ctx context.Context, d *catalogv1.Desired, conditio
 	if err := checkName(d.GetName()); err != nil {
 		return 0, 0, fmt.Errorf("put desired: %w", err)
 	}
-	for {
+	err = contend(ctx, "put desired of", d.Name, func() error {
 		epoch, revision, err = s.tryPutDesired(ctx, d, condition)
-		if err == nil || !errors.Is(err, ErrStale) {
-			return epoch, revision, err
-		}
-		// Whoever was faster made progress; coming back at the same moment as the
-		// other losers would only cost another round.
-		if err := pause(ctx, rand.N(maxContention)); err != nil {
-			return 0, 0, fmt.Errorf("put desired of %q: %w", d.Name, err)
-		}
-	}
+		return err
+	})
+	return epoch, revision, err
 }
 
 func (s *Store) tryPutDesired(ctx context.Context, d *catalogv1.Desired, condition func(old *catalogv1.Desired) error) (uint64, int64, error) {
@@ -93,15 +88,11 @@ func (s *Store) DeleteRepo(ctx context.Context, name string) (revision int64, er
 	if err := checkName(name); err != nil {
 		return 0, fmt.Errorf("delete repo: %w", err)
 	}
-	for {
+	err = contend(ctx, "delete repo", name, func() error {
 		revision, err = s.tryDelete(ctx, name)
-		if err == nil || !errors.Is(err, ErrStale) {
-			return revision, err
-		}
-		if err := pause(ctx, rand.N(maxContention)); err != nil {
-			return 0, fmt.Errorf("delete repo %q: %w", name, err)
-		}
-	}
+		return err
+	})
+	return revision, err
 }
 
 func (s *Store) tryDelete(ctx context.Context, name string) (int64, error) {
@@ -143,14 +134,16 @@ func (s *Store) unchanged(k kind, name string, revision int64) clientv3.Cmp {
 	return clientv3.Compare(clientv3.ModRevision(s.key(k, name)), "=", revision)
 }
 
-// pause waits for d, or until the context ends.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
+// contend tries again while another writer is faster, which ErrStale reports. Whoever is
+// faster makes progress, and random pauses keep the losers from meeting again. What is
+// attempted, and of which repo, stands in the error when ctx ends.
+func contend(ctx context.Context, what, name string, try func() error) error {
+	for {
+		if err := try(); !errors.Is(err, ErrStale) {
+			return err
+		}
+		if !wait.Sleep(ctx, rand.N(maxContention)) {
+			return fmt.Errorf("%s %q: %w", what, name, context.Cause(ctx))
+		}
 	}
 }

@@ -4,11 +4,12 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
+
+	"github.com/trawl-search/trawl/internal/wait"
 )
 
 // leadRetry bounds the wait before a candidacy that etcd broke off begins again.
@@ -24,7 +25,7 @@ func (s *Store) Lead(ctx context.Context, name string, ttl time.Duration, log *s
 		if err := s.lead(ctx, name, ttl, duty); err != nil && ctx.Err() == nil {
 			log.WarnContext(ctx, "cannot take part in the election, trying again", "election", name, "error", err)
 		}
-		_ = pause(ctx, leadRetry/2+rand.N(leadRetry/2))
+		wait.Sleep(ctx, wait.Half(leadRetry))
 	}
 }
 

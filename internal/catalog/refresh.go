@@ -2,9 +2,7 @@ package catalog
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -22,15 +20,11 @@ import (
 // indexed, and a burst of pushes makes few requests. Seen is recorded in any case; it may
 // be nil. The error is ErrNotFound if the repo is not desired.
 func (s *Store) Refresh(ctx context.Context, name string, seen *catalogv1.Seen, now time.Time, apart time.Duration) (epoch uint64, notBefore time.Time, err error) {
-	for {
+	err = contend(ctx, "refresh", name, func() error {
 		epoch, notBefore, err = s.tryRefresh(ctx, name, seen, now, apart)
-		if !errors.Is(err, ErrStale) {
-			return epoch, notBefore, err
-		}
-		if err := pause(ctx, rand.N(maxContention)); err != nil {
-			return 0, time.Time{}, fmt.Errorf("refresh %q: %w", name, err)
-		}
-	}
+		return err
+	})
+	return epoch, notBefore, err
 }
 
 func (s *Store) tryRefresh(ctx context.Context, name string, seen *catalogv1.Seen, now time.Time, apart time.Duration) (uint64, time.Time, error) {

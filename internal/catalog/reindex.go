@@ -2,9 +2,7 @@ package catalog
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -18,15 +16,11 @@ func (s *Store) RequestFullBuild(ctx context.Context, name string, since time.Ti
 	if err := checkName(name); err != nil {
 		return 0, false, fmt.Errorf("request a full build: %w", err)
 	}
-	for {
+	err = contend(ctx, "request a full build of", name, func() error {
 		epoch, requested, err = s.tryRequestFullBuild(ctx, name, since)
-		if !errors.Is(err, ErrStale) {
-			return epoch, requested, err
-		}
-		if err := pause(ctx, rand.N(maxContention)); err != nil {
-			return 0, false, fmt.Errorf("request a full build of %q: %w", name, err)
-		}
-	}
+		return err
+	})
+	return epoch, requested, err
 }
 
 func (s *Store) tryRequestFullBuild(ctx context.Context, name string, since time.Time) (uint64, bool, error) {

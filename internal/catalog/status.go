@@ -9,6 +9,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/trawl-search/trawl/internal/wait"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
@@ -27,8 +28,8 @@ func (s *Store) PutStatus(ctx context.Context, name string, status *catalogv1.St
 		if done || err != nil {
 			return err
 		}
-		if err := pause(ctx, rand.N(maxContention)); err != nil {
-			return fmt.Errorf("put status of %q: %w", name, err)
+		if !wait.Sleep(ctx, rand.N(maxContention)) {
+			return fmt.Errorf("put status of %q: %w", name, context.Cause(ctx))
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/trawl-search/trawl/internal/wait"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
@@ -38,7 +39,7 @@ func (s *Store) WatchRepo(ctx context.Context, name string) iter.Seq2[*ingestv1.
 				yield(nil, err)
 				return
 			}
-			if pause(ctx, watchRetry) != nil {
+			if !wait.Sleep(ctx, watchRetry) {
 				return
 			}
 		}

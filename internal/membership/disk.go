@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/trawl-search/trawl/internal/wait"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
@@ -32,12 +32,7 @@ func KeepDisk(ctx context.Context, client *clientv3.Client, prefix string, disk 
 		if disk, err = keepDisk(ctx, client, prefix, disk, ttl, updates); err != nil && ctx.Err() == nil {
 			log.WarnContext(ctx, "record of this disk is lost, trying again", "error", err)
 		}
-		wait := time.NewTimer(diskRetry/2 + rand.N(diskRetry/2))
-		select {
-		case <-wait.C:
-		case <-ctx.Done():
-			wait.Stop()
-		}
+		wait.Sleep(ctx, wait.Half(diskRetry))
 	}
 }
 

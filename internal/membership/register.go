@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"sync"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/trawl-search/trawl/internal/wait"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
@@ -41,7 +41,7 @@ type Registration struct {
 	record  *catalogv1.Searcher // replaced, never changed
 	stored  *catalogv1.Searcher // what etcd has under a live lease; nil: not registered
 	lost    error               // why the last registration ended or failed
-	changed chan struct{}       // closed and replaced when stored or lost change
+	changed wait.Change         // of stored or lost
 
 	wake chan struct{} // holds a token when record has changed
 }
@@ -55,7 +55,7 @@ func Register(ctx context.Context, client *clientv3.Client, prefix string, searc
 	r := &Registration{
 		client: client, key: prefix + searcherKind + searcher.GetId(), ttl: ttl,
 		logger: logger, cancel: cancel, ended: make(chan struct{}),
-		record: proto.CloneOf(searcher), changed: make(chan struct{}), wake: make(chan struct{}, 1),
+		record: proto.CloneOf(searcher), wake: make(chan struct{}, 1),
 	}
 	go func() {
 		defer close(r.ended)
@@ -124,7 +124,7 @@ func (r *Registration) wanted() *catalogv1.Searcher {
 func (r *Registration) state() (stored *catalogv1.Searcher, changed <-chan struct{}, lost error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.stored, r.changed, r.lost
+	return r.stored, r.changed.Next(), r.lost
 }
 
 // setStored records what etcd has now, or why it has nothing, and wakes all that wait
@@ -133,27 +133,22 @@ func (r *Registration) setStored(stored *catalogv1.Searcher, lost error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stored, r.lost = stored, lost
-	close(r.changed)
-	r.changed = make(chan struct{})
+	r.changed.Notify()
 }
 
 // keep registers until the context ends, again after each loss.
 func (r *Registration) keep(ctx context.Context) {
-	for backoff := minBackoff; ctx.Err() == nil; backoff = min(2*backoff, maxBackoff) {
+	for pauses := (wait.Backoff{Least: minBackoff, Most: maxBackoff}); ctx.Err() == nil; {
 		registered, err := r.hold(ctx)
 		if ctx.Err() != nil {
 			return
 		}
 		if registered {
-			backoff = minBackoff
+			pauses.Reset()
 		}
-		r.logger.Warn("searcher not registered, trying again", "error", err, "wait", backoff)
-		wait := time.NewTimer(backoff/2 + rand.N(backoff/2))
-		select {
-		case <-wait.C:
-		case <-ctx.Done():
-			wait.Stop()
-		}
+		pause := pauses.Next()
+		r.logger.Warn("searcher not registered, trying again", "error", err, "wait", pause)
+		wait.Sleep(ctx, pause)
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/trawl-search/trawl/internal/wait"
 )
 
 const (
@@ -57,19 +59,18 @@ func (q *Queue) Consume(ctx context.Context, workers int, handle Handler) error 
 // work pulls one job after the other. Pulling single jobs keeps those that wait
 // at the server, where other workers can have them.
 func (q *Queue) work(ctx context.Context, handle Handler) {
-	backoff := minBackoff
-	for ctx.Err() == nil {
+	for pauses := newBackoff(); ctx.Err() == nil; {
 		err := q.pull(ctx, handle)
 		if ctx.Err() != nil {
 			return
 		}
 		if err == nil {
-			backoff = minBackoff
+			pauses.Reset()
 			continue
 		}
-		q.logger.Warn("cannot get jobs, trying again", "error", err, "wait", backoff)
-		pause(ctx, backoff)
-		backoff = min(2*backoff, maxBackoff)
+		pause := pauses.Next()
+		q.logger.Warn("cannot get jobs, trying again", "error", err, "wait", pause)
+		wait.Sleep(ctx, pause)
 	}
 }
 

@@ -3,28 +3,30 @@ package queue
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/trawl-search/trawl/internal/wait"
 )
 
-const (
-	minBackoff = 100 * time.Millisecond
-	maxBackoff = 5 * time.Second
-)
+// newBackoff has the pauses between attempts while the server is away.
+func newBackoff() wait.Backoff {
+	return wait.Backoff{Least: 100 * time.Millisecond, Most: 5 * time.Second}
+}
 
 // Ensure makes the streams and the consumer if they are missing and returns when
 // they are there. While the server is away it tries again with growing waits,
 // until the context ends.
 func (q *Queue) Ensure(ctx context.Context) error {
-	for backoff := minBackoff; ; backoff = min(2*backoff, maxBackoff) {
+	for pauses := newBackoff(); ; {
 		err := q.ensureOnce(ctx)
 		if err == nil {
 			return nil
 		}
-		q.logger.Warn("streams are not ready, trying again", "error", err, "wait", backoff)
-		if !pause(ctx, backoff/2+rand.N(backoff/2)) {
+		pause := pauses.Next()
+		q.logger.Warn("streams are not ready, trying again", "error", err, "wait", pause)
+		if !wait.Sleep(ctx, pause) {
 			return fmt.Errorf("%w (last: %w)", context.Cause(ctx), err)
 		}
 	}
@@ -89,16 +91,4 @@ func (q *Queue) consumer(ctx context.Context) (jetstream.Consumer, error) {
 		return nil, fmt.Errorf("make consumer %s: %w", consumerName, err)
 	}
 	return consumer, nil
-}
-
-// pause waits and says whether the context still lives.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/gitsource"
 	"github.com/trawl-search/trawl/internal/server"
-	"github.com/trawl-search/trawl/services/indexer/internal/backoff"
+	"github.com/trawl-search/trawl/internal/wait"
 )
 
 const (
@@ -79,11 +79,11 @@ func watchRoom(ctx context.Context, cond *server.Condition, dir string) {
 // every probes until ctx ends, more often while the probe fails.
 func every(ctx context.Context, probe func() bool) {
 	for ctx.Err() == nil {
-		wait := brokenEvery
+		pause := brokenEvery
 		if probe() {
-			wait = probeEvery
+			pause = probeEvery
 		}
-		backoff.Sleep(ctx, wait)
+		wait.Sleep(ctx, pause)
 	}
 }
 

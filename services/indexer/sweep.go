@@ -8,8 +8,8 @@ import (
 
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/membership"
+	"github.com/trawl-search/trawl/internal/wait"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
-	"github.com/trawl-search/trawl/services/indexer/internal/backoff"
 	"github.com/trawl-search/trawl/services/indexer/internal/compact"
 	"github.com/trawl-search/trawl/services/indexer/internal/job"
 )
@@ -39,7 +39,7 @@ func (x *Indexer) sweepMirrors(ctx context.Context, s sweeper, disks chan<- *cat
 			case <-ctx.Done():
 			}
 		}
-		backoff.Sleep(ctx, x.cfg.GCEvery)
+		wait.Sleep(ctx, x.cfg.GCEvery)
 	}
 }
 

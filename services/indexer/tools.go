@@ -8,7 +8,7 @@ import (
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/gitsource"
 	"github.com/trawl-search/trawl/internal/server"
-	"github.com/trawl-search/trawl/services/indexer/internal/backoff"
+	"github.com/trawl-search/trawl/internal/wait"
 	"github.com/trawl-search/trawl/services/indexer/internal/job"
 )
 
@@ -31,10 +31,10 @@ func (x *Indexer) openTools(ctx context.Context, cond *server.Condition) (t tool
 		if err == nil {
 			return t, true
 		}
-		wait := backoff.Double(minToolsWait, attempt, maxToolsWait)
+		pause := wait.Double(minToolsWait, attempt, maxToolsWait)
 		cond.Unmet(err.Error())
-		x.tel.Logger().WarnContext(ctx, "cannot use the cache folder, trying again", "error", err, "wait", wait)
-		if !backoff.Sleep(ctx, wait) {
+		x.tel.Logger().WarnContext(ctx, "cannot use the cache folder, trying again", "error", err, "wait", pause)
+		if !wait.Sleep(ctx, pause) {
 			return tools{}, false
 		}
 	}
@@ -65,9 +65,9 @@ func (x *Indexer) claimBucket(ctx context.Context, prefix string) bool {
 		if err == nil {
 			return true
 		}
-		wait := backoff.Double(minToolsWait, attempt, maxToolsWait)
-		x.tel.Logger().WarnContext(ctx, "cannot claim the bucket, trying again", "error", err, "wait", wait)
-		if !backoff.Sleep(ctx, wait) {
+		pause := wait.Double(minToolsWait, attempt, maxToolsWait)
+		x.tel.Logger().WarnContext(ctx, "cannot claim the bucket, trying again", "error", err, "wait", pause)
+		if !wait.Sleep(ctx, pause) {
 			return false
 		}
 	}

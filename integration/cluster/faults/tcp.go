@@ -10,6 +10,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/trawl-search/trawl/internal/wait"
 )
 
 // TCPFault is what a TCP proxy does to the bytes it passes on, both ways, on
@@ -36,7 +38,7 @@ type TCP struct {
 
 	mu      sync.Mutex
 	fault   TCPFault
-	changed chan struct{} // closed and replaced when fault changes
+	changed wait.Change // of fault
 }
 
 // NewTCP listens on an address, whose port may be 0. Target is asked for the
@@ -47,7 +49,7 @@ func NewTCP(listen string, target func(context.Context) (string, error)) (*TCP, 
 	if err != nil {
 		return nil, fmt.Errorf("start a TCP proxy: %w", err)
 	}
-	p := &TCP{ln: ln, target: target, changed: make(chan struct{})}
+	p := &TCP{ln: ln, target: target}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.ended.Go(p.accept)
 	return p, nil
@@ -69,14 +71,13 @@ func (p *TCP) Set(f TCPFault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.fault = f
-	close(p.changed)
-	p.changed = make(chan struct{})
+	p.changed.Notify()
 }
 
 func (p *TCP) state() (TCPFault, <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.fault, p.changed
+	return p.fault, p.changed.Next()
 }
 
 func (p *TCP) accept() {

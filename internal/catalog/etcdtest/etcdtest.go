@@ -17,6 +17,8 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
+
+	"github.com/trawl-search/trawl/internal/wait"
 )
 
 // Server is one etcd. It is safe for concurrent use and holds no goroutine but
@@ -30,13 +32,13 @@ type Server struct {
 	keys    map[string][]*mvccpb.KeyValue
 	leases  map[clientv3.LeaseID]*lease
 	granted int64
-	changed chan struct{} // closed and replaced at every change
+	changed wait.Change
 }
 
 // New makes an empty etcd. Its first revision is 1, as etcd's is.
 func New() *Server {
 	return &Server{
-		revision: 1, keys: map[string][]*mvccpb.KeyValue{}, leases: map[clientv3.LeaseID]*lease{}, changed: make(chan struct{}),
+		revision: 1, keys: map[string][]*mvccpb.KeyValue{}, leases: map[clientv3.LeaseID]*lease{},
 	}
 }
 
@@ -219,8 +221,7 @@ func (s *Server) transact(r *etcdserverpb.TxnRequest) (*etcdserverpb.TxnResponse
 // advance makes what was written visible.
 func (s *Server) advance() {
 	s.revision++
-	close(s.changed)
-	s.changed = make(chan struct{})
+	s.changed.Notify()
 }
 
 func (s *Server) compare(c *etcdserverpb.Compare) bool {

@@ -68,7 +68,7 @@ func (s *Server) since(op clientv3.Op, from int64) (clientv3.WatchResponse, <-ch
 		}
 	}
 	slices.SortFunc(answer.Events, func(a, b *clientv3.Event) int { return int(a.Kv.ModRevision - b.Kv.ModRevision) })
-	return answer, s.changed
+	return answer, s.changed.Next()
 }
 
 // endOf makes the range of a single key.

@@ -8,11 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/trawl-search/trawl/internal/wait"
 )
 
 const (
@@ -45,20 +46,17 @@ type Update struct {
 // from this goroutine. While etcd does not answer it tries again with growing
 // waits; what was applied stays valid meanwhile, only not current.
 func Run(ctx context.Context, client *clientv3.Client, keys Range, logger *slog.Logger, apply func(Update)) {
-	for backoff := minBackoff; ctx.Err() == nil; {
+	for pauses := (wait.Backoff{Least: minBackoff, Most: maxBackoff}); ctx.Err() == nil; {
 		listed, err := listAndWatch(ctx, client, keys, apply)
 		if ctx.Err() != nil {
 			return
 		}
 		if listed {
-			backoff = minBackoff
+			pauses.Reset()
 		}
-		logger.Warn("following etcd interrupted, listing anew", "from", keys.From, "error", err, "wait", backoff)
-		// Jitter keeps many readers from coming back in one moment.
-		if !sleep(ctx, backoff/2+rand.N(backoff/2)) {
-			return
-		}
-		backoff = min(2*backoff, maxBackoff)
+		pause := pauses.Next()
+		logger.Warn("following etcd interrupted, listing anew", "from", keys.From, "error", err, "wait", pause)
+		wait.Sleep(ctx, pause)
 	}
 }
 
@@ -150,16 +148,4 @@ func change(events []*clientv3.Event) Update {
 		}
 	}
 	return u
-}
-
-// sleep waits and says whether the context still lives.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

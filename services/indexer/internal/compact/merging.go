@@ -21,8 +21,8 @@ import (
 	"github.com/trawl-search/trawl/index/merge"
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/gitsource"
+	"github.com/trawl-search/trawl/internal/wait"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
-	"github.com/trawl-search/trawl/services/indexer/internal/backoff"
 	"github.com/trawl-search/trawl/services/indexer/internal/shardio"
 )
 
@@ -270,7 +270,7 @@ func (m *merging) replaceShards(ctx context.Context, replacements []catalog.Repl
 		if err == nil || !catalog.IsTransient(err) {
 			return done, err
 		}
-		if !backoff.Sleep(ctx, replacePause) {
+		if !wait.Sleep(ctx, replacePause) {
 			return done, err
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/trawl-search/trawl/internal/catalog"
-	"github.com/trawl-search/trawl/services/indexer/internal/backoff"
+	"github.com/trawl-search/trawl/internal/wait"
 )
 
 const (
@@ -33,7 +33,7 @@ func (s *Scheduler) Run(ctx context.Context) {
 		return
 	}
 	defer s.Metrics.setPlanned(&view{}, nil)
-	for backoff.Sleep(ctx, backoff.Jitter(s.Every, 4)) {
+	for wait.Sleep(ctx, wait.Jitter(s.Every, 4)) {
 		if err := s.Pass(ctx, time.Now()); err != nil && ctx.Err() == nil {
 			s.Log.WarnContext(ctx, "planning compactions failed, trying again", "error", err)
 		}

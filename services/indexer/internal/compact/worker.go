@@ -10,8 +10,8 @@ import (
 
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/wait"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
-	"github.com/trawl-search/trawl/services/indexer/internal/backoff"
 )
 
 const (
@@ -75,7 +75,7 @@ func (w *Worker) Run(ctx context.Context) {
 			w.Log.WarnContext(ctx, "compacting failed, trying again", "error", err)
 		}
 		if !did || err != nil {
-			backoff.Sleep(ctx, backoff.Jitter(poll, 2))
+			wait.Sleep(ctx, wait.Jitter(poll, 2))
 		}
 	}
 }
@@ -123,7 +123,7 @@ func lateAt(c *catalogv1.Compaction, now time.Time) time.Time {
 
 // retryAfter returns the wait after a failed attempt that had this many before it.
 func retryAfter(attempts uint32) time.Duration {
-	return backoff.Double(minRetry, 2*min(attempts, 16), maxRetry)
+	return wait.Double(minRetry, 2*min(attempts, 16), maxRetry)
 }
 
 // compact carries out the claimed compaction while the claim is held, and records how

@@ -9,9 +9,9 @@ import (
 
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/codehost"
+	"github.com/trawl-search/trawl/internal/wait"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
-	"github.com/trawl-search/trawl/services/indexer/internal/backoff"
 )
 
 // Bounds of the wait after a failed look, which doubles with each.
@@ -31,7 +31,7 @@ func (d *Discoverer) follow(ctx context.Context, s catalog.Source) {
 	defer host.Close()
 	defer d.Metrics.forget(s.Record.GetSpec().GetName())
 	l := &look{Discoverer: d, host: host, source: s, spec: s.Record.GetSpec()}
-	for wait := l.first(ctx); !l.over && backoff.Sleep(ctx, wait); wait = time.Until(l.report.GetNextAt().AsTime()) {
+	for pause := l.first(ctx); !l.over && wait.Sleep(ctx, pause); pause = time.Until(l.report.GetNextAt().AsTime()) {
 		l.once(ctx)
 	}
 }
@@ -69,29 +69,29 @@ func (l *look) once(ctx context.Context) {
 	}
 	now := time.Now()
 	l.report.LookedAt, l.report.Reason = timestamppb.New(now), ""
-	wait := backoff.Jitter(codehost.Every(l.spec), 8)
+	pause := wait.Jitter(codehost.Every(l.spec), 8)
 	if err == nil {
 		l.report.Failures, l.report.SucceededAt = 0, timestamppb.New(now)
 	} else {
 		l.report.Failures++
 		l.report.Reason = err.Error()
-		wait = l.wait(err)
-		l.Log.WarnContext(ctx, "a look at a source failed", "source", l.spec.GetName(), "error", err, "wait", wait)
+		pause = l.pause(err)
+		l.Log.WarnContext(ctx, "a look at a source failed", "source", l.spec.GetName(), "error", err, "wait", pause)
 	}
 	l.Metrics.looked(l.spec.GetName(), err)
-	l.report.NextAt = timestamppb.New(now.Add(wait))
+	l.report.NextAt = timestamppb.New(now.Add(pause))
 	if err := l.Store.PutSourceReport(ctx, l.source, l.report); err != nil && ctx.Err() == nil {
 		l.Log.WarnContext(ctx, "the report of a source was not written", "source", l.spec.GetName(), "error", err)
 	}
 }
 
-// wait returns how long the host is left alone after a failed look.
-func (l *look) wait(err error) time.Duration {
-	wait := backoff.Jitter(backoff.Double(minBackoff, max(l.report.GetFailures(), 1)-1, maxBackoff), 8)
+// pause returns how long the host is left alone after a failed look.
+func (l *look) pause(err error) time.Duration {
+	pause := wait.Jitter(wait.Double(minBackoff, max(l.report.GetFailures(), 1)-1, maxBackoff), 8)
 	if refusal, ok := errors.AsType[*codehost.Error](err); ok {
-		wait = max(wait, refusal.RetryAfter)
+		pause = max(pause, refusal.RetryAfter)
 	}
-	return wait
+	return pause
 }
 
 // look lists the repos of the source and polls their branches. It polls the branches

@@ -27,9 +27,9 @@ import (
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/gitsource"
 	"github.com/trawl-search/trawl/internal/queue"
+	"github.com/trawl-search/trawl/internal/wait"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
-	"github.com/trawl-search/trawl/services/indexer/internal/backoff"
 )
 
 // Config holds the settings of jobs.
@@ -293,7 +293,7 @@ func (t *task) publish(ctx context.Context, next *catalogv1.Root) error {
 		if err == nil || !catalog.IsTransient(err) {
 			return err
 		}
-		if !backoff.Sleep(ctx, backoff.Double(minPublishPause, attempt, maxPublishPause)) {
+		if !wait.Sleep(ctx, wait.Double(minPublishPause, attempt, maxPublishPause)) {
 			return fmt.Errorf("publish the root of %q: %w", t.desired.GetName(), context.Cause(ctx))
 		}
 	}

@@ -10,9 +10,9 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/wait"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
-	"github.com/trawl-search/trawl/services/indexer/internal/backoff"
 )
 
 // reportEvery bounds how often a job's progress is written to etcd.
@@ -68,7 +68,7 @@ func (r *reporter) run(ctx context.Context) {
 		case <-r.wake:
 		}
 		r.write(ctx)
-		if !backoff.Sleep(ctx, reportEvery) {
+		if !wait.Sleep(ctx, reportEvery) {
 			return
 		}
 	}

@@ -14,9 +14,9 @@ import (
 
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/queue"
+	"github.com/trawl-search/trawl/internal/wait"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
-	"github.com/trawl-search/trawl/services/indexer/internal/backoff"
 )
 
 const (
@@ -65,7 +65,7 @@ type pending struct {
 // Run makes passes until the context ends.
 func (r *Reconciler) Run(ctx context.Context) {
 	defer r.Metrics.set(newTally())
-	for backoff.Sleep(ctx, backoff.Jitter(r.Every, 4)) {
+	for wait.Sleep(ctx, wait.Jitter(r.Every, 4)) {
 		if err := r.Pass(ctx, time.Now()); err != nil && ctx.Err() == nil {
 			r.Log.WarnContext(ctx, "reconciling failed, trying again", "error", err)
 		}
@@ -153,7 +153,7 @@ func (r *Reconciler) requeue(ctx context.Context, now time.Time, d *catalogv1.De
 	r.Log.InfoContext(ctx, "request enqueued again", "repo", d.GetName(), "epoch", d.GetEpoch())
 	r.Metrics.requeued.Inc()
 	p.failed = false
-	p.wait = backoff.Double(p.wait, 1, maxWait)
+	p.wait = wait.Double(p.wait, 1, maxWait)
 	p.next = now.Add(p.wait)
 	r.pending[d.GetName()] = p
 	return nil
@@ -180,7 +180,7 @@ func (r *Reconciler) due(ctx context.Context, now time.Time, d *catalogv1.Desire
 
 // retryAfter returns the wait after the nth failure of a request.
 func (r *Reconciler) retryAfter(failures uint32) time.Duration {
-	return backoff.Double(r.RetryFailed, max(failures, 1)-1, max(maxRetry, r.RetryFailed))
+	return wait.Double(r.RetryFailed, max(failures, 1)-1, max(maxRetry, r.RetryFailed))
 }
 
 // noteGivenUp writes a failure into the status of a repo whose job is a dead letter

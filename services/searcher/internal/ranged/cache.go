@@ -21,6 +21,7 @@ import (
 	"sync"
 
 	"github.com/trawl-search/trawl/internal/bucket"
+	"github.com/trawl-search/trawl/internal/wait"
 	"github.com/trawl-search/trawl/services/searcher/internal/disk"
 )
 
@@ -63,8 +64,8 @@ type Cache struct {
 	searches uint64
 	waiting  map[*view]int
 	flying   int // flights that have not landed
-	// freed is closed, and replaced, when there may be room.
-	freed chan struct{}
+	// freed reports that there may be room.
+	freed wait.Change
 }
 
 // New makes a cache over a folder that exists. It must be closed. Relieve is
@@ -73,7 +74,7 @@ type Cache struct {
 func New(dir string, b bucket.Bucket, budget *disk.Budget, relieve func() bool, log *slog.Logger, m *Metrics) *Cache {
 	c := &Cache{
 		dir: dir, grain: blockSize, bucket: b, budget: budget, relieve: relieve, log: log, metrics: m,
-		slots: make(chan struct{}, fetches), waiting: make(map[*view]int), freed: make(chan struct{}),
+		slots: make(chan struct{}, fetches), waiting: make(map[*view]int),
 	}
 	c.life, c.end = context.WithCancel(context.Background())
 	return c
@@ -98,7 +99,7 @@ func (c *Cache) Reserve(n int64) bool {
 func (c *Cache) Freed() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.notify()
+	c.freed.Notify()
 }
 
 // reserve needs mu.
@@ -135,12 +136,6 @@ func (c *Cache) evict() bool {
 	return true
 }
 
-// notify needs mu.
-func (c *Cache) notify() {
-	close(c.freed)
-	c.freed = make(chan struct{})
-}
-
 // open makes an object's sparse file.
 func (c *Cache) open(o Object) (*object, error) {
 	taken := overhead(o.Size, c.grain)
@@ -173,5 +168,5 @@ func (c *Cache) leave(o *object) {
 		return // what may still be on disk stays taken
 	}
 	c.budget.Give(taken)
-	c.notify()
+	c.freed.Notify()
 }

@@ -223,7 +223,7 @@ func (c *whenWaiting) Err() error { return context.Canceled }
 func (w *world) settle() {
 	for {
 		w.mu.Lock()
-		flying, freed := w.flying, w.freed
+		flying, freed := w.flying, w.freed.Next()
 		w.mu.Unlock()
 		if flying == 0 {
 			return

@@ -80,7 +80,7 @@ func (c *Cache) land(fl *flight, err error) {
 	fl.err, fl.landed = err, true
 	close(fl.done)
 	c.flying--
-	c.notify()
+	c.freed.Notify()
 	c.leave(o)
 }
 

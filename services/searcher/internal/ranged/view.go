@@ -60,7 +60,7 @@ func idle(ctx context.Context, wait func() error) error {
 func (c *Cache) waitTurn(ctx context.Context) error {
 	for {
 		c.mu.Lock()
-		waiting, freed := len(c.waiting), c.freed
+		waiting, freed := len(c.waiting), c.freed.Next()
 		c.mu.Unlock()
 		if waiting == 0 {
 			return nil
@@ -89,7 +89,7 @@ func (v *view) close() {
 	}
 	v.pinned = nil
 	c.views--
-	c.notify()
+	c.freed.Notify()
 }
 
 // fill makes bytes of the object readable for the view: it is a format.Fill but
@@ -154,11 +154,11 @@ func (v *view) claim(first, last uint32) (flights []*flight, short <-chan struct
 		b := v.object.slots[n].block
 		if b == nil {
 			if c.olderWaits(v) {
-				return flights, c.freed
+				return flights, c.freed.Next()
 			}
 			fl := c.launch(v.object, n, v.runFrom(n, last))
 			if fl == nil {
-				return flights, c.freed
+				return flights, c.freed.Next()
 			}
 			b = fl.blocks[0]
 		}
@@ -235,7 +235,7 @@ func (v *view) waitForRoom(ctx context.Context, freed <-chan struct{}) error {
 	c := v.cache
 	c.mu.Lock()
 	c.waiting[v]++
-	if len(c.waiting) == c.views && c.flying == 0 && freed == (<-chan struct{})(c.freed) {
+	if len(c.waiting) == c.views && c.flying == 0 && freed == c.freed.Next() {
 		c.crowd()
 	}
 	c.mu.Unlock()
@@ -265,5 +265,5 @@ func (c *Cache) crowd() {
 		}
 	}
 	youngest.crowded, youngest.alone = true, c.views == 1
-	c.notify()
+	c.freed.Notify()
 }

@@ -92,7 +92,7 @@ func (s *Store) tryAcquire(d searchapi.Digest) (*Handle, <-chan struct{}, error)
 	case e.failure != nil:
 		return nil, nil, fmt.Errorf("%w: %w", ErrUnavailable, e.failure)
 	}
-	return nil, s.changed, nil
+	return nil, s.changed.Next(), nil
 }
 
 // Ready reports whether Acquire would return the shard at once.

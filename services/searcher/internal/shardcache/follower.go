@@ -10,6 +10,7 @@ import (
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/membership"
 	"github.com/trawl-search/trawl/internal/searchapi"
+	"github.com/trawl-search/trawl/internal/wait"
 )
 
 // Mine are the shards of the roots that rendezvous hashing places on self, among the
@@ -58,14 +59,13 @@ type Follower struct {
 	// the draining searchers that it takes no account of.
 	applied int64
 	without []membership.ID
-	changed chan struct{}
+	changed wait.Change
 }
 
 // NewFollower makes a follower of a view and members that the caller closes.
 func NewFollower(view *catalog.View, members *membership.Members, s *Store, self membership.Member, replication int, log *slog.Logger) *Follower {
 	return &Follower{
 		view: view, members: members, store: s, self: self, replication: replication, log: log,
-		changed: make(chan struct{}),
 	}
 }
 
@@ -106,8 +106,7 @@ func (f *Follower) setApplied(revision int64, without []membership.ID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.applied, f.without = revision, without
-	close(f.changed)
-	f.changed = make(chan struct{})
+	f.changed.Notify()
 }
 
 // WaitApplied waits until the store acts on roots of the given revision or a newer one,
@@ -115,7 +114,7 @@ func (f *Follower) setApplied(revision int64, without []membership.ID) {
 func (f *Follower) WaitApplied(ctx context.Context, revision int64) error {
 	for {
 		f.mu.Lock()
-		applied, changed := f.applied, f.changed
+		applied, changed := f.applied, f.changed.Next()
 		f.mu.Unlock()
 		if applied > 0 && applied >= revision {
 			return nil

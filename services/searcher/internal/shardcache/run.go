@@ -8,6 +8,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/internal/searchapi"
+	"github.com/trawl-search/trawl/internal/wait"
 )
 
 // longestRetry bounds the pause between tries to load a shard.
@@ -141,7 +142,7 @@ func (s *Store) load(ctx context.Context, e *entry) {
 // failed records a failed load and when to try again. Callers hold mu.
 func (s *Store) failed(ctx context.Context, e *entry, err error) {
 	e.tries++
-	e.retryAt = time.Now().Add(min(s.cfg.Retry<<min(e.tries-1, 16), longestRetry))
+	e.retryAt = time.Now().Add(wait.Double(s.cfg.Retry, e.tries-1, longestRetry))
 	s.log.WarnContext(ctx, "load shard", "shard", e.ref.Digest.String(), "key", e.ref.Key, "try", e.tries, "error", err)
 }
 

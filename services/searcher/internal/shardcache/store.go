@@ -29,6 +29,7 @@ import (
 	"github.com/trawl-search/trawl/index/shard"
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/searchapi"
+	"github.com/trawl-search/trawl/internal/wait"
 	"github.com/trawl-search/trawl/services/searcher/internal/disk"
 	"github.com/trawl-search/trawl/services/searcher/internal/ranged"
 )
@@ -104,8 +105,8 @@ type Store struct {
 	pruned bool
 	// asked counts the requests for shards since the counts were last halved.
 	asked int
-	// changed is closed, and replaced, whenever an entry changes.
-	changed chan struct{}
+	// changed reports that an entry changed.
+	changed wait.Change
 	// poke wakes Run; it holds at most one wake-up.
 	poke chan struct{}
 }
@@ -123,7 +124,7 @@ func New(cfg Config, b bucket.Bucket, open func(path string) (Shard, error), log
 		cfg: cfg, bucket: b, open: open, log: log, metrics: m,
 		budget: disk.NewBudget(cfg.Budget), left: make(map[searchapi.Digest]int64), aside: make(map[string]int64),
 		dropping: make(map[searchapi.Digest]int64), lingering: make(map[*opened]searchapi.Digest),
-		entries: make(map[searchapi.Digest]*entry), changed: make(chan struct{}), poke: make(chan struct{}, 1),
+		entries: make(map[searchapi.Digest]*entry), poke: make(chan struct{}, 1),
 	}
 	s.resize()
 	s.ranges = ranged.New(cfg.Dir, b, s.budget, s.relieve, log, m.ranges)
@@ -164,8 +165,7 @@ func (s *Store) Want(revision int64, refs []Ref) {
 
 // notify wakes Run and all goroutines that wait for a change. Callers hold mu.
 func (s *Store) notify() {
-	close(s.changed)
-	s.changed = make(chan struct{})
+	s.changed.Notify()
 	select {
 	case s.poke <- struct{}{}:
 	default:
@@ -203,5 +203,5 @@ func (s *Store) Counts() (c Counts, changed <-chan struct{}) {
 			c.Pending++
 		}
 	}
-	return c, s.changed
+	return c, s.changed.Next()
 }

@@ -1,7 +1,8 @@
-package backoff
+package wait
 
 import (
 	"context"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,11 +14,11 @@ func TestDouble(t *testing.T) {
 			t.Errorf("doubled %d times: %v, want %v", times, got, want)
 		}
 	}
-	if got := Double(time.Second, 1<<31, 1<<62); got != 1<<62 {
+	if got := Double(time.Second, 1<<31, math.MaxInt64); got != math.MaxInt64 {
 		t.Errorf("doubled very often: %v", got)
 	}
-	if got := Double(time.Hour, 0, time.Hour); got != time.Hour {
-		t.Errorf("the bounds are equal: %v", got)
+	if got := Double(2*time.Hour, 0, time.Hour); got != time.Hour {
+		t.Errorf("more than the most is not doubled: %v", got)
 	}
 }
 
@@ -50,4 +51,41 @@ func TestSleep(t *testing.T) {
 			t.Error("the context has ended")
 		}
 	})
+}
+
+func TestBackoff(t *testing.T) {
+	pauses := Backoff{Least: 100 * time.Millisecond, Most: time.Second}
+	for range 2 {
+		for _, ms := range []int{100, 200, 400, 800, 1000, 1000} {
+			most := time.Duration(ms) * time.Millisecond
+			if d := pauses.Next(); d < most/2 || d > most {
+				t.Errorf("a pause of %v, want one from %v up to %v", d, most/2, most)
+			}
+		}
+		pauses.Reset()
+	}
+}
+
+// TestChange: everyone who took the channel before a change learns of it, and nobody who
+// took it afterwards.
+func TestChange(t *testing.T) {
+	var c Change
+	closed := func(ch <-chan struct{}) bool {
+		select {
+		case <-ch:
+			return true
+		default:
+			return false
+		}
+	}
+	c.Notify() // nobody waits
+	one, two := c.Next(), c.Next()
+	if closed(one) || closed(two) {
+		t.Error("woken before the change")
+	}
+	c.Notify()
+	later := c.Next()
+	if !closed(one) || !closed(two) || closed(later) {
+		t.Errorf("after a change: %v, %v and later %v", closed(one), closed(two), closed(later))
+	}
 }
