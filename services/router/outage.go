@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/server"
@@ -16,16 +17,12 @@ import (
 // conditionPause is the time between two looks at what readiness depends on.
 const conditionPause = time.Second
 
-// newSilence makes the metric of how long etcd has been silent.
-func newSilence(r prometheus.Registerer) (prometheus.Gauge, error) {
-	silence := prometheus.NewGauge(prometheus.GaugeOpts{
+// newSilence registers the metric of how long etcd has been silent.
+func newSilence(r prometheus.Registerer) prometheus.Gauge {
+	return promauto.With(r).NewGauge(prometheus.GaugeOpts{
 		Name: "trawl_router_etcd_silence_seconds",
 		Help: "Time since etcd last answered this router, which asks it every second.",
 	})
-	if err := r.Register(silence); err != nil {
-		return nil, fmt.Errorf("register the metric of etcd's silence: %w", err)
-	}
-	return silence, nil
 }
 
 // followEtcd sets the condition that the roots were read and that etcd has answered lately,

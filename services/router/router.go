@@ -87,19 +87,11 @@ func New(cfg Config, deps Deps) (*Router, error) {
 		return nil, fmt.Errorf("configure router: %w", err)
 	}
 	r := &Router{cfg: cfg, deps: deps, tel: deps.Telemetry.For(component)}
+	r.metrics = search.NewMetrics(r.tel.Metrics())
+	r.fanoutMetrics = fanout.NewMetrics(r.tel.Metrics())
+	r.webhookMetrics = webhook.NewMetrics(r.tel.Metrics())
+	r.silence = newSilence(r.tel.Metrics())
 	var err error
-	if r.metrics, err = search.NewMetrics(r.tel.Metrics()); err != nil {
-		return nil, err
-	}
-	if r.fanoutMetrics, err = fanout.NewMetrics(r.tel.Metrics()); err != nil {
-		return nil, err
-	}
-	if r.webhookMetrics, err = webhook.NewMetrics(r.tel.Metrics()); err != nil {
-		return nil, err
-	}
-	if r.silence, err = newSilence(r.tel.Metrics()); err != nil {
-		return nil, err
-	}
 	if r.transport, err = server.Transport(cfg.Searcher.TLS, r.tel); err != nil {
 		return nil, err
 	}

@@ -1,11 +1,9 @@
 package fanout
 
 import (
-	"errors"
-	"fmt"
-
 	"github.com/failsafe-go/failsafe-go/circuitbreaker"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
 // Metrics count hedges, retries and breaker states.
@@ -24,22 +22,20 @@ const (
 )
 
 // NewMetrics registers the metrics.
-func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
+func NewMetrics(r prometheus.Registerer) *Metrics {
+	with := promauto.With(r)
 	m := &Metrics{
-		hedges: prometheus.NewCounterVec(prometheus.CounterOpts{
+		hedges: with.NewCounterVec(prometheus.CounterOpts{
 			Name: "trawl_router_hedges_total",
 			Help: "Calls to slow searchers by what became of their hedges: won, lost, or unaffordable when the budget was used up.",
 		}, []string{"outcome"}),
-		retries: prometheus.NewCounterVec(prometheus.CounterOpts{
+		retries: with.NewCounterVec(prometheus.CounterOpts{
 			Name: "trawl_router_retries_total",
 			Help: "Failed calls by whether their shards were asked of others: sent, or unaffordable when the budget was used up.",
 		}, []string{"outcome"}),
-		breaker: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		breaker: with.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "trawl_router_searcher_breaker", Help: "State of each searcher's breaker: 0 closed, 1 open, 2 half-open.",
 		}, []string{"searcher"}),
-	}
-	if err := errors.Join(r.Register(m.hedges), r.Register(m.retries), r.Register(m.breaker)); err != nil {
-		return nil, fmt.Errorf("register the metrics of calls to searchers: %w", err)
 	}
 	for _, outcome := range []string{hedgeWon, hedgeLost, unaffordable} {
 		m.hedges.WithLabelValues(outcome) // so that the series exists from the start
@@ -47,7 +43,7 @@ func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
 	for _, outcome := range []string{retrySent, unaffordable} {
 		m.retries.WithLabelValues(outcome)
 	}
-	return m, nil
+	return m
 }
 
 func (m *Metrics) hedged(outcome string)  { m.hedges.WithLabelValues(outcome).Inc() }

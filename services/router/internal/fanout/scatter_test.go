@@ -63,10 +63,7 @@ func peers(tb testing.TB, shares fanout.Shares) *fanout.Peers {
 
 func newPeers(tb testing.TB, shares fanout.Shares, ping fanout.Ping) *fanout.Peers {
 	tb.Helper()
-	metrics, err := fanout.NewMetrics(prometheus.NewRegistry())
-	if err != nil {
-		tb.Fatal(err)
-	}
+	metrics := fanout.NewMetrics(prometheus.NewRegistry())
 	shares.Retries = cmp.Or(shares.Retries, 100)
 	return fanout.NewPeers(shares, ping, metrics, slog.New(slog.DiscardHandler))
 }

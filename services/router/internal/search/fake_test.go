@@ -271,15 +271,9 @@ func start(tb testing.TB, n int, change func(*cluster)) *cluster {
 	if c.layout == nil {
 		c.layoutOf(tb)
 	}
-	reached, err := fanout.NewMetrics(prometheus.NewRegistry())
-	if err != nil {
-		tb.Fatal(err)
-	}
+	reached := fanout.NewMetrics(prometheus.NewRegistry())
 	c.cfg.Peers = fanout.NewPeers(c.shares, c.conns.Ping, reached, slog.New(slog.DiscardHandler))
-	metrics, err := search.NewMetrics(prometheus.NewRegistry())
-	if err != nil {
-		tb.Fatal(err)
-	}
+	metrics := search.NewMetrics(prometheus.NewRegistry())
 	c.Service = search.New(c.cfg, c, c, noop.NewTracerProvider().Tracer(""), metrics, slog.New(slog.DiscardHandler))
 	return c
 }

@@ -10,10 +10,7 @@ import (
 
 func limiterOf(t *testing.T, most int) *limiter {
 	t.Helper()
-	metrics, err := NewMetrics(prometheus.NewRegistry())
-	if err != nil {
-		t.Fatal(err)
-	}
+	metrics := NewMetrics(prometheus.NewRegistry())
 	return newLimiter(most, 0.5, metrics)
 }
 

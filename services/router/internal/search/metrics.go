@@ -2,11 +2,10 @@ package search
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -31,43 +30,40 @@ type Metrics struct {
 }
 
 // NewMetrics registers the metrics.
-func NewMetrics(r prometheus.Registerer) (*Metrics, error) {
+func NewMetrics(r prometheus.Registerer) *Metrics {
+	with := promauto.With(r)
 	m := &Metrics{
-		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		latency: with.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "trawl_router_query_seconds", Help: "Time of searches by method and outcome: complete, incomplete or the error's code.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 2.5, 12),
 		}, []string{"method", "outcome"}),
-		spent: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		spent: with.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "trawl_router_query_deadline_ratio",
 			Help: "Time of searches by method, as a share of their deadline; of those that were let in and had 50 ms or more.",
 			// The promise is a 99th percentile of at most 1.02.
 			Buckets: []float64{.1, .25, .5, .75, .9, .95, 1, 1.02, 1.05, 1.1, 1.25, 1.5, 2, 5},
 		}, []string{"method"}),
-		shards: prometheus.NewCounterVec(prometheus.CounterOpts{
+		shards: with.NewCounterVec(prometheus.CounterOpts{
 			Name: "trawl_router_shards_total", Help: "Shards of queries by what became of them: searched, pruned or the reason they are not covered.",
 		}, []string{"outcome"}),
-		calls: prometheus.NewCounter(prometheus.CounterOpts{
+		calls: with.NewCounter(prometheus.CounterOpts{
 			Name: "trawl_router_searcher_calls_total", Help: "Calls sent to searchers, repeated ones included.",
 		}),
-		inflight: prometheus.NewGauge(prometheus.GaugeOpts{
+		inflight: with.NewGauge(prometheus.GaugeOpts{
 			Name: "trawl_router_queries_inflight", Help: "Searches that are being answered.",
 		}),
-		quarantined: prometheus.NewCounter(prometheus.CounterOpts{
+		quarantined: with.NewCounter(prometheus.CounterOpts{
 			Name: "trawl_router_quarantined_total", Help: "Queries that were not run because searchers died of them before.",
 		}),
-		limit: prometheus.NewGauge(prometheus.GaugeOpts{
+		limit: with.NewGauge(prometheus.GaugeOpts{
 			Name: "trawl_router_query_limit", Help: "Queries that are let in at once; it follows what searchers can do.",
 		}),
-		sheds: prometheus.NewCounterVec(prometheus.CounterOpts{
+		sheds: with.NewCounterVec(prometheus.CounterOpts{
 			Name: "trawl_router_shed_total", Help: "Queries that were refused because too many are being answered, by class and by the limit: of all, or of one caller.",
 		}, []string{"class", "limit"}),
 	}
-	if err := errors.Join(r.Register(m.latency), r.Register(m.spent), r.Register(m.shards), r.Register(m.calls), r.Register(m.inflight),
-		r.Register(m.quarantined), r.Register(m.limit), r.Register(m.sheds)); err != nil {
-		return nil, fmt.Errorf("register the metrics of searches: %w", err)
-	}
 	m.present()
-	return m, nil
+	return m
 }
 
 // present creates the series of all known label values, so that they exist from the

@@ -164,14 +164,8 @@ func simulateWith(t testing.TB, maxQueries, processors int, callerShare float64)
 func newService(t testing.TB, cfg search.Config, layouts search.Layouts, searchers search.Searchers) *search.Service {
 	t.Helper()
 	registry, log := prometheus.NewRegistry(), slog.New(slog.DiscardHandler)
-	reached, err := fanout.NewMetrics(registry)
-	if err != nil {
-		t.Fatal(err)
-	}
-	metrics, err := search.NewMetrics(registry)
-	if err != nil {
-		t.Fatal(err)
-	}
+	reached := fanout.NewMetrics(registry)
+	metrics := search.NewMetrics(registry)
 	ping := func(context.Context, fanout.Target) error { return nil }
 	cfg.Peers = fanout.NewPeers(fanout.Shares{Hedges: 0.1, Retries: 0.2}, ping, reached, log)
 	return search.New(cfg, layouts, searchers, noop.NewTracerProvider().Tracer(""), metrics, log)

@@ -62,10 +62,7 @@ func TestRefusedDuringTheCall(t *testing.T) {
 	for want, cause := range map[codes.Code]error{codes.Unavailable: stale, codes.Canceled: context.Canceled} {
 		c := start(t, 1, nil)
 		registry := prometheus.NewRegistry()
-		metrics, err := search.NewMetrics(registry)
-		if err != nil {
-			t.Fatal(err)
-		}
+		metrics := search.NewMetrics(registry)
 		service := search.New(c.cfg, endless{c}, c, noop.NewTracerProvider().Tracer(""), metrics, slog.New(slog.DiscardHandler))
 		ctx, end := context.WithCancelCause(t.Context())
 		end(cause)

@@ -48,10 +48,7 @@ func TestShareOfDeadline(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				registry := prometheus.NewRegistry()
-				metrics, err := search.NewMetrics(registry)
-				if err != nil {
-					t.Fatal(err)
-				}
+				metrics := search.NewMetrics(registry)
 				cfg := search.Config{Budget: search.Budget{Default: time.Second, Most: 10 * time.Second}, MaxQueries: 10}
 				s := search.New(cfg, slowRoots(c.takes), slowRoots(0), noop.NewTracerProvider().Tracer(""), metrics, slog.New(slog.DiscardHandler))
 				ctx, cancel := context.WithTimeout(t.Context(), c.deadline)

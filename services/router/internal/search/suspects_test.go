@@ -22,10 +22,7 @@ type crashes struct {
 func inQuarantine(t *testing.T, test func(crashes)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		metrics, err := NewMetrics(prometheus.NewRegistry())
-		if err != nil {
-			t.Fatal(err)
-		}
+		metrics := NewMetrics(prometheus.NewRegistry())
 		test(crashes{t, newQuarantine(metrics, slog.New(slog.DiscardHandler))})
 	})
 }

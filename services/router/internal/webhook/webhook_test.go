@@ -63,10 +63,7 @@ func newWorld(t *testing.T) *world {
 		}
 		return ctx.Err()
 	}), "")
-	metrics, err := NewMetrics(w.registry)
-	if err != nil {
-		t.Fatal(err)
-	}
+	metrics := NewMetrics(w.registry)
 	env := func(name string) (string, bool) { return secret, name == "TRAWL_SECRET_HOOK" }
 	log := slog.New(slog.NewTextHandler(&w.log, nil))
 	sources := catalog.NewSourceView(t.Context(), store, log)
