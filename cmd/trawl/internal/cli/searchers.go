@@ -56,16 +56,16 @@ func newSearchersList(p Process) *cobra.Command {
 
 func printSearchers(out io.Writer, searchers []*adminv1.Searcher) error {
 	tw := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "ID\tZONE\tADDRESS\tVERSION\tFORMATS\tSHARDS\tSIZE\tLOADING\tSTATE\tSINCE")
+	fmt.Fprintln(tw, "ID\tSTATE\tZONE\tADDRESS\tVERSION\tFORMATS\tSHARDS\tSIZE\tLOADING\tSINCE")
 	for _, s := range searchers {
 		formats := strings.Trim(strings.ReplaceAll(fmt.Sprint(s.GetShardFormats()), " ", ","), "[]")
 		since := "-"
 		if s.GetStartedAt() != nil {
 			since = moment(s.GetStartedAt())
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%d\t%s\t%s\n", render.Safe([]byte(s.GetId())), dash(render.Safe([]byte(s.GetZone()))),
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%d\t%s\n", render.Safe([]byte(s.GetId())), searcherState(s), dash(render.Safe([]byte(s.GetZone()))),
 			dash(render.Safe([]byte(s.GetAddress()))), dash(render.Safe([]byte(s.GetVersion()))), dash(formats), s.GetShards(),
-			render.Bytes(s.GetShardBytes()), s.GetLoading(), searcherState(s), since)
+			render.Bytes(s.GetShardBytes()), s.GetLoading(), since)
 	}
 	if err := tw.Flush(); err != nil {
 		return fmt.Errorf("printing the searchers: %w", err)

@@ -41,7 +41,7 @@ func TestSearchers(t *testing.T) {
 		exit   int
 		want   []string
 	}{
-		{[][]*adminv1.Searcher{gone}, []string{"list"}, 0, []string{"ID  ZONE", "a   z1    10.0.0.1:7001  v1       1,2      3", "active", "gone"}},
+		{[][]*adminv1.Searcher{gone}, []string{"list"}, 0, []string{"ID  STATE   ZONE", "a   active  z1    10.0.0.1:7001  v1       1,2      3", "b   gone "}},
 		{[][]*adminv1.Searcher{draining}, []string{"list", "--json"}, 0, []string{`"awaited":`, `"a"`, "SEARCHER_STATE_DRAINING"}},
 		{[][]*adminv1.Searcher{draining, drained}, []string{"drain", "b"}, 0, []string{"only 1 of the 2 searchers", "0 of 1 searchers ready", "b is drained: it can be stopped"}},
 		{[][]*adminv1.Searcher{draining, gone}, []string{"drain", "b"}, 0, []string{"b is drained"}},

@@ -105,14 +105,14 @@ func readSources(path string) ([]*ingestv1.Source, error) {
 
 func printSources(out io.Writer, list []*ingestv1.SourceStatus) error {
 	tw := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "NAME\tKIND\tSTATE\tREPOS\tLEAVING\tFOREIGN\tREFUSED\tLAST SUCCESS\tNEXT LOOK\tIN BUCKET")
+	fmt.Fprintln(tw, "NAME\tSTATE\tKIND\tREPOS\tLEAVING\tFOREIGN\tREFUSED\tLAST SUCCESS\tNEXT LOOK\tIN BUCKET")
 	for _, s := range list {
 		r := s.GetReport()
 		stored := "no"
 		if s.GetStored() {
 			stored = "yes"
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\t%s\n", s.GetSource().GetName(), s.GetSource().GetKind(), sourceState(s),
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\t%s\n", s.GetSource().GetName(), sourceState(s), s.GetSource().GetKind(),
 			r.GetRepos(), r.GetLeaving(), r.GetForeign(), r.GetRefused(), moment(r.GetSucceededAt()), moment(r.GetNextAt()), stored)
 	}
 	if err := tw.Flush(); err != nil {

@@ -44,11 +44,11 @@ func TestPrintSources(t *testing.T) {
 	if err := printSources(&out, list); err != nil {
 		t.Fatal(err)
 	}
-	const want = `NAME  KIND    STATE    REPOS  LEAVING  FOREIGN  REFUSED  LAST SUCCESS          NEXT LOOK             IN BUCKET
-bad   github  failing  7      0        0        0        -                     2026-11-22T01:02:03Z  no
-good  github  ok       5      2        1        0        2026-11-22T01:02:03Z  2026-11-22T01:02:03Z  yes
-new   github  new      0      0        0        0        -                     -                     no
-old   github  removed  0      0        0        0        -                     -                     no
+	const want = `NAME  STATE    KIND    REPOS  LEAVING  FOREIGN  REFUSED  LAST SUCCESS          NEXT LOOK             IN BUCKET
+bad   failing  github  7      0        0        0        -                     2026-11-22T01:02:03Z  no
+good  ok       github  5      2        1        0        2026-11-22T01:02:03Z  2026-11-22T01:02:03Z  yes
+new   new      github  0      0        0        0        -                     -                     no
+old   removed  github  0      0        0        0        -                     -                     no
 bad: HTTP 500`
 	if got := out.String(); !strings.HasPrefix(got, want) || strings.Contains(got, "\x1b") || !strings.Contains(got, "failed 3 times, next try at 2026-11-22T01:02:03Z") {
 		t.Errorf("printed\n%s", got)
