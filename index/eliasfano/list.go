@@ -40,9 +40,6 @@ func Open(data []byte) (List, int, error) {
 // Len is the number of values.
 func (l *List) Len() int { return l.n }
 
-// Universe is what all values are below.
-func (l *List) Universe() uint64 { return l.universe }
-
 // At returns value i; 0 when there is none.
 func (l *List) At(i int) uint64 {
 	if uint(i) >= uint(l.n) {

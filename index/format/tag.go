@@ -1,7 +1,6 @@
 package format
 
 import (
-	"slices"
 	"strconv"
 )
 
@@ -138,9 +137,6 @@ var tags = []Tag{
 	TagWordInfo, TagLexicon, TagLexiconOffsets, TagLexiconNgrams, TagLexiconPostings, TagLexiconMasks,
 	TagWordPostings, TagWordTails, TagWordTable, TagWordStarts, TagOpaque, TagDefinitions,
 }
-
-// Tags returns the tags of every section this version knows.
-func Tags() []Tag { return slices.Clone(tags) }
 
 // Flags say how a reader treats a section.
 type Flags uint32

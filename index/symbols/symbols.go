@@ -97,16 +97,6 @@ type Language struct {
 // For returns the rules for a language by its linguist name, nil if there are none.
 func For(language string) *Language { return languages[language] }
 
-// Supported are the names of all languages that have rules, sorted.
-func Supported() []string {
-	var names []string
-	for name := range languages {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
 // Append appends the symbols of a text in the order of their names' places; the names do not
 // overlap. Of a nil Language there are none. It is safe for concurrent use.
 func (l *Language) Append(dst []Symbol, text []byte) []Symbol {

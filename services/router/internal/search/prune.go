@@ -31,13 +31,10 @@ const lookEvery = 16
 // expressions are the compiled repo: of one query, whose rounds share them.
 type expressions map[*query.Repo]*regexp.Regexp
 
-// Select returns the shards that the query must search; it cannot match in the others.
-// The caller must not change them. An unresolved type:repo prunes nothing. The error is
-// that of ctx, or says which expression cannot be compiled.
-func (l *Layout) Select(ctx context.Context, q query.Q) (wanted []searchapi.Shard, err error) {
-	return l.selectWith(ctx, q, make(expressions))
-}
-
+// selectWith returns the shards that the query must search; it cannot match in the others.
+// The caller must not change them. An unresolved type:repo prunes nothing. It adds the
+// expressions that it compiles to compiled. The error is that of ctx, or names the
+// expression that cannot be compiled.
 func (l *Layout) selectWith(ctx context.Context, q query.Q, compiled expressions) (wanted []searchapi.Shard, err error) {
 	if !prunes(q) {
 		return l.All(), nil
