@@ -18,7 +18,7 @@ func boundaries(column *eliasfano.Column, tag format.Tag, n uint32, last uint64)
 	return listSpec{column: column, tag: tag, n: int(n) + 1, universe: last + 1}
 }
 
-// ordinals are n ascending numbers of things, of which there are count.
+// ordinals are n ascending numbers, each below count.
 func ordinals(column *eliasfano.Column, tag format.Tag, n, count uint32) listSpec {
 	return listSpec{column: column, tag: tag, n: int(n), universe: uint64(count)}
 }

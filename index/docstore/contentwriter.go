@@ -30,8 +30,8 @@ type ContentWriter struct {
 	newline uint64
 }
 
-// NewContentWriter begins the section of units. It encodes on so many
-// processors, the caller's one of them; what it writes is always the same.
+// NewContentWriter starts the section of units. It encodes on that many processors,
+// including the caller's. Their number does not change what it writes.
 func NewContentWriter(w *format.Writer, effort Effort, processors int) (*ContentWriter, error) {
 	if err := w.Begin(format.TagUnits, format.Required); err != nil {
 		return nil, fmt.Errorf("begin the units of content: %w", err)

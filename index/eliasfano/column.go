@@ -27,9 +27,9 @@ func (c *Column) Init(section format.Section, n int, universe uint64) {
 	c.section, c.n, c.universe = section, uint32(n), universe
 }
 
-// List returns the list, good until the shard is closed. It allocates nothing,
-// but who asks for many values in a row keeps it. The error is a
-// *format.CorruptError, and the same for every call.
+// List returns the list, which is valid until the shard is closed. It allocates
+// nothing, but a caller that reads many values in a row should keep the list. The
+// error is a *format.CorruptError, and the same for every call.
 func (c *Column) List() (List, error) {
 	shape := c.shape.Load()
 	if shape == 0 || c.n == 0 {

@@ -2,10 +2,9 @@ package format
 
 import "fmt"
 
-// Fill makes n bytes at off of a sparse shard readable: when it returns nil
-// they are what the shard has there, as far as Fill can tell; checksums tell
-// the rest. It is safe for concurrent use and may be asked for the same bytes
-// again. Its errors go, wrapped, to whoever wanted the bytes.
+// Fill makes n bytes at off of a sparse shard readable. When it returns nil, the bytes
+// are in place; checksums still verify them. It is safe for concurrent use and may be
+// asked for the same bytes again. The reader of the bytes gets its errors, wrapped.
 type Fill func(off, n int64) error
 
 // NewSparse opens a shard whose bytes are brought when they are read: data has

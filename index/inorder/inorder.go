@@ -1,21 +1,22 @@
-// Package inorder does work beside the caller and gives its results back in the
-// order in which it was begun: what is written to a stream may be encoded on
-// all processors, and comes out the same.
+// Package inorder runs pieces of work beside the caller, and returns their results in
+// the order in which the pieces were started. So a stream can be encoded on all
+// processors, and its bytes are the same as from one.
 package inorder
 
-// Queue is work that was begun and whose result was not taken yet. Each piece
-// runs in a goroutine of its own, which ends with it: who stops early takes
-// what is left with Next, so that nothing stays behind. One goroutine at a time.
+// Queue holds the started pieces whose results were not taken yet. Each piece runs in
+// a goroutine of its own, which ends with the piece. A caller that stops early takes
+// the remaining results with Next, and leaves no goroutine behind. A Queue is for one
+// goroutine at a time.
 type Queue[T any] struct {
 	beside  int
 	pending []chan T
 }
 
-// New makes a queue that does up to that many pieces of work beside the caller's
-// own; with 0 the caller does all.
+// New returns a queue that runs up to beside pieces at once beside the caller. With 0,
+// Start runs each piece itself.
 func New[T any](beside int) *Queue[T] { return &Queue[T]{beside: max(beside, 0)} }
 
-// Start begins a piece of work. Call it only while the queue is not Full.
+// Start starts a piece of work. Call it only while the queue is not Full.
 func (q *Queue[T]) Start(do func() T) {
 	result := make(chan T, 1)
 	q.pending = append(q.pending, result)
@@ -26,13 +27,13 @@ func (q *Queue[T]) Start(do func() T) {
 	go func() { result <- do() }()
 }
 
-// Full reports whether as much was begun as may be: take a result first.
+// Full reports whether a result must be taken before the next piece starts.
 func (q *Queue[T]) Full() bool { return len(q.pending) > q.beside }
 
 // Empty reports whether all results were taken.
 func (q *Queue[T]) Empty() bool { return len(q.pending) == 0 }
 
-// Next waits for the result of the piece begun first; false if there is none.
+// Next waits for the result of the oldest piece; ok is false if there is none.
 func (q *Queue[T]) Next() (result T, ok bool) {
 	if len(q.pending) == 0 {
 		return result, false

@@ -66,8 +66,8 @@ func NewSet(patterns []Pattern) *Set {
 	return s
 }
 
-// stablePrefix is how many bytes at the beginning of a pattern stand for as many
-// in every match, but for runes that fold to k or s, which wide tells of.
+// stablePrefix is how many bytes at the start of a pattern correspond to as many bytes
+// of every match. Runes that fold to k or s are the exception, which wide reports.
 func stablePrefix(p Pattern) (n int, wide bool) {
 	if p.CaseSensitive {
 		return len(p.Text), false

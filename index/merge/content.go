@@ -27,9 +27,9 @@ func (m *merger) writeContent(w *format.Writer) error {
 	return content.Close()
 }
 
-// takeIndexes takes the indexes of the inputs of which something stays. Those whose n-grams
-// are of an older scheme, as all of format version 1 are, are made again, and those whose
-// definitions another version of the rules found.
+// takeIndexes takes the indexes of the inputs that keep some document. It makes an index
+// again if its n-grams are of an older scheme, as in format version 1, or if another
+// version of the rules found its definitions.
 func (m *merger) takeIndexes() error {
 	for _, in := range m.inputs {
 		if in.places == nil {

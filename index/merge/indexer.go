@@ -63,7 +63,7 @@ func (x *indexer) add(indexes *[]index, content []byte, place uint32, language *
 	return words.Blob{Source: int32(len(*indexes)), Number: x.blobs - 1}, nil
 }
 
-// finish is flush after the last blob. It gives back the memory of what is not needed any more.
+// finish flushes after the last blob, and frees what is no longer needed.
 func (x *indexer) finish(indexes *[]index) error {
 	err := x.flush(indexes)
 	x.extract, x.words = nil, nil

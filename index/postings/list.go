@@ -54,7 +54,7 @@ func (e *listEncoder) encodeBlocks(superblocks []uint32) {
 	}
 }
 
-// superblockBits is the width of a superblock's number in an index of so many.
+// superblockBits is the width in bits of a superblock's number in an index of that many.
 func superblockBits(superblocks uint32) uint { return uint(bits.Len32(max(superblocks, 1) - 1)) }
 
 // rawList is a view of an encoded posting list. Offsets are in bits.

@@ -84,8 +84,8 @@ func (r *WordReader) Block() (superblocks []uint32, counts []uint16) {
 	return superblocks, r.counts
 }
 
-// DefinedAt reports whether the word is defined in superblock i of those that Block returned
-// last. It is meant for blocks of which AnyDefined says that there is one.
+// DefinedAt reports whether the word is defined in superblock i of the block that Block
+// returned last. It is for blocks for which AnyDefined reports true.
 func (r *WordReader) DefinedAt(i int) bool {
 	if r.long {
 		return r.it.DefinedAt(i)

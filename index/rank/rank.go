@@ -1,12 +1,12 @@
 // Package rank scores documents by how well they match.
 //
 // A score is a sum over the terms of the query: BM25 over the matches in the content, with a
-// weight for how well they sit (see Counts), and a part for the path. There are no
-// statistics of a corpus in it, since whoever demands all words gets documents that have them
-// all: the score depends on the document and the query alone, never on the shard, so
-// that scores from different shards compare. How often counts up to Enough only: scores have a
-// maximum that documents reach, so that a search for the best can end before it has seen them
-// all (see Ceiling). All parts are whole numbers, so that sums do not depend on their order.
+// weight for how well they sit (see Counts), and a part for the path. It uses no statistics
+// of a corpus, because every document of an answer has all words of the query. The score
+// depends on the document and the query alone, so scores of different shards compare.
+// The number of matches counts up to Enough only. So scores have a maximum that documents
+// reach, and a search for the best can end before it has seen all (see Ceiling). All parts
+// are whole numbers, so sums do not depend on their order.
 package rank
 
 import (
@@ -141,7 +141,7 @@ const (
 	usualLength = 4
 )
 
-// CountedUnits is the length up to which lengths are told apart.
+// CountedUnits is the length up to which lengths are distinguished.
 const CountedUnits = 64
 
 // Enough is how many matches are as good as any number of them. A document that

@@ -17,8 +17,8 @@ const (
 	maxSplitSteps = 1 << 21 // intervals that are put into classes, one by one
 )
 
-// classes parts the runes into those that no instruction of a program tells
-// apart. What is not UTF-8 is U+FFFD, byte by byte, as everywhere in Go.
+// classes divides the runes into classes that no instruction of a program distinguishes.
+// Each byte that is not UTF-8 is U+FFFD, as everywhere in Go.
 type classes struct {
 	// ascii returns the class of a byte, or decode for the beginning of a longer rune.
 	ascii [256]uint8

@@ -2,8 +2,8 @@ package regex
 
 import "slices"
 
-// Extent tells how far matches can go on over the lines before and after a
-// place. It is used by one goroutine at a time.
+// Extent reports how far matches can reach over the lines before and after a place. It
+// is for one goroutine at a time.
 type Extent struct{ before, after inside }
 
 // NewExtent returns ok = false for matchers whose matches may go on anywhere.

@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// library is the standard library as a Matcher. It cannot begin within a text
-// and still see what is before, so that next, which is nil where that does not
-// matter, takes what is before along.
+// library is the standard library as a Matcher. It cannot start within a text and still
+// see what precedes. So next matches what precedes too; it is nil where that does not
+// matter.
 type library struct{ first, next *regexp.Regexp }
 
 func newLibrary(tree *syntax.Regexp, caseSensitive bool) (*library, error) {

@@ -56,8 +56,8 @@ func newSkip(tree *syntax.Regexp, caseSensitive bool, p *program) skip {
 	return s
 }
 
-// anyOf are literals of which all matches hold one, the longest that are known;
-// none if nothing is known.
+// anyOf returns literals such that every match holds one of them, the longest that are
+// known; none if no such set is known.
 func anyOf(needs Needs) (best []Literal) {
 	switch n := needs.(type) {
 	case Literal:

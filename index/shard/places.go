@@ -56,8 +56,8 @@ func (p *wordPlaces) AnchorOffset() (least, most int) { return p.least, p.most }
 func (p *wordPlaces) Cost() uint64 { return uint64(len(p.tallies)) }
 func (p *wordPlaces) Err() error   { return nil }
 
-// Beyond that many words, or superblocks of so many, those that hold a literal do not
-// narrow a search enough to be added up.
+// Beyond mostPlaceWords words, or one part in placeShare of all superblocks, the places of
+// a literal do not narrow a search enough to be worth adding up.
 const (
 	mostPlaceWords = 1 << 13
 	placeShare     = 3

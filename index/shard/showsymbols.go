@@ -15,8 +15,8 @@ type Symbol struct {
 	Scope string
 }
 
-// Bounds of what is said of symbols: a content of more than that many bytes is not looked at, the
-// symbols of a file take at most that many as Symbol.size counts them, and of a name so many are kept.
+// Bounds of symbols, in bytes: the content that is searched for them, the symbols of a file as
+// Symbol.size counts them, and a name.
 const (
 	maxSymbolText  = 4 << 20
 	maxSymbolBytes = 256 << 10

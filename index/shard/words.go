@@ -319,8 +319,8 @@ type dense struct {
 	blocks []uint8
 }
 
-// denseTallies is tallies by an array of all superblocks, of which spans, if not nil, are
-// wanted.
+// denseTallies is tallies by an array of all superblocks. Only those in spans are wanted,
+// unless spans is nil.
 func (s *search) denseTallies(found []wordMatch, masks bool, spans []superblocks) ([]tally, error) {
 	n, d := int(s.words.Superblocks()), &s.dense
 	if len(d.sums) < n {

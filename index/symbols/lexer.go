@@ -233,7 +233,7 @@ func (l *lexer) after(at int, mark string) int {
 	return at + i + len(mark)
 }
 
-// prefixed passes a raw string of which the word before is a prefix.
+// prefixed passes a raw string whose prefix is the word before it.
 func (l *lexer) prefixed() bool {
 	if l.pos >= len(l.text) {
 		return false

@@ -9,8 +9,7 @@ import (
 
 // table numbers words in the order in which they come: a flat hash map from words to
 // numbers, whose bytes lie in one arena, as in prompp's index writer. The hash has a random
-// seed, so that nobody can choose words that collide; what is numbered how does not
-// depend on it.
+// seed, so nobody can choose words that collide. The numbers do not depend on the seed.
 type table struct {
 	slots  []slot // a power of two, at most half of them taken
 	arena  [][]byte

@@ -81,8 +81,8 @@ func (s *Store) Create(ctx context.Context, spec Spec) (Text, *catalogv1.Token, 
 	return text, record, nil
 }
 
-// Revoke ends a token; ErrNoToken if there is none. Routers refuse it as soon as
-// their watch tells, and no later than the staleness they allow themselves.
+// Revoke ends a token; ErrNoToken if there is none. Routers refuse it as soon as their
+// watch reports the change, and at the latest when their allowed staleness ends.
 func (s *Store) Revoke(ctx context.Context, id string) error {
 	resp, err := s.client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(s.tokenKey(id)), ">", 0)).
 		Then(clientv3.OpDelete(s.tokenKey(id)), s.tick()).Commit()

@@ -69,7 +69,7 @@ func (t Text) split() (id string, digest [sha256.Size]byte, err error) {
 
 // Spec is what a token is made for.
 type Spec struct {
-	// Name tells people whose it is.
+	// Name says whose token it is, for people.
 	Name string
 	// Allow and Deny are patterns of repos: * stands for anything but a slash, **
 	// for anything. A repo that any of Deny matches is denied.

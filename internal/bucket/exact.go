@@ -8,9 +8,8 @@ import (
 	"io"
 )
 
-// exact passes a content on and holds it against what was announced. The last
-// bytes are withheld until all is known to be right, so that whoever reads from
-// it never sees the end of a wrong content.
+// exact passes content on and compares it with what was announced. It withholds the
+// last bytes until all of them are verified, so no reader sees the end of wrong content.
 type exact struct {
 	ctx    context.Context
 	r      io.Reader

@@ -175,7 +175,7 @@ func (f *Folder) stat(ctx context.Context, key string) (fs.FileInfo, error) {
 	return info, err
 }
 
-// open opens a key's file and tells about the very file it opened.
+// open opens a key's file, and returns the information of that same file.
 func (f *Folder) open(ctx context.Context, key string) (*os.File, fs.FileInfo, error) {
 	if _, err := f.stat(ctx, key); err != nil {
 		return nil, nil, err

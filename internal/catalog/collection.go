@@ -43,9 +43,9 @@ func (s *Store) readCollection(ctx context.Context) (stored Entry[*catalogv1.Col
 	return stored, resp.Header.Revision, nil
 }
 
-// NoteCollection notes how far a collection was. Each revision in it says something
-// that stays true, so that the larger one counts of those that several collectors
-// note. Bounds that it does not have stay as they are.
+// NoteCollection records how far a collection came. What a revision in it states stays
+// true, so the larger counts when several collectors record one. Bounds that next lacks
+// stay as they are.
 func (s *Store) NoteCollection(ctx context.Context, next *catalogv1.Collection) error {
 	for {
 		old, _, err := s.readCollection(ctx)

@@ -14,7 +14,7 @@ import (
 type Deletion struct {
 	// Revision of the deletion.
 	Revision int64
-	// Read is the revision as of which all of it was read.
+	// Read is the revision at which all of this was read.
 	Read int64
 	// Packs counts the shards of several repos that have documents of it.
 	Packs int

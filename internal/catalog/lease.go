@@ -84,8 +84,8 @@ func (l *Lease) Desired() *catalogv1.Desired { return l.before.desired.Record }
 // and put again.
 func (l *Lease) Life() int64 { return l.before.desired.Life }
 
-// Seen is the newest commit that was told of when the lease was taken, nil if none
-// was. It is the caller's to keep, not to change.
+// Seen is the newest commit that had been reported when the lease was taken, nil if
+// there was none. The caller may keep it, and must not change it.
 func (l *Lease) Seen() *catalogv1.Seen { return l.before.seen.Record }
 
 // Root is the root that was served when the lease was taken, nil if there was

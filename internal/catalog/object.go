@@ -43,7 +43,7 @@ func SourceKey(name string, version uint64, digest [32]byte) string {
 	return fmt.Sprintf("%s%s/%020d-%x.pb", SourcePrefix, name, version, digest[:16])
 }
 
-// SourceObject is what the key of a copy of a source tells.
+// SourceObject is what the key of a copy of a source says.
 type SourceObject struct {
 	Key, Name string
 	Version   uint64

@@ -40,8 +40,8 @@ type Settings interface {
 	Validate() error
 }
 
-// Governed is implemented by settings of several roles in one process, of which some must
-// agree.
+// Governed is implemented by the settings of several roles in one process, some of which
+// must agree.
 type Governed interface {
 	// GovernedBy maps a key, or a group of keys, to the key that decides in its place.
 	// A governed setting cannot be set, and neither help nor Print lists it.

@@ -10,10 +10,10 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// zapCore passes etcd's log on to slog, quieter: etcd tells its whole
-// configuration at each start, warns of what is normal with one member, and calls
-// an error what it tries again a moment later. What lasts, its clients report.
-// Once closing is set each closed listener is an error to etcd, and nothing to us.
+// zapCore passes etcd's log on to slog, more quietly. etcd logs its whole configuration
+// at each start, warns of what is normal with one member, and logs as an error what it
+// retries a moment later. Its clients report what lasts. Once closing is set, each
+// listener that closes is an error to etcd, and expected here.
 type zapCore struct {
 	logger  *slog.Logger
 	closing *atomic.Bool

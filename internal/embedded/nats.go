@@ -17,7 +17,7 @@ import (
 const (
 	// maxStore bounds the bytes of all streams together.
 	maxStore = 1 << 30
-	// maxMemory bounds memory streams, of which there are none.
+	// maxMemory bounds memory streams. There are none.
 	maxMemory = 16 << 20
 	// readyPoll is how often a starting server is asked whether it is ready.
 	readyPoll = 5 * time.Millisecond

@@ -17,8 +17,8 @@ import (
 type ledger struct {
 	// before is what passes before this one have noted.
 	before *catalogv1.Collection
-	// disks are as of before the bucket was listed: who has told that nothing of a
-	// deleted repo is on its disk works for none any more, and puts nothing.
+	// disks were read before the bucket was listed. A process that reported by then that
+	// its disk holds nothing of a deleted repo puts no more objects of it.
 	disks []*catalogv1.Disk
 	// oldest is the least revision that batches are after which are not all deleted.
 	oldest int64

@@ -359,7 +359,7 @@ func (f *finding) counts(ctx context.Context, c *call) ([]*searchv1.FileMatch, e
 	return resp.GetFiles(), nil
 }
 
-// deepest is how many levels of directories are told apart.
+// deepest is how many levels of directories are distinguished.
 const deepest = 6
 
 // byDirectory shows counts by repo and directory, of as many levels as fit, and then as many

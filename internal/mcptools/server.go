@@ -100,8 +100,8 @@ const (
 	sendTime = time.Minute
 )
 
-// Handler serves streamable HTTP. A request carries one call, so that limits of requests
-// are limits of calls. It does not check who calls, and from where: the router's gate does.
+// Handler serves streamable HTTP. A request carries one call, so limits of requests are
+// limits of calls. The router's gate checks the callers; Handler does not.
 func (s *Server) Handler(wallTime time.Duration) http.Handler {
 	streamable := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.sdk }, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true,

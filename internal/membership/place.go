@@ -13,8 +13,8 @@ type ID = string
 // Member is a searcher that shards are placed on.
 type Member struct {
 	ID ID
-	// Zone is what fails as a whole, such as a zone of a cloud. A member without a zone
-	// shares its zone with no other.
+	// Zone is what fails as a whole, such as a zone of a cloud. A member without one counts
+	// as alone in its zone.
 	Zone string
 }
 

@@ -65,7 +65,7 @@ func (e *BuildError) Error() string {
 // Unwrap returns the cause.
 func (e *BuildError) Unwrap() error { return e.Err }
 
-// Offline tells from the Go command's words that it had no network.
+// Offline reports whether the Go command failed for want of a network, by its output.
 func (e *BuildError) Offline() bool {
 	for _, sign := range []string{"dial tcp", "no such host", "i/o timeout", "network is unreachable", "connection refused", "module lookup disabled"} {
 		if strings.Contains(e.Output, sign) {

@@ -26,9 +26,9 @@ type Source struct {
 }
 
 // Sources restores all sources as they were applied last, removed ones included, and
-// tells of each in the order of their names. It comes after Run: indexers that run
-// would make their repos desired. A source whose newest copy is damaged is not
-// restored: the one before it may be what was removed.
+// reports each in the order of their names. Call it after Run, because running indexers
+// make the repos of sources desired. It does not restore a source whose newest copy is
+// damaged: an older copy may be of a source that was removed since.
 func (r *Restorer) Sources(ctx context.Context, tell func(Source) error) error {
 	newest := map[string]catalog.SourceObject{}
 	for info, err := range r.Bucket.List(ctx, catalog.SourcePrefix) {

@@ -95,8 +95,8 @@ func (c *Condition) set(reason string) {
 	c.of.notify(len(c.of.unmet()) == 0)
 }
 
-// tell tells the log, where operators look first, and which says more than a
-// failed probe.
+// tell logs the reason: operators look into the log first, and it says more than a failed
+// probe.
 func (c *Condition) tell(reason string) {
 	ctx := context.Background()
 	if reason == "" {
@@ -127,7 +127,7 @@ func (r *Readiness) unmet() []Unmet {
 	return list
 }
 
-// each tells of every condition whether it is met.
+// each reports for every condition whether it is met.
 func (r *Readiness) each(tell func(name string, met bool)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

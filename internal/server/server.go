@@ -124,8 +124,8 @@ func (s *Server) Handle(pattern string, h http.Handler) {
 	s.mux.Handle(pattern, s.guardHTTP(pattern, h))
 }
 
-// HandleSigned is Handle for a handler that finds out by itself who calls, such as
-// by a signature of the request: the gate does not stand before it.
+// HandleSigned is Handle for a handler that authenticates callers itself, such as by a
+// signature of the request. The gate does not check these calls.
 func (s *Server) HandleSigned(pattern string, h http.Handler) {
 	s.signed = append(s.signed, pattern)
 	s.Handle(pattern, h)

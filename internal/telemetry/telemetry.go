@@ -32,7 +32,7 @@ type Identity struct {
 	Service string
 	// Version is the build's version; empty takes what the Go build recorded.
 	Version string
-	// Instance tells processes of one service apart; empty takes the host name.
+	// Instance distinguishes processes of one service; empty takes the host name.
 	Instance string
 }
 
@@ -166,7 +166,7 @@ func (id Identity) complete() Identity {
 	return id
 }
 
-// newRegistry holds what every process tells of itself.
+// newRegistry returns a registry with the metrics of every process.
 func newRegistry(id Identity) (*prometheus.Registry, error) {
 	r := prometheus.NewPedanticRegistry()
 	build := prometheus.NewGauge(prometheus.GaugeOpts{

@@ -64,9 +64,9 @@ func NewServer(cfg ServerConfig, log *slog.Logger) (*Server, error) {
 }
 
 // Config is for a listener that speaks the protocols, in the order of preference. Where
-// callers need a certificate, those without one are refused at the handshake; with
-// askOnly they are let in, and CheckCaller tells which ones they are. A certificate that
-// is shown and not good is refused in either case.
+// callers need a certificate, the handshake refuses those without one. With askOnly it
+// accepts them, and CheckCaller recognizes them later. An invalid certificate is refused
+// in either case.
 func (s *Server) Config(askOnly bool, protocols ...string) *tls.Config {
 	whole := s.config(askOnly, protocols)
 	whole.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return s.config(askOnly, protocols), nil }

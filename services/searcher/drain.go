@@ -52,10 +52,10 @@ func (s *Searcher) setDraining(life context.Context, r *membership.Registration,
 	}
 }
 
-// reportDisk publishes which shards are here, and the revision as of which this disk holds nothing
-// unwanted, until ctx ends. Callers that wait for a deletion or a drain read it. It is published at
-// most once in a grace time, because the roots change all the time, and at each change while a
-// searcher drains.
+// reportDisk publishes which shards are here, and the revision of the roots up to which this disk
+// holds nothing unwanted, until ctx ends. Callers that wait for a deletion or a drain read it. It
+// publishes at most once in a grace time, because the roots change all the time, and at each change
+// while a searcher drains.
 func (s *Searcher) reportDisk(ctx context.Context, prefix string, follower *shardcache.Follower) {
 	pause := min(max(s.cfg.Grace, time.Second), time.Minute)
 	report := func() *catalogv1.Disk {

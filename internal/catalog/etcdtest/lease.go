@@ -15,8 +15,8 @@ type lease struct {
 	ends time.Time
 }
 
-// expire ends the leases whose time is up. It is called before every operation,
-// so that nobody ever sees a key of a lease that is over.
+// expire ends the leases whose time is up. Every operation calls it first, so no one
+// sees a key of an expired lease.
 func (s *Server) expire() {
 	now := time.Now()
 	for id, l := range s.leases {

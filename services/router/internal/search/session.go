@@ -31,8 +31,8 @@ func (s *Service) RepoNames(ctx context.Context) ([]string, error) {
 	return layout.names, nil
 }
 
-// Repos is how many repos the caller may see. In a session they are those of which its
-// other calls are answered.
+// Repos is how many repos the caller may see. A session counts the repos that its other
+// calls search.
 func (s *Service) Repos(ctx context.Context) (int, error) {
 	layout, err := s.layouts.At(ctx, nil, 0)
 	if err != nil {

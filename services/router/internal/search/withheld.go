@@ -12,7 +12,7 @@ type withheld struct {
 	cause error
 }
 
-// withhold tells callers the words, and the log the cause too.
+// withhold makes an error that shows callers only the words, and the log also the cause.
 func withhold(code codes.Code, words string, cause error) error {
 	return &withheld{status.New(code, words), cause}
 }

@@ -68,9 +68,9 @@ type Cache struct {
 	freed wait.Change
 }
 
-// New makes a cache over a folder that exists. It must be closed. Relieve is
-// called when a search finds no room although no other holds any: it says whether
-// it gave bytes back to the budget, so that trying again makes sense.
+// New makes a cache over a folder that exists. It must be closed. The cache calls relieve
+// when a search finds no room although no other search holds any. Relieve reports whether
+// it gave bytes back to the budget, so that a retry makes sense.
 func New(dir string, b bucket.Bucket, budget *disk.Budget, relieve func() bool, log *slog.Logger, m *Metrics) *Cache {
 	c := &Cache{
 		dir: dir, grain: blockSize, bucket: b, budget: budget, relieve: relieve, log: log, metrics: m,

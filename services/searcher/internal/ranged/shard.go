@@ -34,8 +34,8 @@ func (s *Shard) Close() error {
 	return nil
 }
 
-// Check opens the shard as a search does: it reads its table of contents and
-// what tells the places of the rest.
+// Check opens the shard as a search does: it reads the table of contents, and the
+// sections that locate the rest.
 func (s *Shard) Check(ctx context.Context) error {
 	return s.use(ctx, func(*shard.Shard) error { return nil })
 }

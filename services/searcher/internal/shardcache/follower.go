@@ -94,8 +94,8 @@ func (f *Follower) Run(ctx context.Context) {
 	}
 }
 
-// Without returns the draining searchers of which the store took no account when it last worked out
-// what it wants. They are in ascending order and must only be read.
+// Without returns the draining searchers that the store left out when it last worked out which
+// shards it wants, in ascending order. The slice is shared: read only.
 func (f *Follower) Without() []membership.ID {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -6,9 +6,9 @@ import (
 	"github.com/trawl-search/trawl/internal/searchapi"
 )
 
-// PurgedThrough is the newest revision of the roots as of which this disk holds nothing
+// PurgedThrough is the newest revision of the roots at which this disk holds nothing
 // unwanted: no file, whole, in parts or in quarantine, and no removed file that is still
-// read. 0 means that it is not known. It decreases only if the revisions do.
+// read. 0 means unknown. It decreases only if the revisions do.
 func (s *Store) PurgedThrough() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

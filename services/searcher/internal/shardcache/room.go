@@ -265,9 +265,9 @@ func (s *Store) toRanges(e *entry) bool {
 	return true
 }
 
-// growable is the hottest shard by ranges that should be a whole file now. Colder
-// ones made room for it, and the room is taken: a fetch that is begun later, of
-// one of those even, finds none of it. Callers hold mu.
+// growable is the hottest shard that is read by ranges and should be a whole file now.
+// It takes the room that colder shards made for it, so no later fetch finds that room,
+// not even one of those shards. Callers hold mu.
 func (s *Store) growable(now time.Time) (hottest *entry) {
 	for _, e := range s.entries {
 		ranged := e.state == ready && !e.current.whole && e.unwanted.IsZero() && !e.growing && !now.Before(e.retryAt)
