@@ -7,17 +7,18 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
 // name matches names of sources, which are part of webhooks' URLs.
-var name = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
+var name = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`) })
 
 // CheckSource reports why a source is invalid, in words for its author.
 func CheckSource(s *ingestv1.Source) error {
-	if !name.MatchString(s.GetName()) {
+	if !name().MatchString(s.GetName()) {
 		return fmt.Errorf("name %q: 1 to 63 small letters, digits and dashes are a name", s.GetName())
 	}
 	return errors.Join(checkPlace(s), checkPatterns(s), checkBranches(s), checkCloneHosts(s), checkSecrets(s), checkTimes(s))

@@ -196,6 +196,7 @@ func (s *Set) unknown(key string) string {
 
 // envName is the environment variable of a key.
 func envName(role, key string) string {
-	name := "TRAWL_" + role + "_" + key
-	return strings.ToUpper(strings.NewReplacer(".", "_", "-", "_").Replace(name))
+	return strings.ToUpper(underscores.Replace("TRAWL_" + role + "_" + key))
 }
+
+var underscores = strings.NewReplacer(".", "_", "-", "_")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/trawl-search/trawl/internal/sandbox"
@@ -72,34 +73,39 @@ func failure(kind Kind, err error, reason string) error {
 	return &Failure{Kind: kind, Reason: reason, Err: err}
 }
 
-// messages map git's messages in the C locale to kinds. The first match decides, so the
-// more specific come first.
-var messages = []struct {
+// message is what git says, in the C locale.
+type message struct {
 	kind   Kind
 	match  *regexp.Regexp
 	reason string
-}{
-	{NoSpace, regexp.MustCompile(`No space left on device|Disk quota exceeded`), "the indexer's disk is full"},
-	{NoBranch, regexp.MustCompile(`couldn't find remote ref`), "the repository has no such branch"},
-	{NeedsCredentials, regexp.MustCompile(`Host key verification failed`),
-		"the ssh host key is not in the indexer's known_hosts"},
-	{NotFound, regexp.MustCompile(`(?i)repository '?[^\n]*not found|does not appear to be a git repository|no such repository|` +
-		`repository does not exist|project you were looking for could not be found|` +
-		`repository '[^\n]*' does not exist|unable to find remote helper|requested URL returned error: (404|410)`),
-		"the repository does not exist, or is not visible without credentials"},
-	{NeedsCredentials, regexp.MustCompile(`could not read (Username|Password)|Authentication failed|Permission denied \(|` +
-		`terminal prompts disabled|returned error: 40[13]|HTTP Basic: Access denied|Permission denied, please try again`),
-		"the repository needs credentials that the indexer does not have"},
-	{Refused, regexp.MustCompile(`transport '[^']*' not allowed`), "the transport is not allowed"},
-	{Unreachable, regexp.MustCompile(`(?i)could not resolve|connection refused|connection reset|timed out|timeout|` +
-		`no route to host|network is unreachable|early EOF|RPC failed|unexpected disconnect|hung up|` +
-		`returned error: (408|429|5\d\d)|failed to connect|couldn't connect|recv failure|transfer closed|` +
-		`operation too slow|gnutls|SSL|certificate|response 50\d|connection closed`), "the host cannot be reached"},
-	{Damaged, regexp.MustCompile(`(?i)fsck|index-pack failed|invalid index-pack|corrupt|bad object|unable to read|` +
-		`did not send all necessary objects|inflate|bad pack|missing (blob|tree|commit)|object file .* is empty|` +
-		`not a git repository|shallow file has changed|Unable to create '[^']*lock'|dumb http transport`),
-		"the repository's objects are not sound"},
 }
+
+// messages map git's messages in the C locale to kinds. The first match decides, so the
+// more specific come first. They are compiled when git first fails: most commands run no git.
+var messages = sync.OnceValue(func() []message {
+	return []message{
+		{NoSpace, regexp.MustCompile(`No space left on device|Disk quota exceeded`), "the indexer's disk is full"},
+		{NoBranch, regexp.MustCompile(`couldn't find remote ref`), "the repository has no such branch"},
+		{NeedsCredentials, regexp.MustCompile(`Host key verification failed`),
+			"the ssh host key is not in the indexer's known_hosts"},
+		{NotFound, regexp.MustCompile(`(?i)repository '?[^\n]*not found|does not appear to be a git repository|no such repository|` +
+			`repository does not exist|project you were looking for could not be found|` +
+			`repository '[^\n]*' does not exist|unable to find remote helper|requested URL returned error: (404|410)`),
+			"the repository does not exist, or is not visible without credentials"},
+		{NeedsCredentials, regexp.MustCompile(`could not read (Username|Password)|Authentication failed|Permission denied \(|` +
+			`terminal prompts disabled|returned error: 40[13]|HTTP Basic: Access denied|Permission denied, please try again`),
+			"the repository needs credentials that the indexer does not have"},
+		{Refused, regexp.MustCompile(`transport '[^']*' not allowed`), "the transport is not allowed"},
+		{Unreachable, regexp.MustCompile(`(?i)could not resolve|connection refused|connection reset|timed out|timeout|` +
+			`no route to host|network is unreachable|early EOF|RPC failed|unexpected disconnect|hung up|` +
+			`returned error: (408|429|5\d\d)|failed to connect|couldn't connect|recv failure|transfer closed|` +
+			`operation too slow|gnutls|SSL|certificate|response 50\d|connection closed`), "the host cannot be reached"},
+		{Damaged, regexp.MustCompile(`(?i)fsck|index-pack failed|invalid index-pack|corrupt|bad object|unable to read|` +
+			`did not send all necessary objects|inflate|bad pack|missing (blob|tree|commit)|object file .* is empty|` +
+			`not a git repository|shallow file has changed|Unable to create '[^']*lock'|dumb http transport`),
+			"the repository's objects are not sound"},
+	}
+})
 
 // explain turns git's error output into a Failure.
 func explain(stderr string, cause error) error {
@@ -108,7 +114,7 @@ func explain(stderr string, cause error) error {
 	if e, ok := errors.AsType[*sandbox.LimitError](cause); ok {
 		return overLimit(e, said)
 	}
-	for _, s := range messages {
+	for _, s := range messages() {
 		if s.match.MatchString(stderr) {
 			return failure(s.kind, cause, withDetail(s.reason, said))
 		}

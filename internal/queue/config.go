@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -14,11 +15,11 @@ const DefaultPrefix = "trawl"
 
 // prefixes have no upper case, since streams are in upper case, and no dots: with them one
 // prefix's subjects could be among another's.
-var prefixes = regexp.MustCompile(`^[a-z0-9_-]{1,64}$`)
+var prefixes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9_-]{1,64}$`) })
 
 // CheckPrefix returns an error if prefix is not one of Config.
 func CheckPrefix(prefix string) error {
-	if !prefixes.MatchString(prefix) {
+	if !prefixes().MatchString(prefix) {
 		return fmt.Errorf("prefix %q: want 1 to 64 of a-z, 0-9, - and _", prefix)
 	}
 	return nil

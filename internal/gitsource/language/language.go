@@ -1,19 +1,19 @@
 // Package language detects the programming language of a file. Languages have the names
-// of GitHub's linguist, as go-enry has them.
+// of GitHub's linguist, whose tables are taken from go-enry.
 //
 // The name decides where it can: a known file name, then the extension, then for files
 // without one the interpreter that the first line names. Content decides only between
 // languages that share an extension, since its rules are regular expressions and a
 // thousand times slower.
+//
+// The tables are read when they are first needed. Those of go-enry are variables, which every start of the
+// program would fill in, for 45 ms.
 package language
 
 import (
-	"bytes"
 	"path"
 	"slices"
 	"strings"
-
-	enry "github.com/go-enry/go-enry/v2"
 )
 
 // Bounds of a Detector.
@@ -21,10 +21,7 @@ const (
 	// sample is how much of a file's start the rules for content see. They
 	// take some 100 ns a byte.
 	sample = 4 << 10
-	// classified is how much the classifier sees, which takes more.
-	classified = 2 << 10
-	// budget bounds the bytes that one detector shows to rules and classifier;
-	// afterwards the extension's first language is taken. A repository of
+	// budget bounds the bytes that one detector shows to rules; afterwards the extension's first language is taken. A repository of
 	// nothing but doubtful files thus costs some seconds, not hours.
 	budget = 16 << 20
 	// maxCached bounds the remembered extensions.
@@ -49,13 +46,13 @@ type Detector struct {
 // neither keeps nor changes its arguments.
 func (d *Detector) Detect(name, content []byte) string {
 	base := path.Base(string(name))
-	if languages := enry.GetLanguagesByFilename(base, nil, nil); len(languages) == 1 {
+	if languages := linguist().Filenames[base]; len(languages) == 1 {
 		return languages[0]
 	}
 	candidates := d.byExtension(base)
 	switch len(candidates) {
 	case 0:
-		return byShebang(base, content)
+		return byShebang(content)
 	case 1:
 		return candidates[0]
 	}
@@ -75,7 +72,7 @@ func (d *Detector) byExtension(base string) []string {
 	if known, ok := d.extensions[ext]; ok {
 		return known
 	}
-	languages := enry.GetLanguagesByExtension(ext, nil, nil)
+	languages := linguist().byExtension(strings.ToLower(ext))
 	if p, ok := preferred[strings.ToLower(path.Ext(ext))]; ok && slices.Contains(languages, p) {
 		languages = []string{p}
 	}
@@ -93,23 +90,15 @@ func (d *Detector) byContent(base string, content []byte, candidates []string) s
 	if d.spent += len(content); d.spent > budget {
 		return candidates[0]
 	}
-	if found := enry.GetLanguagesByContent(base, content, candidates); len(found) > 0 {
-		return found[0]
-	}
-	content = content[:min(len(content), classified)]
-	if found := enry.GetLanguagesByClassifier(base, content, candidates); len(found) > 0 {
+	if found := linguist().byContent(strings.ToLower(path.Ext(base)), content); len(found) > 0 {
 		return found[0]
 	}
 	return candidates[0]
 }
 
 // byShebang names the interpreter's language of a script without extension.
-func byShebang(base string, content []byte) string {
-	if !bytes.HasPrefix(content, []byte("#!")) {
-		return ""
-	}
-	content = content[:min(len(content), 512)]
-	if found := enry.GetLanguagesByShebang(base, content, nil); len(found) > 0 {
+func byShebang(content []byte) string {
+	if found := linguist().Interpreters[interpreter(content[:min(len(content), 512)])]; len(found) > 0 {
 		return found[0]
 	}
 	return ""
@@ -118,5 +107,7 @@ func byShebang(base string, content []byte) string {
 // ByAlias returns the name of the language that an alias or name in any case
 // stands for, such as Go for "golang".
 func ByAlias(alias string) (string, bool) {
-	return enry.GetLanguageByAlias(alias)
+	alias, _, _ = strings.Cut(alias, ",")
+	name, ok := linguist().Aliases[strings.ToLower(strings.ReplaceAll(alias, " ", "_"))]
+	return name, ok
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/nats-io/nats.go"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/trawl-search/trawl/cmd/trawl/internal/garbage"
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/queue"
 	"github.com/trawl-search/trawl/internal/telemetry"
@@ -37,13 +36,6 @@ func (s *shared) close() error {
 		errs = append(errs, closer())
 	}
 	return errors.Join(errs...)
-}
-
-// startServer gives a server its logs, to the process's error output, and its
-// garbage room.
-func (s *shared) startServer(ctx context.Context, p Process, cfg telemetry.Config, role string) error {
-	garbage.MakeRoom(p.Environ)
-	return s.startTelemetry(ctx, p, cfg, role)
 }
 
 // startTelemetry gives the role its logs, to the process's error output.

@@ -153,7 +153,7 @@ func newRouter(p Process) *cobra.Command {
 func runRole(ctx context.Context, p Process, role string, logs logging, open func(context.Context, *shared) (service, error)) (err error) {
 	var sh shared
 	defer func() { err = wrapRole(role, errors.Join(err, sh.close())) }()
-	if err := sh.startServer(ctx, p, logs.Config, role); err != nil {
+	if err := sh.startTelemetry(ctx, p, logs.Config, role); err != nil {
 		return err
 	}
 	made, err := open(ctx, &sh)

@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"github.com/trawl-search/trawl/cmd/trawl/internal/garbage"
 )
 
 // Process is what a command has of the process it runs in.
@@ -27,6 +29,7 @@ type Process struct {
 // or ctx ends, and returns the exit status: 0, 1 for an error, 2 for a command
 // line that cannot be understood. A search has its own: 1 if it finds nothing, 2 for any error.
 func Run(ctx context.Context, args []string, p Process) int {
+	garbage.MakeRoom(p.Environ)
 	root := newRoot(p)
 	root.SetArgs(args)
 	root.SetOut(p.Out)

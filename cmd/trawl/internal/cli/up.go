@@ -46,7 +46,7 @@ func up(ctx context.Context, p Process, s upSettings) (err error) {
 		return fmt.Errorf("finding the data folder: %w", err)
 	}
 	s.settle()
-	if err := sh.startServer(ctx, p, s.logging.Config, "up"); err != nil {
+	if err := sh.startTelemetry(ctx, p, s.logging.Config, "up"); err != nil {
 		return err
 	}
 	servers, err := s.host(ctx, &sh)

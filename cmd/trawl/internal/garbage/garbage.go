@@ -1,11 +1,11 @@
-// Package garbage decides how much garbage a server leaves behind before it is collected.
+// Package garbage decides how much garbage a process leaves behind before it is collected.
 //
 // Go collects when the heap has grown by as much as was live after the last
 // collection. Every collection looks at all that is live, so that a server with 30 MB
 // of live heap, as a small Trawl has, spends a tenth of its processor time on it under
 // load. So garbage has room of its own here, which does not depend on what is live: it
 // is collected when there is as much of it as is live, or as there is room for,
-// whichever is more. Large heaps are collected as ever.
+// whichever is more. Large heaps are collected as ever. Most commands end before the first collection.
 package garbage
 
 import (
@@ -70,7 +70,8 @@ type mark struct{ _ [64]byte }
 // time of changing that is some microseconds in which everything stands still, so
 // that small changes are left alone.
 func follow(room int64) {
-	last := 100
+	last := percent(smallest, room)
+	debug.SetGCPercent(last)
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	var collected func(*mark)
 	collected = func(m *mark) {
@@ -83,6 +84,10 @@ func follow(room int64) {
 	}
 	runtime.SetFinalizer(&mark{}, collected)
 }
+
+// smallest is the heap in bytes, live or not, that Go takes for the least when it decides when to collect: before the first
+// collection nothing counts as live.
+const smallest = 4 << 20
 
 // percent is by how much of what is live the heap may grow.
 func percent(live uint64, room int64) int {

@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 	"path"
+	"sync"
 	"time"
 )
 
@@ -57,8 +58,8 @@ func serveAsset(w http.ResponseWriter, r *http.Request) {
 }
 
 // templates are the pages by name. Each has the frame of page.html, and a part main, which
-// scripts ask for alone.
-var templates = func() map[string]*template.Template {
+// scripts ask for alone. They are parsed when the first is needed: other commands need none.
+var templates = sync.OnceValue(func() map[string]*template.Template {
 	all := map[string]*template.Template{}
 	functions := template.FuncMap{
 		"asset":   func(name string) string { return assets[name].url },
@@ -71,4 +72,4 @@ var templates = func() map[string]*template.Template {
 		all[name] = template.Must(template.New(name).Funcs(functions).ParseFS(files, "templates/page.html", "templates/"+name+".html"))
 	}
 	return all
-}()
+})

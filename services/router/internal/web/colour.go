@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/alecthomas/chroma/v2"
-	"github.com/alecthomas/chroma/v2/lexers"
 )
 
 // colourist finds the colours of code by chroma. Its expressions backtrack: each may take a
@@ -37,7 +36,7 @@ func (c *colourist) spans(ctx context.Context, language string, text []byte, pat
 	if language == "" || len(text) > maxColoured {
 		return nil
 	}
-	lexer := lexers.GlobalLexerRegistry.Get(language)
+	lexer := lexers().Get(language)
 	if lexer == nil {
 		return nil
 	}

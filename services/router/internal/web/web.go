@@ -128,7 +128,7 @@ func (p *Pages) send(w http.ResponseWriter, r *http.Request, reply reply) {
 		name = "main"
 	}
 	var body bytes.Buffer
-	if err := templates[reply.template].ExecuteTemplate(&body, name, reply.data); err != nil {
+	if err := templates()[reply.template].ExecuteTemplate(&body, name, reply.data); err != nil {
 		p.cfg.Log.ErrorContext(r.Context(), "make a page", "template", reply.template, "error", err)
 		http.Error(w, "the page could not be made", http.StatusInternalServerError)
 		return
