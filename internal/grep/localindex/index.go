@@ -66,7 +66,7 @@ func Open(root string, opts Options) (*Index, error) {
 	x := &Index{opts: opts, root: root, dir: place(root, opts)}
 	x.record, err = load(x.dir, root)
 	if errors.Is(err, format.ErrCorrupt) || err == nil && x.record.root != root {
-		x.damage, x.record = err, &record{root: root}
+		x.damage, x.record = err, newRecord(root)
 		return x, nil
 	}
 	return x, err
@@ -141,18 +141,17 @@ func (x *Index) Candidates(ctx context.Context, needs query.Q) (paths []string, 
 		})
 	}
 	w := &walker{ctx: ctx, opts: &x.opts.Ignore, began: x.opts.Now(), shown: x.opts.Shown, passBy: x.dir}
-	var tree *folder
+	tree := x.record.tree
 	var outside []ruleFile
 	group.Go(func() (err error) {
 		outside = w.outside(x.root)
 		changed := x.opts.Ignore.Globs != nil || !slices.Equal(outside, x.record.outside)
-		tree, err = w.walk(x.root, x.record.tree, changed)
-		return err
+		return w.walk(tree, x.root, changed)
 	})
 	if err := group.Wait(); err != nil {
 		return nil, nil, err
 	}
-	x.record.tree, x.record.outside, x.relisted = tree, outside, w.listed.Load() > 0
+	x.record.outside, x.relisted = outside, w.listed.Load() > 0
 	c := candidates{all: needs == nil, hits: map[uint32]*hits{}}
 	for _, h := range found {
 		if h.damage != nil {

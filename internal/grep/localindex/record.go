@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/trawl-search/trawl/index/format"
 )
@@ -19,8 +20,11 @@ type record struct {
 	lastID     uint32 // of shards: none is given twice, so that a process with an older record finds none it does not know
 	outside    []ruleFile
 	shards     []shardInfo
-	tree       *folder // nil if nothing is known
+	tree       *folder
 }
+
+// newRecord is that of a folder of which nothing is known.
+func newRecord(root string) *record { return &record{root: root, tree: new(folder)} }
 
 // shardInfo is what is known of a shard.
 type shardInfo struct {
@@ -30,7 +34,7 @@ type shardInfo struct {
 
 const (
 	recordName  = "files"
-	recordMagic = "trawl local index 1\n"
+	recordMagic = "trawl local index 2\n"
 	recordTag   = format.Tag('F' | 'I'<<8 | 'L'<<16 | 'S'<<24) // in errors
 	// deepest is how many folders may be in one another in a record; a path has at most 4,096 bytes.
 	deepest = 4096
@@ -43,7 +47,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 func load(dir, root string) (*record, error) {
 	data, err := os.ReadFile(filepath.Join(dir, recordName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return &record{root: root}, nil
+		return newRecord(root), nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the index: %w", err)
@@ -108,9 +112,13 @@ func appendFolder(b []byte, f *folder) []byte {
 	b = appendStamp(format.AppendString(b, f.name), f.stamp)
 	b = appendRules(b, f.rules)
 	b = binary.AppendUvarint(b, uint64(len(f.files)))
+	var names []byte
 	for _, f := range f.files {
-		b = appendStamp(format.AppendString(b, f.name), f.stamp)
-		b = binary.AppendUvarint(b, uint64(f.shard))
+		names = append(append(names, f.name...), '/')
+	}
+	b = format.AppendString(b, names)
+	for _, f := range f.files {
+		b = binary.AppendUvarint(appendStamp(b, f.stamp), uint64(f.shard))
 	}
 	b = binary.AppendUvarint(b, uint64(len(f.folders)))
 	for _, f := range f.folders {
@@ -159,8 +167,10 @@ func decodeFolder(d *format.Decoder, depth int) *folder {
 	}
 	f := &folder{name: d.String(), stamp: decodeStamp(d), rules: decodeRules(d)}
 	f.files = make([]file, d.Count(2+stampSize))
+	names := d.String() // one string for all
 	for i := range f.files {
-		f.files[i] = file{name: d.String(), stamp: decodeStamp(d), shard: uint32(d.Uvarint())}
+		f.files[i] = file{stamp: decodeStamp(d), shard: uint32(d.Uvarint())}
+		f.files[i].name, names, _ = strings.Cut(names, "/")
 	}
 	f.folders = make([]*folder, d.Count(4+stampSize))
 	for i := range f.folders {

@@ -39,6 +39,12 @@ func (x *Index) Update(ctx context.Context, progress func(files int, bytes int64
 	if x.opts.Ignore.Globs != nil {
 		return nil // they leave out files that the index is for
 	}
+	x.dropWorn()
+	changed := x.changed()
+	much := changed.files > fewFiles || changed.bytes > fewBytes || x.damage != nil
+	if !much && !x.relisted {
+		return nil
+	}
 	if err := os.MkdirAll(x.dir, 0o700); err != nil {
 		return fmt.Errorf("making the folder of the index: %w", err)
 	}
@@ -50,18 +56,13 @@ func (x *Index) Update(ctx context.Context, progress func(files int, bytes int64
 	if now, err := load(x.dir, x.root); err == nil && now.generation != x.record.generation {
 		return nil // another process was here
 	}
-	x.dropWorn()
-	changed := x.changed()
-	if changed.files > fewFiles || changed.bytes > fewBytes || x.damage != nil {
-		if changed.files > 0 {
-			progress(changed.files, changed.bytes)
-		}
-		return x.index(ctx)
-	}
-	if x.relisted {
+	if !much {
 		return x.save()
 	}
-	return nil
+	if changed.files > 0 {
+		progress(changed.files, changed.bytes)
+	}
+	return x.index(ctx)
 }
 
 // lock takes the lock of an index; not ok if another process has it.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -18,7 +19,7 @@ import (
 	"github.com/trawl-search/trawl/internal/grep/ignore"
 )
 
-// folder is what is known of a folder: what of it is searched.
+// folder is what is known of a folder: what of it is searched. One without a stamp may be unknown.
 type folder struct {
 	name    string
 	stamp   stamp // zero: it is listed anew next time
@@ -54,16 +55,15 @@ type walker struct {
 	errs   []error
 }
 
-// walk returns the folder at dir, an absolute path, as it is now. Old is how it was, nil if that is not known.
-func (w *walker) walk(dir string, old *folder, rulesChanged bool) (*folder, error) {
+// walk brings the folder at dir, an absolute path, up to date. What is known of it may be nothing.
+func (w *walker) walk(f *folder, dir string, rulesChanged bool) error {
 	w.group = new(errgroup.Group)
 	w.group.SetLimit(2 * runtime.GOMAXPROCS(0))
-	now := new(folder)
-	w.visit(now, dir, w.shown, old, rulesChanged, &lazyRules{dir: dir, opts: w.opts})
+	w.visit(f, dir, w.shown, rulesChanged, &lazyRules{dir: dir, opts: w.opts})
 	if err := w.group.Wait(); err != nil {
-		return nil, err
+		return err
 	}
-	return now, w.ctx.Err()
+	return w.ctx.Err()
 }
 
 // lazyRules are the rules of a folder, which are read only if it, or one in it, is listed.
@@ -93,68 +93,71 @@ func (w *walker) fail(err error) {
 	w.errs = append(w.errs, err)
 }
 
-// visit fills in what the folder at dir is now. Old may be nil.
-func (w *walker) visit(now *folder, dir, shown string, old *folder, rulesChanged bool, rules *lazyRules) {
+// visit brings f, the folder at dir, up to date, and the folders in it.
+func (w *walker) visit(f *folder, dir, shown string, rulesChanged bool, rules *lazyRules) {
 	if w.ctx.Err() != nil {
 		return
 	}
-	handle, err := os.Open(dir)
+	fd, err := openFolder(dir)
 	if err != nil {
+		*f = folder{name: f.name}
 		w.fail(err)
 		return
 	}
-	defer handle.Close()
-	fd := int(handle.Fd())
-	var s unix.Stat_t
-	if err := unix.Fstat(fd, &s); err != nil {
-		w.fail(fmt.Errorf("looking at %s: %w", dir, err))
-		return
-	}
-	if now.stamp = stampOf(&s); !now.stamp.settled(w.began) {
-		now.stamp = stamp{}
-	}
-	same := old != nil && now.stamp != stamp{} && now.stamp == old.stamp
-	w.lookAtRules(now, dir, old, same)
-	rulesChanged = rulesChanged || old == nil || !slices.Equal(now.rules, old.rules)
-	var names, folders []string
-	if same && !rulesChanged {
-		for _, f := range old.files {
-			names = append(names, f.name)
-		}
-		for _, f := range old.folders {
-			folders = append(folders, f.name)
-		}
-	} else {
-		w.listed.Add(1)
-		if names, folders, err = w.list(handle, dir, shown, rules.get()); err != nil {
-			now.stamp = stamp{}
-			w.fail(err)
-		}
-	}
-	w.stat(now, fd, names, old)
-	handle.Close() // before those below: a path may have more folders than a process open files
-	w.visitBelow(now, folders, dir, shown, old, rulesChanged, rules)
-}
-
-// visitBelow visits the folders in one.
-func (w *walker) visitBelow(now *folder, names []string, dir, shown string, old *folder, rulesChanged bool, rules *lazyRules) {
-	now.folders = make([]*folder, len(names))
-	for i, name := range names {
-		below := &folder{name: name}
-		now.folders[i] = below
-		var was *folder
-		if old != nil {
-			was = old.folder(name)
-		}
-		path := filepath.Join(dir, name)
+	rulesChanged = w.look(f, fd, dir, shown, rulesChanged, rules)
+	unix.Close(fd) // before those below: a path may have more folders than a process open files
+	for _, below := range f.folders {
+		path := filepath.Join(dir, below.name)
 		visit := func() error {
-			w.visit(below, path, JoinShown(shown, name), was, rulesChanged, &lazyRules{parent: rules, dir: path, opts: w.opts})
+			w.visit(below, path, JoinShown(shown, below.name), rulesChanged, &lazyRules{parent: rules, dir: path, opts: w.opts})
 			return nil
 		}
 		if !w.group.TryGo(visit) {
 			_ = visit() // it has no error
 		}
 	}
+}
+
+// openFolder opens a folder for looking at what is in it. It is not an os.File, which takes three more calls of the system.
+func openFolder(dir string) (fd int, err error) {
+	for {
+		fd, err = unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		switch err {
+		case nil:
+			return fd, nil
+		case unix.EINTR: // as some file systems end calls
+		default:
+			return -1, &fs.PathError{Op: "open", Path: dir, Err: err}
+		}
+	}
+}
+
+// look brings f up to date, which is open as fd, but not the folders in it. It reports whether rules changed for these.
+func (w *walker) look(f *folder, fd int, dir, shown string, rulesChanged bool, rules *lazyRules) bool {
+	var s unix.Stat_t
+	if err := unix.Fstat(fd, &s); err != nil {
+		*f = folder{name: f.name}
+		w.fail(fmt.Errorf("looking at %s: %w", dir, err))
+		return rulesChanged
+	}
+	now := stampOf(&s)
+	if !now.settled(w.began) {
+		now = stamp{}
+	}
+	same := f.stamp != stamp{} && now == f.stamp
+	f.stamp = now
+	before := f.rules
+	w.lookAtRules(f, dir, same)
+	rulesChanged = rulesChanged || !slices.Equal(f.rules, before)
+	if !same || rulesChanged {
+		w.listed.Add(1)
+		if err := w.list(f, dir, shown, rules.get()); err != nil {
+			f.stamp = stamp{}
+			w.fail(err)
+		}
+	}
+	w.stat(f, fd)
+	return rulesChanged
 }
 
 // JoinShown is the path of an entry of a folder as it is shown: below the path of the folder as it was given.
@@ -166,24 +169,27 @@ func JoinShown(folder, name string) string {
 }
 
 // lookAtRules fills in the files with rules. If the folder is the same as before they are those it had.
-func (w *walker) lookAtRules(now *folder, dir string, old *folder, same bool) {
+func (w *walker) lookAtRules(f *folder, dir string, same bool) {
 	if w.opts.NoRules {
 		return
 	}
+	var now []ruleFile
 	if same {
-		for _, r := range old.rules {
-			now.rules = append(now.rules, w.rule(r.path, dir))
+		for _, r := range f.rules {
+			now = append(now, w.rule(r.path, dir))
 		}
+		f.rules = now
 		return
 	}
 	for _, name := range ignore.RuleFiles {
 		if r := w.rule(name, dir); r.stamp != (stamp{}) {
-			now.rules = append(now.rules, r)
+			now = append(now, r)
 		}
 	}
 	if exclude, ok := ignore.ExcludeFile(dir); ok {
-		now.rules = append(now.rules, w.rule(exclude, dir))
+		now = append(now, w.rule(exclude, dir))
 	}
+	f.rules = now
 }
 
 // rule looks at a file with rules. One that changed just now counts as changed again next time.
@@ -221,54 +227,49 @@ func (w *walker) outside(dir string) []ruleFile {
 	}
 }
 
-// list returns the names of regular files and of folders in a folder, each ascending, that are not passed over.
-func (w *walker) list(handle *os.File, dir, shown string, rules *ignore.Tree) (files, folders []string, err error) {
-	entries, err := handle.ReadDir(-1)
+// list brings up to date which regular files and folders are in f that are not passed over, each by name. What is known of them stays.
+func (w *walker) list(f *folder, dir, shown string, rules *ignore.Tree) error {
+	entries, err := os.ReadDir(dir) // by name; with an error, those before it
+	oldFiles, oldFolders := f.files, f.folders
+	f.files, f.folders = nil, nil
 	for _, e := range entries {
-		isDir := e.IsDir()
-		if !isDir && !e.Type().IsRegular() || rules.PassesOver(e.Name(), JoinShown(shown, e.Name()), isDir) {
+		name, isDir := e.Name(), e.IsDir()
+		if !isDir && !e.Type().IsRegular() || rules.PassesOver(name, JoinShown(shown, name), isDir) {
 			continue
 		}
 		switch {
 		case !isDir:
-			files = append(files, e.Name())
-		case filepath.Join(dir, e.Name()) != w.passBy:
-			folders = append(folders, e.Name())
+			i, ok := slices.BinarySearchFunc(oldFiles, name, func(f file, name string) int { return cmp.Compare(f.name, name) })
+			if ok {
+				f.files = append(f.files, oldFiles[i])
+			} else {
+				f.files = append(f.files, file{name: name})
+			}
+		case filepath.Join(dir, name) != w.passBy:
+			i, ok := slices.BinarySearchFunc(oldFolders, name, func(f *folder, name string) int { return cmp.Compare(f.name, name) })
+			if ok {
+				f.folders = append(f.folders, oldFolders[i])
+			} else {
+				f.folders = append(f.folders, &folder{name: name})
+			}
 		}
 	}
-	slices.Sort(files)
-	slices.Sort(folders)
-	return files, folders, err
+	return err //nolint:wrapcheck // it names the folder
 }
 
-// stat fills in the files, as they are now. Those that did not change are in the shard that they were in.
-func (w *walker) stat(now *folder, fd int, names []string, old *folder) {
-	now.files = make([]file, 0, len(names))
-	var before []file
-	if old != nil {
-		before = old.files
-	}
-	for _, name := range names {
-		var s unix.Stat_t
-		if err := unix.Fstatat(fd, name, &s, unix.AT_SYMLINK_NOFOLLOW); err != nil || s.Mode&unix.S_IFMT != unix.S_IFREG {
-			continue // it is gone
+// stat looks at the files of f, which is open as fd. Those that changed are in no shard; those that are gone, or are no files any
+// more, go.
+func (w *walker) stat(f *folder, fd int) {
+	var s unix.Stat_t
+	left := f.files[:0]
+	for _, file := range f.files {
+		if err := unix.Fstatat(fd, file.name, &s, unix.AT_SYMLINK_NOFOLLOW); err != nil || s.Mode&unix.S_IFMT != unix.S_IFREG {
+			continue
 		}
-		f := file{name: name, stamp: stampOf(&s)}
-		for len(before) > 0 && before[0].name < name {
-			before = before[1:]
+		if now := stampOf(&s); now != file.stamp {
+			file.stamp, file.shard = now, 0
 		}
-		if len(before) > 0 && before[0].name == name && before[0].stamp == f.stamp {
-			f.shard = before[0].shard
-		}
-		now.files = append(now.files, f)
+		left = append(left, file)
 	}
-}
-
-// folder is the folder of that name in f, nil if there is none.
-func (f *folder) folder(name string) *folder {
-	i, ok := slices.BinarySearchFunc(f.folders, name, func(f *folder, name string) int { return cmp.Compare(f.name, name) })
-	if !ok {
-		return nil
-	}
-	return f.folders[i]
+	f.files = left
 }
