@@ -51,7 +51,7 @@ func BenchmarkFindNotASCII(b *testing.B) {
 // BenchmarkSet looks for several words at once.
 func BenchmarkSet(b *testing.B) {
 	text := source(b)
-	for _, words := range [][]string{{"tested", "x40087468", "erremptycl"}, {"maybe", "allows"}, {"err", "nil", "net"}} {
+	for _, words := range [][]string{{"tested", "x40087468", "erremptycl"}, {"maybe", "allows"}, {"TODO", "FIXME"}, {"err", "nil", "net"}, {"one", "two", "three", "four", "five"}} {
 		var patterns []Pattern
 		for _, word := range words {
 			patterns = append(patterns, Pattern{word, false})

@@ -131,8 +131,8 @@ func TestSetIsRegexp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		patterns := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Pattern {
 			return Pattern{string(rapid.SliceOfN(rapid.SampledFrom(alphabet), 1, 6).Draw(t, "pattern")), rapid.Bool().Draw(t, "case")}
-		}), 1, 5).Draw(t, "patterns")
-		text := drawText(t)
+		}), 1, 2*few).Draw(t, "patterns") // with finders, and with a table
+		text := append(drawText(t), strings.Repeat("-", rapid.IntRange(0, firstWindow).Draw(t, "gap"))...) // matches cross windows
 		for _, p := range patterns {
 			text = append(append(text, p.Text...), drawText(t)...)
 		}

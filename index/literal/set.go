@@ -44,11 +44,23 @@ type Set struct {
 	// wide is set if a pattern has a k or s in its prefix, which runes of other
 	// lengths fold to: the table does not know those.
 	wide bool
+	// finders of few patterns are faster than the table, each on its own.
+	finders []*Finder
 }
+
+// few is up to how many patterns have a Finder each.
+const few = 4
 
 // NewSet returns a Set of 1 to MaxPatterns patterns, none of which is empty.
 func NewSet(patterns []Pattern) *Set {
 	s := &Set{patterns: patterns, runes: make([][]cases, len(patterns)), prefix: maxPrefix, leads: new([256]bool)}
+	if len(patterns) <= few {
+		for _, p := range patterns {
+			s.finders = append(s.finders, New(p.Text, p.CaseSensitive))
+			s.maxLen = max(s.maxLen, MaxLen(p.Text, p.CaseSensitive))
+		}
+		return s
+	}
 	for i, p := range patterns {
 		s.maxLen = max(s.maxLen, MaxLen(p.Text, p.CaseSensitive))
 		if !p.CaseSensitive {
@@ -134,12 +146,29 @@ func (s *Set) MaxLen() int { return s.maxLen }
 func (s *Set) Find(text []byte, from int) (start, end int, ok bool) {
 	from = max(from, 0)
 	switch {
+	case s.finders != nil:
+		return s.findFew(text, from)
 	case s.prefix == 0:
 		return s.findLead(text, from, len(text))
 	case s.wide:
 		return findWide(text, from, s.maxLen, s.findGram, s.findLead)
 	}
 	return s.findGram(text, from, len(text))
+}
+
+// findFew finds with the finders. They look into windows by turns, so that one that finds nothing does not
+// look far beyond what another finds.
+func (s *Set) findFew(text []byte, from int) (start, end int, ok bool) {
+	for size := firstWindow; from < len(text) && !ok; from, size = from+size, min(2*size, lastWindow) {
+		before := from + size // matches start before it
+		for _, f := range s.finders {
+			window := text[:min(before+f.maxLen+utf8.UTFMax, len(text))] // no rune of a match is cut
+			if first, last, found := f.Find(window, from); found && first < before {
+				start, end, ok, before = first, last, true, first
+			}
+		}
+	}
+	return start, end, ok
 }
 
 // findGram finds with the table.
