@@ -13,7 +13,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"os"
 	"runtime"
 	"sync"
 
@@ -43,7 +42,7 @@ func (s *Search) Run(ctx context.Context, index *localindex.Index) (found bool, 
 	if s.Show.Invert {
 		needs = nil // lines that do not match are everywhere
 	}
-	paths, warnings, err := index.Candidates(ctx, needs)
+	candidates, warnings, err := index.Candidates(ctx, needs)
 	if err != nil {
 		return false, err
 	}
@@ -66,9 +65,9 @@ func (s *Search) Run(ctx context.Context, index *localindex.Index) (found bool, 
 		_, err := s.Out.Write(r.out)
 		return err
 	}
-	for len(paths) > 0 && err == nil && ctx.Err() == nil {
-		files := paths[:min(batch, len(paths))]
-		paths = paths[len(files):]
+	for len(candidates) > 0 && err == nil && ctx.Err() == nil {
+		files := candidates[:min(batch, len(candidates))]
+		candidates = candidates[len(files):]
 		queue.Start(func() result { return s.files(ctx, files) })
 		if queue.Full() {
 			err = take()
@@ -92,15 +91,20 @@ var contents = sync.Pool{New: func() any { return new([]byte) }}
 // keptContent is the largest buffer that is kept.
 const keptContent = 4 << 20
 
-// files searches files, by their paths in the folder.
-func (s *Search) files(ctx context.Context, paths []string) (r result) {
+// files searches files. Where paths are shown, and what the index found is what is searched for, it need not read them.
+func (s *Search) files(ctx context.Context, files []localindex.Candidate) (r result) {
+	known := s.Show.Files && s.Pattern.IsExact()
 	buf, _ := contents.Get().(*[]byte)
-	for _, path := range paths {
+	for _, file := range files {
 		if ctx.Err() != nil {
 			break
 		}
-		shown := localindex.JoinShown(s.Folder, path)
-		content, err := read(shown, *buf)
+		shown := localindex.JoinShown(s.Folder, file.Path)
+		if known && file.Found {
+			r.out = append(append(r.out, shown...), '\n')
+			continue
+		}
+		content, _, err := filetext.Read(shown, *buf)
 		if err != nil {
 			if !errors.Is(err, fs.ErrNotExist) { // it was deleted just now
 				r.warnings = append(r.warnings, err)
@@ -121,13 +125,4 @@ func (s *Search) files(ctx context.Context, paths []string) (r result) {
 	}
 	contents.Put(buf)
 	return r
-}
-
-func read(path string, buf []byte) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err // it names the path
-	}
-	defer f.Close()
-	return filetext.Read(f, buf)
 }

@@ -6,11 +6,12 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"io"
-	"os"
+	"io/fs"
 	"slices"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
 )
 
 // MaxSize in bytes of a file that is searched.
@@ -23,28 +24,43 @@ type Text struct {
 	NUL int
 }
 
-// Read reads all of a file into buf, which grows.
-func Read(f *os.File, buf []byte) ([]byte, error) {
-	info, err := f.Stat()
+// Read reads all of the file at path into buf, which grows, and returns the file's state before that. It takes four calls of the system, less
+// than os.File does.
+func Read(path string, buf []byte) (content []byte, state unix.Stat_t, err error) {
+	fd, err := again(func() (int, error) { return unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0) })
 	if err != nil {
-		return buf, fmt.Errorf("looking at %s: %w", f.Name(), err)
+		return buf, state, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
-	if info.Size() > MaxSize {
-		return buf, fmt.Errorf("%s has %d bytes; files of up to %d are searched", f.Name(), info.Size(), MaxSize)
+	defer unix.Close(fd)
+	if err := unix.Fstat(fd, &state); err != nil {
+		return buf, state, &fs.PathError{Op: "stat", Path: path, Err: err}
 	}
-	buf = slices.Grow(buf[:0], int(info.Size())+1)
+	if state.Size > MaxSize {
+		return buf, state, fmt.Errorf("%s has %d bytes; files of up to %d are searched", path, state.Size, MaxSize)
+	}
+	buf = slices.Grow(buf[:0], int(state.Size)+1)
 	for {
-		n, err := f.Read(buf[len(buf):cap(buf)])
+		n, err := again(func() (int, error) { return unix.Read(fd, buf[len(buf):cap(buf)]) })
+		if err != nil {
+			return buf, state, &fs.PathError{Op: "read", Path: path, Err: err}
+		}
 		buf = buf[:len(buf)+n]
 		switch {
-		case err == io.EOF:
-			return buf, nil
-		case err != nil:
-			return buf, err // it names the file
+		case n == 0, state.Size > 0 && len(buf) == int(state.Size):
+			return buf, state, nil
 		case len(buf) > MaxSize:
-			return buf, fmt.Errorf("%s grows beyond the %d bytes up to which files are searched", f.Name(), MaxSize)
+			return buf, state, fmt.Errorf("%s grows beyond the %d bytes up to which files are searched", path, MaxSize)
 		case len(buf) == cap(buf):
 			buf = slices.Grow(buf, len(buf))
+		}
+	}
+}
+
+// again repeats a call that a signal ended, as some file systems let it.
+func again(call func() (int, error)) (int, error) {
+	for {
+		if n, err := call(); err != unix.EINTR { //nolint:errorlint // it is the system's own
+			return n, err
 		}
 	}
 }

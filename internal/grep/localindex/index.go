@@ -128,10 +128,18 @@ func Forget(root, cache string) (size int64, err error) {
 // spared are searched, and Update writes it anew.
 func (x *Index) Damage() error { return x.damage }
 
+// Candidate is a file that may have a line that is searched for.
+type Candidate struct {
+	// Path in the folder.
+	Path string
+	// Found says that the index has a match in the file as it is. Of another it is not known.
+	Found bool
+}
+
 // Candidates returns the files that may have a line that needs answers to, in the order of their paths: those
 // that changed since they were indexed, and those that the index finds. Without needs it is all files. Warnings
 // are what could not be read.
-func (x *Index) Candidates(ctx context.Context, needs query.Q) (paths []string, warnings []error, err error) {
+func (x *Index) Candidates(ctx context.Context, needs query.Q) (files []Candidate, warnings []error, err error) {
 	var found []*hits
 	group, ctx := errgroup.WithContext(ctx)
 	if needs != nil {
@@ -164,7 +172,7 @@ func (x *Index) Candidates(ctx context.Context, needs query.Q) (paths []string, 
 		c.hits[h.shard] = h
 	}
 	c.add(tree, "")
-	return c.paths, w.errs, nil
+	return c.files, w.errs, nil
 }
 
 // hits are the files of a shard that a query finds.
@@ -228,11 +236,11 @@ func (x *Index) drop(id uint32) {
 	})
 }
 
-// candidates collects paths of files.
+// candidates collects files.
 type candidates struct {
 	all   bool
 	hits  map[uint32]*hits
-	paths []string
+	files []Candidate
 }
 
 // add adds those in a folder whose path is given, in the order of their names.
@@ -248,8 +256,10 @@ func (c *candidates) add(f *folder, path string) {
 		if !c.all && hits != nil && len(hits.paths) == 0 {
 			continue // its path need not be made
 		}
-		if p := joined(path, file.name); c.all || hits == nil || hits.paths[p] {
-			c.paths = append(c.paths, p)
+		p := joined(path, file.name)
+		found := hits != nil && hits.paths[p]
+		if c.all || hits == nil || found {
+			c.files = append(c.files, Candidate{p, found})
 		}
 	}
 	for _, below := range folders {

@@ -240,17 +240,9 @@ func (w *shardWriter) write(ctx context.Context, f *os.File, todo []entry) error
 
 // add indexes a file, unless it changed since it was looked at or cannot be read: then it stays to be searched.
 func (w *shardWriter) add(b *build.Builder, e entry) error {
-	f, err := os.Open(filepath.Join(w.root, e.path))
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	if w.buf, err = filetext.Read(f, w.buf); err != nil {
-		return nil
-	}
-	var s unix.Stat_t
-	if err := unix.Fstat(int(f.Fd()), &s); err != nil || stampOf(&s) != e.file.stamp {
-		return nil
+	content, state, err := filetext.Read(filepath.Join(w.root, e.path), w.buf)
+	if w.buf = content; err != nil || stampOf(&state) != e.file.stamp { // one that changes while it is read has another stamp afterwards
+		return nil //nolint:nilerr // it stays to be searched
 	}
 	w.indexed = append(w.indexed, e.file)
 	w.bytes += e.file.stamp.size

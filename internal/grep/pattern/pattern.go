@@ -194,6 +194,9 @@ func (p *Pattern) Needs() query.Q {
 	return &query.Regexp{Tree: p.looseTree, CaseSensitive: p.caseSensitive, Scope: query.Content}
 }
 
+// IsExact reports whether each text that answers to Needs has a line that matches.
+func (p *Pattern) IsExact() bool { return !p.unsure && !p.unsureInvalid }
+
 // Next finds the next line of text, from the beginning of one on, that matches: [start, end) without its line break.
 func (p *Pattern) Next(text []byte, from int) (start, end int, ok bool) {
 	for from < len(text) {
