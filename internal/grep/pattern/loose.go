@@ -30,7 +30,7 @@ func matchesInvalid(tree *syntax.Regexp) bool {
 
 // loosen returns an expression that matches wherever tree does with the words of Unicode. A \b beside what
 // must be an ASCII word character stays: a boundary of Unicode is one of ASCII there. Others go.
-func loosen(tree *syntax.Regexp, fold bool) *syntax.Regexp {
+func loosen(tree *syntax.Regexp) *syntax.Regexp {
 	switch tree.Op {
 	case syntax.OpWordBoundary, syntax.OpNoWordBoundary:
 		return &syntax.Regexp{Op: syntax.OpEmptyMatch, Flags: tree.Flags}
@@ -42,35 +42,35 @@ func loosen(tree *syntax.Regexp, fold bool) *syntax.Regexp {
 	loose.Sub = make([]*syntax.Regexp, len(tree.Sub))
 	for i, sub := range tree.Sub {
 		if tree.Op == syntax.OpConcat && sub.Op == syntax.OpWordBoundary &&
-			(i > 0 && isWordAt(tree.Sub[i-1], fold, true) || i+1 < len(tree.Sub) && isWordAt(tree.Sub[i+1], fold, false)) {
+			(i > 0 && isWordAt(tree.Sub[i-1], true) || i+1 < len(tree.Sub) && isWordAt(tree.Sub[i+1], false)) {
 			loose.Sub[i] = &syntax.Regexp{Op: syntax.OpWordBoundary, Flags: sub.Flags}
 			continue
 		}
-		loose.Sub[i] = loosen(sub, fold)
+		loose.Sub[i] = loosen(sub)
 	}
 	return &loose
 }
 
 // isWordAt reports whether each match of tree begins, or ends, with a word character of ASCII.
-func isWordAt(tree *syntax.Regexp, fold, atEnd bool) bool {
+func isWordAt(tree *syntax.Regexp, atEnd bool) bool {
 	switch tree.Op {
 	case syntax.OpLiteral:
 		r := tree.Rune[0]
 		if atEnd {
 			r = tree.Rune[len(tree.Rune)-1]
 		}
-		return isWordRune(r, fold || tree.Flags&syntax.FoldCase != 0)
+		return isWordRune(r, tree.Flags&syntax.FoldCase != 0)
 	case syntax.OpConcat:
 		if atEnd {
-			return isWordAt(tree.Sub[len(tree.Sub)-1], fold, atEnd)
+			return isWordAt(tree.Sub[len(tree.Sub)-1], atEnd)
 		}
-		return isWordAt(tree.Sub[0], fold, atEnd)
+		return isWordAt(tree.Sub[0], atEnd)
 	case syntax.OpAlternate:
-		return !slices.ContainsFunc(tree.Sub, func(sub *syntax.Regexp) bool { return !isWordAt(sub, fold, atEnd) })
+		return !slices.ContainsFunc(tree.Sub, func(sub *syntax.Regexp) bool { return !isWordAt(sub, atEnd) })
 	case syntax.OpPlus:
-		return isWordAt(tree.Sub[0], fold, atEnd)
+		return isWordAt(tree.Sub[0], atEnd)
 	case syntax.OpRepeat:
-		return tree.Min > 0 && isWordAt(tree.Sub[0], fold, atEnd)
+		return tree.Min > 0 && isWordAt(tree.Sub[0], atEnd)
 	}
 	return false
 }

@@ -41,9 +41,8 @@ type Options struct {
 
 // Pattern is what lines are searched for. It may be used concurrently.
 type Pattern struct {
-	loose         regex.Matcher
-	looseTree     *syntax.Regexp
-	caseSensitive bool
+	loose     regex.Matcher
+	looseTree *syntax.Regexp
 
 	// Where loose may find a line that does not match: always, or in a line that is not UTF-8.
 	unsure, unsureInvalid bool
@@ -53,7 +52,7 @@ type Pattern struct {
 
 // New reads patterns, of which a line has to match one.
 func New(patterns []string, opts Options) (*Pattern, error) {
-	source, caseSensitive, err := join(patterns, opts)
+	source, err := join(patterns, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -65,8 +64,8 @@ func New(patterns []string, opts Options) (*Pattern, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pattern %q: %w", strings.Join(patterns, "|"), err)
 	}
-	p := &Pattern{caseSensitive: caseSensitive}
-	exact := "(" + regex.Source(tree, caseSensitive) + ")"
+	p := &Pattern{}
+	exact := "(" + regex.Source(tree, true) + ")"
 	if opts.Words {
 		other := "[" + classes()['w'].others + "]"
 		exact = "(?:(?m:^)|" + other + ")" + exact + "(?:" + other + "|(?m:$))"
@@ -74,10 +73,10 @@ func New(patterns []string, opts Options) (*Pattern, error) {
 	}
 	p.unsure = opts.Words || hasBoundary(tree)
 	p.unsureInvalid = matchesInvalid(tree)
-	if p.looseTree, err = syntax.Parse(regex.Source(loosen(tree, !caseSensitive), true), query.Flags); err != nil {
+	if p.looseTree, err = syntax.Parse(regex.Source(loosen(tree), true), query.Flags); err != nil {
 		return nil, fmt.Errorf("pattern %q, made looser: %w", source, err)
 	}
-	if p.loose, err = regex.NewMatcher(p.looseTree, caseSensitive); err != nil {
+	if p.loose, err = regex.NewMatcher(p.looseTree, true); err != nil {
 		return nil, err
 	}
 	if p.machine, err = newMachine(exact); err != nil {
@@ -98,29 +97,32 @@ func New(patterns []string, opts Options) (*Pattern, error) {
 	return p, nil
 }
 
-// join makes one expression of all patterns.
-func join(patterns []string, opts Options) (source string, caseSensitive bool, err error) {
+// join makes one expression of all patterns. Case is a flag in it: a class that is negated is folded before that, as in ripgrep.
+func join(patterns []string, opts Options) (source string, err error) {
 	var literal, capitals bool
 	var alternatives []string
 	for _, text := range patterns {
 		if strings.Contains(text, "\n") {
-			return "", false, fmt.Errorf("pattern %q: a line holds no line break; give several patterns with -e", text)
+			return "", fmt.Errorf("pattern %q: a line holds no line break; give several patterns with -e", text)
 		}
 		if opts.Fixed {
 			text = escape(text)
 		}
 		d, err := translate(text)
 		if err != nil {
-			return "", false, err
+			return "", err
 		}
 		if _, err := syntax.Parse(d.source, query.Flags); err != nil { // before it is joined with others
-			return "", false, fmt.Errorf("pattern %q: %w", text, err)
+			return "", fmt.Errorf("pattern %q: %w", text, err)
 		}
 		literal, capitals = literal || d.literal, capitals || d.capitals
 		alternatives = append(alternatives, "(?:"+d.source+")")
 	}
-	sensitive := opts.Case == Sensitive || opts.Case == Smart && (!literal || capitals)
-	return strings.Join(alternatives, "|"), sensitive, nil
+	source = strings.Join(alternatives, "|")
+	if opts.Case == Insensitive || opts.Case == Smart && literal && !capitals {
+		source = "(?i:" + source + ")"
+	}
+	return source, nil
 }
 
 // escape makes an expression of a text.
@@ -187,11 +189,11 @@ func classOfLines(tree *syntax.Regexp) (*syntax.Regexp, error) {
 
 // Needs is the query that every text with a matching line answers to, nil if that may be any text.
 func (p *Pattern) Needs() query.Q {
-	needs, err := regex.Analyze(p.looseTree, p.caseSensitive)
+	needs, err := regex.Analyze(p.looseTree, true)
 	if _, all := needs.(regex.All); all || err != nil { // an error says that the expression is too large to be looked up
 		return nil
 	}
-	return &query.Regexp{Tree: p.looseTree, CaseSensitive: p.caseSensitive, Scope: query.Content}
+	return &query.Regexp{Tree: p.looseTree, CaseSensitive: true, Scope: query.Content}
 }
 
 // IsExact reports whether each text that answers to Needs has a line that matches.
