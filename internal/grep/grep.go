@@ -28,6 +28,8 @@ type Search struct {
 	Folder  string
 	Pattern *pattern.Pattern
 	Show    Show
+	// Link is how a path is printed, nil for as it is.
+	Link func(path string) string
 	// Out receives the lines in the order of paths, Warn what could not be read.
 	Out  io.Writer
 	Warn func(error)
@@ -85,6 +87,13 @@ type result struct {
 	warnings []error
 }
 
+func (s *Search) printed(path string) string {
+	if s.Link == nil {
+		return path
+	}
+	return s.Link(path)
+}
+
 // contents are buffers that files are read into.
 var contents = sync.Pool{New: func() any { return new([]byte) }}
 
@@ -101,7 +110,7 @@ func (s *Search) files(ctx context.Context, files []localindex.Candidate) (r res
 		}
 		shown := localindex.JoinShown(s.Folder, file.Path)
 		if known && file.Found {
-			r.out = append(append(r.out, shown...), '\n')
+			r.out = append(append(r.out, s.printed(shown)...), '\n')
 			continue
 		}
 		content, _, err := filetext.Read(shown, *buf)
@@ -116,7 +125,7 @@ func (s *Search) files(ctx context.Context, files []localindex.Candidate) (r res
 			r.out = append(r.out, s.Show.separator()...)
 		}
 		var found bool
-		if r.out, found = s.Show.show(r.out, shown, filetext.Of(content), s.Pattern); !found {
+		if r.out, found = s.Show.show(r.out, s.printed(shown), filetext.Of(content), s.Pattern); !found {
 			r.out = r.out[:before]
 		}
 		if *buf = content; cap(content) > keptContent {

@@ -31,13 +31,15 @@ func newCat(p Process) *cobra.Command {
 A terminal is shown control characters in their escaped form. Anything else gets the bytes.`,
 		Args: usageArgs(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
-				for _, name := range args {
-					if err := cat(ctx, c, p, name, branch); err != nil {
-						return err
+			return p.paged(cmd.Context(), func(p Process) error {
+				return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
+					for _, name := range args {
+						if err := cat(ctx, c, p, name, branch); err != nil {
+							return err
+						}
 					}
-				}
-				return nil
+					return nil
+				})
 			})
 		},
 	}
@@ -46,8 +48,13 @@ A terminal is shown control characters in their escaped form. Anything else gets
 	return cmd
 }
 
-// cat prints the file of a name. Repos and paths may hold colons: the first split that names a file counts.
+// cat prints the file of a name.
 func cat(ctx context.Context, c client, p Process, name, branch string) error {
+	return forFile(name, branch, func(req *searchv1.GetFileRequest) error { return printFile(ctx, c, p, req) })
+}
+
+// forFile does something with the file of a name, REPO:PATH. Repos and paths may hold colons: the first split that names a file counts.
+func forFile(name, branch string, do func(*searchv1.GetFileRequest) error) error {
 	missing := usageError{fmt.Errorf("%q names no file: want REPO:PATH, as trawl search -l prints them", name)}
 	var err error = missing
 	for at := range len(name) {
@@ -55,7 +62,7 @@ func cat(ctx context.Context, c client, p Process, name, branch string) error {
 			continue
 		}
 		req := &searchv1.GetFileRequest{Repo: name[:at], Path: []byte(name[at+1:]), Branch: branch}
-		if err = printFile(ctx, c, p, req); status.Code(err) != codes.NotFound {
+		if err = do(req); status.Code(err) != codes.NotFound {
 			return err
 		}
 	}

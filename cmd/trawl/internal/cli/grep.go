@@ -17,14 +17,13 @@ import (
 
 // grepFlags are those of trawl grep. They mean what they mean to ripgrep.
 type grepFlags struct {
-	patterns          []string
-	globs             []string
-	ignoreCase, smart bool
-	words, fixed      bool
-	hidden, noIgnore  bool
-	forget            bool
-	context           int
-	show              grep.Show
+	patternFlags
+	shownFlags
+	smart            bool
+	hidden, noIgnore bool
+	forget           bool
+	context          uint32
+	show             grep.Show
 }
 
 func newGrep(p Process) *cobra.Command {
@@ -58,20 +57,13 @@ It ends with 0 if a line was selected, 1 if none was, and 2 after an error.`,
 
 func (f *grepFlags) declare(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringArrayVarP(&f.patterns, "regexp", "e", nil, "pattern, may be repeated: lines with any of them; the only argument is then the folder")
-	flags.StringArrayVarP(&f.globs, "glob", "g", nil, "search files whose paths match, with ! before it those that do not; may be repeated")
-	flags.BoolVarP(&f.ignoreCase, "ignore-case", "i", false, "ignore case")
-	flags.BoolVarP(&f.smart, "smart-case", "S", false, "ignore case if the pattern has no capital")
-	flags.BoolVarP(&f.words, "word-regexp", "w", false, "find whole words only")
-	flags.BoolVarP(&f.fixed, "fixed-strings", "F", false, "patterns are texts, not regular expressions")
-	flags.BoolVarP(&f.show.Files, "files-with-matches", "l", false, "print paths of files only")
+	f.patternFlags.declare(flags)
+	f.shownFlags.declare(flags)
+	contextFlag(flags, &f.context)
+	flags.BoolVarP(&f.smart, "smart-case", "S", false, "in any case if the pattern has no capital")
 	flags.BoolVarP(&f.show.Count, "count", "c", false, "print how many lines of each file match, with -o how many matches there are")
-	flags.BoolVarP(&f.show.OnlyMatching, "only-matching", "o", false, "print only what matches of a line")
 	flags.BoolVarP(&f.show.Invert, "invert-match", "v", false, "select lines that do not match; all files are read")
 	flags.BoolVarP(&f.show.LineNumbers, "line-number", "n", true, "print line numbers")
-	flags.IntVarP(&f.show.After, "after-context", "A", 0, "lines printed after each match")
-	flags.IntVarP(&f.show.Before, "before-context", "B", 0, "lines printed before each match")
-	flags.IntVarP(&f.context, "context", "C", 0, "lines printed before and after each match")
 	flags.BoolVar(&f.hidden, "hidden", false, "search files and folders whose names begin with a dot; they have an index of their own")
 	flags.BoolVar(&f.noIgnore, "no-ignore", false, "do not read .gitignore, .ignore and .rgignore; these files have an index of their own")
 	flags.BoolVar(&f.forget, "forget", false, "delete the indexes of a folder instead; without one, of the working directory")
@@ -122,14 +114,12 @@ func (f *grepFlags) read(cmd *cobra.Command, args []string) (folder string, err 
 	}
 	flags := cmd.Flags()
 	if !flags.Changed("after-context") {
-		f.show.After = f.context
+		f.after = f.context
 	}
 	if !flags.Changed("before-context") {
-		f.show.Before = f.context
+		f.before = f.context
 	}
-	if f.show.After < 0 || f.show.Before < 0 {
-		return "", usageError{errors.New("-A, -B and -C count lines: they cannot be negative")}
-	}
+	f.show.Files, f.show.OnlyMatching, f.show.Before, f.show.After = f.paths, f.only, int(f.before), int(f.after)
 	if f.show.Files && f.show.Count {
 		return "", usageError{errors.New("-l and -c exclude each other")}
 	}
@@ -144,7 +134,7 @@ func (f *grepFlags) run(cmd *cobra.Command, p Process, args []string) (found boo
 	if err != nil {
 		return false, err
 	}
-	opts := pattern.Options{Fixed: f.fixed, Words: f.words}
+	opts := pattern.Options{Fixed: f.fixed, Words: f.word}
 	switch {
 	case f.smart:
 		opts.Case = pattern.Smart
@@ -160,11 +150,19 @@ func (f *grepFlags) run(cmd *cobra.Command, p Process, args []string) (found boo
 		return false, err
 	}
 	failed := false
-	search := grep.Search{Folder: folder, Pattern: compiled, Show: f.show, Out: p.Out, Warn: func(err error) {
+	search := grep.Search{Folder: folder, Pattern: compiled, Show: f.show, Warn: func(err error) {
 		failed = true
 		fmt.Fprintf(p.Err, "trawl: %s\n", err)
 	}}
-	if found, err = search.Run(cmd.Context(), index); err != nil {
+	err = p.paged(cmd.Context(), func(p Process) (err error) {
+		search.Out = p.Out
+		if search.Link, err = p.fileLinks(f.hyperlinks); err != nil {
+			return err
+		}
+		found, err = search.Run(cmd.Context(), index)
+		return err
+	})
+	if err != nil {
 		return false, err
 	}
 	f.update(cmd.Context(), p, index)

@@ -45,7 +45,7 @@ func TestGrep(t *testing.T) {
 		{"fish( pond", 2, "missing closing )"},
 		{"fish nowhere", 2, "nowhere"},
 		{"-l -c fish pond", 2, "exclude each other"},
-		{"-A -1 fish pond", 2, "negative"},
+		{"-A -1 fish pond", 2, "invalid argument"},
 		{"-e fish pond pond", 2, "one folder"},
 		{"", 2, "pattern is missing"},
 		{"--forget pond", 0, "forgot pond: "},

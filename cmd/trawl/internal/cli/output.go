@@ -43,7 +43,7 @@ func (o *outputFlags) declare(flags *pflag.FlagSet) {
 	flags.StringVar(&o.color, "color", "auto", "auto, always or never")
 	flags.Uint32Var(&o.maxFiles, "max-files", 0, "most files shown; default 20 with headings, else all")
 	flags.Uint32VarP(&o.maxMatches, "max-count", "m", 0, "most matches shown of one file; default 10 with headings, else all")
-	flags.Uint32VarP(&o.context, "context", "C", 0, "lines shown around each match")
+	contextFlag(flags, &o.context)
 	flags.BoolVar(&o.topK, "top", false, "only the best files, faster; counts become lower bounds")
 	flags.BoolVar(&o.explain, "explain", false, "say how the query was answered, and why each file has its score")
 }
@@ -85,34 +85,28 @@ func (o *outputFlags) printer(p Process) (printer, error) {
 // lineFlags say what is shown of each file, as those of grep and ripgrep do.
 type lineFlags struct {
 	outputFlags
+	shownFlags
 	heading   bool
 	noHeading bool
-	paths     bool
 	count     bool
-	only      bool
 	quiet     bool
 	null      bool
 	column    bool
 	numbers   bool
 	noNumbers bool
-	before    uint32
-	after     uint32
 }
 
 func (l *lineFlags) declare(flags *pflag.FlagSet) {
 	l.outputFlags.declare(flags)
+	l.shownFlags.declare(flags)
 	flags.BoolVar(&l.heading, "heading", false, "print each file once, above its lines; default on a terminal")
 	flags.BoolVar(&l.noHeading, "no-heading", false, "print the file before each line; default where there is no terminal")
-	flags.BoolVarP(&l.paths, "files-with-matches", "l", false, "print files alone")
 	flags.BoolVarP(&l.count, "count", "c", false, "print files with the number of their matches")
-	flags.BoolVarP(&l.only, "only-matching", "o", false, "print each match alone, not its line")
 	flags.BoolVarP(&l.quiet, "quiet", "q", false, "print nothing: the exit status is 0 if there is a match, 1 if there is none")
 	flags.BoolVarP(&l.null, "null", "0", false, "end each file of --files, -l and -c with a NUL byte")
 	flags.BoolVar(&l.column, "column", false, "print the column of the first match of a line, too")
 	flags.BoolVarP(&l.numbers, "line-number", "n", false, "print the numbers of lines: the default")
 	flags.BoolVarP(&l.noNumbers, "no-line-number", "N", false, "print no numbers of lines")
-	flags.Uint32VarP(&l.after, "after-context", "A", 0, "lines shown after each match")
-	flags.Uint32VarP(&l.before, "before-context", "B", 0, "lines shown before each match")
 }
 
 // headings reports whether people are to read the answer.
@@ -152,7 +146,7 @@ func (l *lineFlags) options(headings bool) *searchv1.SearchOptions {
 }
 
 // printer prints an answer to p.Out, and what is missing from it to p.Err.
-func (l *lineFlags) printer(p Process, headings bool) (printer, error) {
+func (l *lineFlags) printer(p Process, headings bool, link render.Link) (printer, error) {
 	color, err := p.useColor(l.color)
 	if err != nil {
 		return nil, err
@@ -163,14 +157,17 @@ func (l *lineFlags) printer(p Process, headings bool) (printer, error) {
 	case l.quiet:
 		return render.NewPaths(io.Discard, p.Err, false, false, false), nil
 	case l.filesAlone():
-		return render.NewPaths(p.Out, p.Err, color, l.count, l.null), nil
+		paths := render.NewPaths(p.Out, p.Err, color, l.count, l.null)
+		paths.Link = link
+		return paths, nil
 	case l.json:
 		out = render.NewJSON(p.Out)
 	case headings:
-		out = render.NewText(p.Out, color, before+after > 0)
+		text := render.NewText(p.Out, color, before+after > 0)
+		text.Link, out = link, text
 	default:
 		out = render.NewLines(p.Out, p.Err, render.LineStyle{
-			Color: color, Context: before+after > 0, Only: l.only, Column: l.column, NoNumbers: l.noNumbers,
+			Color: color, Context: before+after > 0, Only: l.only, Column: l.column, NoNumbers: l.noNumbers, Link: link,
 		})
 	}
 	if before != after {

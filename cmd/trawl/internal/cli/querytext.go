@@ -12,12 +12,8 @@ import (
 
 // queryFlags are the flags of a search that become parts of its query.
 type queryFlags struct {
-	patterns      []string
-	fixed         bool
-	word          bool
-	ignoreCase    bool
+	patternFlags
 	caseSensitive bool
-	globs         []string
 	types         []string
 	notTypes      []string
 	repos         []string
@@ -26,12 +22,8 @@ type queryFlags struct {
 }
 
 func (q *queryFlags) declare(flags *pflag.FlagSet) {
-	flags.StringArrayVarP(&q.patterns, "regexp", "e", nil, "look for this regular expression in contents; several: any of them. The words of the command line are then the rest of the query")
-	flags.BoolVarP(&q.fixed, "fixed-strings", "F", false, "take the words of the command line, or each --regexp, as one text without special characters")
-	flags.BoolVarP(&q.word, "word-regexp", "w", false, "take them as one regular expression of whole words")
-	flags.BoolVarP(&q.ignoreCase, "ignore-case", "i", false, "in any case; default: in any case unless a text has a capital")
-	flags.BoolVarP(&q.caseSensitive, "case-sensitive", "s", false, "in just this case")
-	flags.StringArrayVarP(&q.globs, "glob", "g", nil, "only paths like this glob, such as '*.go' or 'src/**'; with ! before it none of them")
+	q.patternFlags.declare(flags)
+	flags.BoolVarP(&q.caseSensitive, "case-sensitive", "s", false, "in just this case; default: in any case unless a text has a capital")
 	flags.StringSliceVarP(&q.types, "type", "t", nil, "only files in this language, such as go")
 	flags.StringSliceVarP(&q.notTypes, "type-not", "T", nil, "no files in this language")
 	flags.StringArrayVarP(&q.repos, "repo", "r", nil, "only repos whose name has this regular expression; several: any of them")

@@ -101,7 +101,7 @@ Search it:                          trawl search 'func main lang:go'`,
 			root.AddCommand(c)
 		}
 	}
-	add(use, newSearch(p), newDef(p), newRefs(p), newCat(p), newIndex(p), newRepos(p), newDelete(p), newSources(p), newJobs(p), newSearchers(p), newMCP(p))
+	add(use, newSearch(p), newDef(p), newRefs(p), newCat(p), newOpen(p), newIndex(p), newRepos(p), newDelete(p), newSources(p), newJobs(p), newSearchers(p), newMCP(p))
 	add(serve, newUp(p), newIndexer(p), newSearcher(p), newRouter(p), newTokens(p), newGC(p), newRestore(p), newSelfTest(p))
 	add(tools, newGrep(p), newShard(p), newVersion(p), newMan())
 	return root
@@ -117,8 +117,11 @@ func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// isTerminal reports whether w is a terminal.
+// isTerminal reports whether w is a terminal, or a pager on one.
 func isTerminal(w io.Writer) bool {
+	if _, ok := w.(pageable); ok {
+		return true
+	}
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
@@ -135,13 +138,19 @@ func (p Process) env(name string) string {
 
 // useColor decides for --color: auto means on a terminal, unless NO_COLOR is set.
 func (p Process) useColor(when string) (bool, error) {
+	use, err := p.forTerminal("--color", when)
+	return use && (when == "always" || p.env("NO_COLOR") == ""), err
+}
+
+// forTerminal decides for a flag about what terminals understand: auto means on a terminal.
+func (p Process) forTerminal(flag, when string) (bool, error) {
 	switch when {
 	case "always":
 		return true, nil
 	case "never":
 		return false, nil
 	case "auto":
-		return isTerminal(p.Out) && p.env("NO_COLOR") == "" && p.env("TERM") != "dumb", nil
+		return isTerminal(p.Out) && p.env("TERM") != "dumb", nil
 	}
-	return false, usageError{fmt.Errorf("--color is %q; it can be auto, always or never", when)}
+	return false, usageError{fmt.Errorf("%s is %q; it can be auto, always or never", flag, when)}
 }

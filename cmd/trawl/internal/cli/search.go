@@ -57,11 +57,13 @@ type answerFlags struct {
 	lines    lineFlags
 	timeout  time.Duration
 	complete bool
+	pagesURL string
 }
 
 func (a *answerFlags) declare(cmd *cobra.Command, p Process) {
 	addressFlag(cmd.Flags(), p, &a.addr)
 	a.lines.declare(cmd.Flags())
+	pagesFlag(cmd.Flags(), p, &a.pagesURL)
 	cmd.Flags().DurationVar(&a.timeout, "timeout", 10*time.Second, "time for the answer; what is not searched by then is named")
 	cmd.Flags().BoolVar(&a.complete, "require-complete", false, "fail when any part could not be searched")
 }
@@ -71,8 +73,16 @@ func (a *answerFlags) run(ctx context.Context, p Process, query string, ask ask)
 	if err := a.lines.check(); err != nil {
 		return err
 	}
+	return p.paged(ctx, func(p Process) error { return a.print(ctx, p, query, ask) })
+}
+
+func (a *answerFlags) print(ctx context.Context, p Process, query string, ask ask) error {
 	headings := a.lines.headings(p)
-	out, err := a.lines.printer(p, headings)
+	link, err := p.links(a.lines.hyperlinks, a.pagesURL, a.addr.addr)
+	if err != nil {
+		return err
+	}
+	out, err := a.lines.printer(p, headings, link)
 	if err != nil {
 		return err
 	}

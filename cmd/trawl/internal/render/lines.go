@@ -21,6 +21,8 @@ type LineStyle struct {
 	Column bool
 	// NoNumbers leaves out the numbers of lines.
 	NoNumbers bool
+	// Link of paths and numbers of lines.
+	Link Link
 }
 
 // Lines prints results for other programs, as grep does: REPO:PATH:LINE:TEXT for each line that
@@ -81,7 +83,7 @@ func (l *Lines) line(b *strings.Builder, f *searchv1.FileMatch, line matchedLine
 		l.place(b, f)
 		b.WriteString(separator)
 		if !l.style.NoNumbers {
-			paint(b, l.style.Color, styleLine, fmt.Append(nil, line.number))
+			l.style.Link.linked(b, f, line.number, func(b *strings.Builder) { paint(b, l.style.Color, styleLine, fmt.Append(nil, line.number)) })
 			b.WriteString(separator)
 		}
 		if l.style.Column && column > 0 {
@@ -111,13 +113,17 @@ func (l *Lines) line(b *strings.Builder, f *searchv1.FileMatch, line matchedLine
 	b.WriteByte('\n')
 }
 
-func (l *Lines) place(b *strings.Builder, f *searchv1.FileMatch) { place(b, l.style.Color, f) }
+func (l *Lines) place(b *strings.Builder, f *searchv1.FileMatch) {
+	place(b, l.style.Color, l.style.Link, f)
+}
 
 // place prints REPO:PATH.
-func place(b *strings.Builder, color bool, f *searchv1.FileMatch) {
-	paint(b, color, styleRepo, []byte(f.GetRepo()))
-	b.WriteByte(':')
-	paint(b, color, stylePath, f.GetPath())
+func place(b *strings.Builder, color bool, link Link, f *searchv1.FileMatch) {
+	link.linked(b, f, 0, func(b *strings.Builder) {
+		paint(b, color, styleRepo, []byte(f.GetRepo()))
+		b.WriteByte(':')
+		paint(b, color, stylePath, f.GetPath())
+	})
 }
 
 // Explanation prints how the query was answered to the notes.

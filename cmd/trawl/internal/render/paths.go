@@ -11,6 +11,9 @@ import (
 
 // Paths prints REPO:PATH for each file, for other programs. It is for one goroutine.
 type Paths struct {
+	// Link of paths, set before the first file.
+	Link Link
+
 	w, notes io.Writer
 	color    bool
 	count    bool
@@ -30,7 +33,7 @@ func NewPaths(w, notes io.Writer, color, count, null bool) *Paths {
 // File prints one file. The error is the writer's.
 func (p *Paths) File(f *searchv1.FileMatch) error {
 	var b strings.Builder
-	place(&b, p.color, f)
+	place(&b, p.color, p.Link, f)
 	if p.count {
 		fmt.Fprintf(&b, ":%d", f.GetMatchCount())
 	}

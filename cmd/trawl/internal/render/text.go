@@ -15,6 +15,9 @@ import (
 
 // Text prints results for people. It is for one goroutine.
 type Text struct {
+	// Link of paths and numbers of lines, set before the first file.
+	Link Link
+
 	w     io.Writer
 	color bool
 	gaps  bool
@@ -60,7 +63,7 @@ func (t *Text) File(f *searchv1.FileMatch) error {
 func (t *Text) heading(b *strings.Builder, f *searchv1.FileMatch) {
 	paint(b, t.color, styleRepo, []byte(f.GetRepo()))
 	b.WriteByte(' ')
-	t.highlight(b, stylePath, f.GetPath(), 0, pathRanges(f))
+	t.Link.linked(b, f, 0, func(b *strings.Builder) { t.highlight(b, stylePath, f.GetPath(), 0, pathRanges(f)) })
 	var notes []string
 	if len(f.GetBranches()) > 0 {
 		notes = append(notes, strings.Join(f.GetBranches(), ", "))
@@ -86,7 +89,9 @@ func (t *Text) chunk(b *strings.Builder, f *searchv1.FileMatch, c *searchv1.Chun
 	rest := bytes.TrimSuffix(c.GetContent(), []byte("\n"))
 	for {
 		line, tail, more := bytes.Cut(rest, []byte("\n"))
-		paint(b, t.color, styleLine, fmt.Appendf(nil, "%6d", number))
+		digits := strconv.FormatUint(uint64(number), 10)
+		b.WriteString(strings.Repeat(" ", max(6-len(digits), 0)))
+		t.Link.linked(b, f, number, func(b *strings.Builder) { paint(b, t.color, styleLine, []byte(digits)) })
 		b.WriteString("  ")
 		t.line(b, bytes.TrimSuffix(line, []byte("\r")), offset, c.GetRanges())
 		t.symbol(b, f, symbolIn(c.GetRanges(), offset, offset+len(line)))

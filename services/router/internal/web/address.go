@@ -3,38 +3,26 @@ package web
 import (
 	"errors"
 	"net/url"
-	"strconv"
 	"strings"
+
+	"github.com/trawl-search/trawl/internal/pageurl"
 )
 
-// A file or folder of a repo is at
-//
-//	/r/REPO@REV/-/PATH
-//
-// REV is a branch or a commit, and may be left out with its @ for the default branch. The path
-// of a folder ends in a slash, that of the repo's root is empty. Segments are escaped, those
-// that would be taken for punctuation too, so that any name has exactly one address.
-
-// place is what an address names.
+// place is what an address names; see package pageurl.
 type place struct {
 	repo, rev, path string
 }
-
-const (
-	browsePrefix = "/r/"
-	separator    = "/-/"
-)
 
 // errPlace answers an address that names nothing.
 var errPlace = errors.New("an address is /r/REPO@REVISION/-/PATH")
 
 // parsePlace reads an escaped address.
 func parsePlace(escaped string) (p place, err error) {
-	rest, ok := strings.CutPrefix(escaped, browsePrefix)
+	rest, ok := strings.CutPrefix(escaped, pageurl.Prefix)
 	if !ok {
 		return p, errPlace
 	}
-	repo, path, _ := strings.Cut(rest, separator)
+	repo, path, _ := strings.Cut(rest, pageurl.Separator)
 	repo, rev, _ := strings.Cut(strings.TrimSuffix(repo, "/"), "@")
 	for _, part := range []struct {
 		to   *string
@@ -57,47 +45,13 @@ const (
 )
 
 // address is the address of a place.
-func (p place) address() string {
-	a := browsePrefix + escape(p.repo)
-	if p.rev != "" {
-		a += "@" + escape(p.rev)
-	}
-	if p.path != "" {
-		a += separator + escape(p.path)
-	}
-	return a
-}
+func (p place) address() string { return pageurl.Of(p.repo, p.rev, p.path) }
 
 // line is the address of a line of the file; 0 is that of the file.
-func (p place) line(n int) string {
-	a := p.address()
-	if n == 0 {
-		return a
-	}
-	if n > pageLines {
-		a += "?" + fromParam + "=" + strconv.Itoa(firstShown(n))
-	}
-	return a + "#L" + strconv.Itoa(n)
-}
+func (p place) line(n int) string { return pageurl.OfLine(p.repo, p.rev, p.path, n) }
 
 // at is the place at another path.
 func (p place) at(path string) place { return place{p.repo, p.rev, path} }
-
-// escape escapes the segments of a name.
-func escape(name string) string {
-	segments := strings.Split(name, "/")
-	for i, s := range segments {
-		s = strings.ReplaceAll(url.PathEscape(s), "@", "%40")
-		switch s {
-		case "-":
-			s = "%2D"
-		case ".", "..":
-			s = strings.ReplaceAll(s, ".", "%2E")
-		}
-		segments[i] = s
-	}
-	return strings.Join(segments, "/")
-}
 
 // folder is the folder of a path with its slash; empty for the root.
 func folder(path string) string {
