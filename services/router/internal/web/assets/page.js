@@ -70,7 +70,16 @@ function move(by) {
   items[position].scrollIntoView({ block: "nearest" });
 }
 
+// places goes to the definitions or references of the name that was clicked, or is selected.
+function places(of) {
+  const selected = getSelection().toString().trim();
+  if (/^\w+$/.test(selected)) location.assign(placesURL[of](selected));
+  else if (menu) location.assign(menu.children[of === "definitions" ? 0 : 1].href);
+}
+
 const keys = {
+  d: () => places("definitions"),
+  r: () => places("references"),
   "/": () => { box.focus(); box.select(); },
   "?": () => location.assign("/help"),
   j: () => move(1),
@@ -90,6 +99,7 @@ document.addEventListener("keydown", (e) => {
     if (e.key === "Escape") { e.target.blur(); position = -1; }
     return;
   }
+  if (e.key === "Escape") offer(null);
   if (Object.hasOwn(keys, e.key)) {
     e.preventDefault();
     keys[e.key]();
@@ -120,6 +130,54 @@ document.querySelector(".whole")?.addEventListener("click", (e) => {
   choose(false);
 });
 addEventListener("hashchange", () => choose(lineRange.exec(location.hash)?.[2]));
+
+// --- Names in a file. ---
+
+const placesURL = {
+  definitions: (name) => "/?" + new URLSearchParams({ q: `sym:^${name}$ case:yes` }),
+  references: (name) => "/?" + new URLSearchParams({ q: `ref:\\b${name}\\b case:yes` }),
+};
+let menu;
+
+// nameAt is the name at a place of the window, with its range.
+function nameAt(x, y) {
+  const at = document.caretPositionFromPoint?.(x, y), old = at ? null : document.caretRangeFromPoint?.(x, y);
+  const node = at?.offsetNode ?? old?.startContainer, offset = at?.offset ?? old?.startOffset;
+  if (node?.nodeType !== Node.TEXT_NODE) return null;
+  const before = /\w*$/.exec(node.data.slice(0, offset))[0], after = /^\w*/.exec(node.data.slice(offset))[0];
+  if (!/^[A-Za-z_]/.test(before + after)) return null;
+  const range = document.createRange();
+  range.setStart(node, offset - before.length);
+  range.setEnd(node, offset + after.length);
+  const box = range.getBoundingClientRect();
+  return x >= box.left && x <= box.right && y >= box.top && y <= box.bottom ? range : null;
+}
+
+// offer shows the ways from a name to its places, below it. Null hides them.
+function offer(range) {
+  menu?.remove();
+  menu = null;
+  if (!range) return;
+  menu = document.createElement("nav");
+  menu.className = "places";
+  menu.setAttribute("aria-label", "Places of " + range);
+  for (const [of, key] of [["definitions", "d"], ["references", "r"]]) {
+    const link = document.createElement("a"), hint = document.createElement("kbd");
+    link.href = placesURL[of](range.toString());
+    hint.textContent = key;
+    link.append(of[0].toUpperCase() + of.slice(1) + " ", hint);
+    menu.append(link);
+  }
+  const box = range.getBoundingClientRect();
+  menu.style.left = box.left + scrollX + "px";
+  menu.style.top = box.bottom + scrollY + "px";
+  document.body.append(menu);
+}
+
+document.addEventListener("click", (e) => {
+  if (menu?.contains(e.target)) return;
+  offer(e.target.closest?.(".whole") && !e.target.closest("a") && getSelection().isCollapsed ? nameAt(e.clientX, e.clientY) : null);
+});
 
 // --- The rest. ---
 
