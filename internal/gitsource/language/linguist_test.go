@@ -7,10 +7,10 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -141,7 +141,11 @@ func detect(d *Detector, name string, content []byte) string {
 func TestAsGoEnry(t *testing.T) {
 	root := os.Getenv("TRAWL_TEST_TREE")
 	if root == "" {
-		root = runtime.GOROOT()
+		goroot, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		root = strings.TrimSpace(string(goroot))
 	}
 	names, most := 0, 3000
 	if os.Getenv("TRAWL_TEST_TREE") != "" {

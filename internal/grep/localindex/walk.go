@@ -105,7 +105,7 @@ func (w *walker) visit(f *folder, dir, shown string, rulesChanged bool, rules *l
 		return
 	}
 	rulesChanged = w.look(f, fd, dir, shown, rulesChanged, rules)
-	unix.Close(fd) // before those below: a path may have more folders than a process open files
+	_ = unix.Close(fd) // before those below: a path may have more folders than a process open files
 	for _, below := range f.folders {
 		path := filepath.Join(dir, below.name)
 		visit := func() error {

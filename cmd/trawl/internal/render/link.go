@@ -14,13 +14,13 @@ func Hyperlink(address, text string) string {
 	return "\x1b]8;;" + address + "\x1b\\" + text + "\x1b]8;;\x1b\\"
 }
 
-// linked prints what print prints, as a hyperlink if there is a Link.
-func (l Link) linked(b *strings.Builder, f *searchv1.FileMatch, line uint32, print func(*strings.Builder)) {
+// linked prints what text prints, as a hyperlink if there is a Link.
+func (l Link) linked(b *strings.Builder, f *searchv1.FileMatch, line uint32, text func(*strings.Builder)) {
 	if l == nil {
-		print(b)
+		text(b)
 		return
 	}
-	var text strings.Builder
-	print(&text)
-	b.WriteString(Hyperlink(l(f, line), text.String()))
+	var printed strings.Builder
+	text(&printed)
+	b.WriteString(Hyperlink(l(f, line), printed.String()))
 }

@@ -48,8 +48,8 @@ func TestContrast(t *testing.T) {
 			}
 		}
 		check := func(texts, backs string) {
-			for _, text := range strings.Fields(texts) {
-				for _, back := range strings.Fields(backs) {
+			for text := range strings.FieldsSeq(texts) {
+				for back := range strings.FieldsSeq(backs) {
 					a, b := luminance(t, colours[text]), luminance(t, colours[back])
 					if ratio := (max(a, b) + .05) / (min(a, b) + .05); ratio < 4.5 {
 						t.Errorf("%s: %s on %s has a contrast of %.2f, want 4.5", name, text, back, ratio)

@@ -88,7 +88,7 @@ func written(t *testing.T, l chroma.Lexer) (text []byte, ok bool) {
 	t.Helper()
 	code, ok := l.(*chroma.RegexLexer)
 	if !ok && l == chromalexers.Markdown {
-		code, ok = reflect.ValueOf(l).Elem().Field(0).Interface().(*chroma.RegexLexer)
+		code, ok = reflect.TypeAssert[*chroma.RegexLexer](reflect.ValueOf(l).Elem().Field(0))
 	}
 	if !ok {
 		return nil, false // one of two languages, such as Svelte's
