@@ -216,7 +216,7 @@ func (d *Document) Score() float64 {
 			content += d.defined()
 		}
 	}
-	return total(content+d.compound()+d.together(), names, len(d.Terms), d.Spelled, d.LowPriority)
+	return Total(content+d.compound()+d.together(), names, len(d.Terms), d.Spelled, d.LowPriority)
 }
 
 func (d *Document) defined() float64 { return Defined(len(d.Terms)) }
@@ -225,14 +225,20 @@ func (d *Document) defined() float64 { return Defined(len(d.Terms)) }
 // adds words wants the place where they meet, and common names are defined in many places.
 func Defined(terms int) float64 { return math.Floor(definedScore / float64(terms*terms)) }
 
-func (d *Document) compound() (score float64) {
-	if d.Compound {
-		score += compoundScore * float64(len(d.Terms))
+func (d *Document) compound() float64 {
+	if !d.Compound {
+		return 0
 	}
-	if d.CompoundDefined {
-		score += compoundDefinedScore * float64(len(d.Terms))
+	return CompoundScore(len(d.Terms), d.CompoundDefined)
+}
+
+// CompoundScore is the score for a name made up of that many terms.
+func CompoundScore(terms int, defined bool) float64 {
+	score := compoundScore
+	if defined {
+		score += compoundDefinedScore
 	}
-	return score
+	return float64(score * terms)
 }
 
 func (d *Document) together() float64 { return TogetherScore(d.Together, len(d.Terms)) }
@@ -265,8 +271,12 @@ func Compounds(words []string) []string {
 	return []string{strings.ToLower(strings.Join(words, "")), strings.ToLower(strings.Join(words, "_"))}
 }
 
-// total adds up the parts of a score. The words of a file's name ask for that file, whatever its priority.
-func total(content, names float64, terms int, spelled, low bool) float64 {
+// Score is that of a match in a path at that place.
+func (n Name) Score() float64 { return nameScore[n] }
+
+// Total adds up the parts of a score with that many terms: content has all that is no match in a path, and names the scores of
+// the best places of each term. The words of a file's name ask for that file, whatever its priority.
+func Total(content, names float64, terms int, spelled, low bool) float64 {
 	switch {
 	case spelled:
 		return content + names + spelledScore*float64(terms)
@@ -279,7 +289,7 @@ func total(content, names float64, terms int, spelled, low bool) float64 {
 // Bound is the highest score of a document with that sum of its terms' scores for the content, up to
 // that number of terms, no match in its path that is better placed than name, nothing defined, no compound and nothing together.
 func Bound(content float64, terms int, name Name, low bool) float64 {
-	return total(content, nameScore[name]*float64(terms), terms, name > Directory, low)
+	return Total(content, nameScore[name]*float64(terms), terms, name > Directory, low)
 }
 
 // Ceiling is the highest score of a document with up to that number of terms and no match in its path

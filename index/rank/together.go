@@ -2,6 +2,7 @@ package rank
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/trawl-search/trawl/index/literal"
@@ -49,6 +50,8 @@ func NewLine(words []LineWord) *Line {
 		line.words = append(line.words, literal.New(w.Text, w.CaseSensitive))
 		texts, exact = append(texts, w.Text), exact && w.CaseSensitive
 	}
+	// The longest is mostly the rarest: few lines are looked at.
+	slices.SortStableFunc(line.words, func(a, b *literal.Finder) int { return b.MaxLen() - a.MaxLen() })
 	if len(words) > 2 {
 		line.typed = LineWord{strings.Join(texts, " "), exact}
 		line.sequence = literal.New(line.typed.Text, exact)

@@ -29,6 +29,8 @@ func compareScored(scoreA float64, docA uint32, scoreB float64, docB uint32) int
 	return cmp.Or(cmp.Compare(scoreB, scoreA), cmp.Compare(docA, docB))
 }
 
+func lastFirst(a, b *hit) int { return compareHits(*b, *a) }
+
 // leastSize is the least that FileMatch.Size will be.
 func (h *hit) leastSize() int64 { return fileSize + rangeSize*int64(h.ranges) }
 
@@ -63,15 +65,14 @@ func (b *best) add(h hit) {
 	if len(b.hits) < b.limit {
 		h.spans, h.inWords = slices.Clone(h.spans), slices.Clone(h.inWords)
 		h.features.Terms = slices.Clone(h.features.Terms)
-		b.hits = append(b.hits, h)
-		b.rise(len(b.hits) - 1)
+		b.hits = push(b.hits, h, lastFirst)
 	} else {
 		b.size -= b.hits[0].leastSize()
 		h.spans = append(b.hits[0].spans[:0], h.spans...)
 		h.inWords = append(b.hits[0].inWords[:0], h.inWords...)
 		h.features.Terms = append(b.hits[0].features.Terms[:0], h.features.Terms...)
 		b.hits[0] = h
-		b.sink(0)
+		sink(b.hits, lastFirst)
 	}
 	for len(b.hits) > 1 && b.maxBytes > 0 && b.size-b.hits[0].leastSize() >= b.maxBytes {
 		b.dropLast()
@@ -82,38 +83,7 @@ func (b *best) add(h hit) {
 func (b *best) dropLast() {
 	b.cut = true
 	b.size -= b.hits[0].leastSize()
-	end := len(b.hits) - 1
-	b.hits[0] = b.hits[end]
-	b.hits[end] = hit{}
-	b.hits = b.hits[:end]
-	b.sink(0)
-}
-
-func (b *best) rise(i int) {
-	for i > 0 {
-		parent := (i - 1) / 2
-		if compareHits(b.hits[i], b.hits[parent]) < 0 {
-			return
-		}
-		b.hits[i], b.hits[parent] = b.hits[parent], b.hits[i]
-		i = parent
-	}
-}
-
-func (b *best) sink(i int) {
-	for {
-		last := i
-		for child := 2*i + 1; child <= 2*i+2 && child < len(b.hits); child++ {
-			if compareHits(b.hits[child], b.hits[last]) > 0 {
-				last = child
-			}
-		}
-		if last == i {
-			return
-		}
-		b.hits[i], b.hits[last] = b.hits[last], b.hits[i]
-		i = last
-	}
+	b.hits = dropFirst(b.hits, lastFirst)
 }
 
 // sorted returns the best hits in the total order; none can be added after.

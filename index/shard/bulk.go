@@ -7,6 +7,7 @@ import (
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/eliasfano"
 	"github.com/trawl-search/trawl/index/rank"
+	"github.com/trawl-search/trawl/index/regex"
 )
 
 // Most documents that match a common word are only counted: others are better. Where the
@@ -27,6 +28,7 @@ type namedBlob struct {
 // bulk is how a search passes blobs whose documents are only counted.
 type bulk struct {
 	atoms []*wordAtom
+	names []*nameIn   // of the atoms
 	all   bool        // all atoms must match; else one
 	named []namedBlob // with a match in the path of a document, ascending
 	// docs are those that the filter lets through, and within their blobs, if there is one.
@@ -59,6 +61,7 @@ func (s *search) planBulk() (*bulk, error) {
 	b.all = all
 	for _, a := range atoms {
 		b.atoms = append(b.atoms, a.content.(*wordAtom)) //nolint:forcetypeassert // bulkAtoms has asked
+		b.names = append(b.names, &a.word)
 		if a.name == nil {
 			continue
 		}
@@ -173,66 +176,100 @@ func (s *search) bulkScan(from, to uint32, enough func() bool, found func() erro
 				continue
 			}
 		}
-		look := err == nil
-		if look {
-			look, err = s.mustLook(&t, name, matches, matched, all)
-		}
 		if err != nil {
 			return t.blob, err
-		}
-		if look {
-			if err := s.eachOf(t.blob, found); err != nil {
-				return t.blob, err
-			}
-			continue
 		}
 		if matches == 0 {
 			matches = int(name.ranges)
 		}
-		s.leaveOut()
-		s.stats.FilesMatched += uint64(documents)
-		s.stats.Matches += uint64(documents * matches)
+		c := candidate{number: t.blob, documents: documents, matches: matches, several: all > 1}
+		s.boundOf(&c, &t, name, matched)
+		if c.bound == unknown || s.mayBeShown(t.blob, c.bound) {
+			s.queue = push(s.queue, c, compareCandidates)
+		} else {
+			s.countOnly(&c)
+		}
 	}
 }
 
-// mustLook reports whether the documents of a blob are to be looked at: not all is known
-// of how they match, or one may be among the best. Of several documents, whether a filter
-// lets them through or not, it is not known which one's path matches.
-func (s *search) mustLook(t *blobTally, name *namedBlob, matches, matched, documents int) (bool, error) {
+// boundOf bounds the score of the documents of a blob: unknown if not all is known of how they match. Of several documents, whether
+// a filter lets them through or not, it is not known which one's path matches.
+func (s *search) boundOf(c *candidate, t *blobTally, name *namedBlob, matched int) {
 	b := s.bulk
-	if s.opts.MaxFiles > 0 && s.mayDefine(t.blob) {
-		return true, nil
-	}
-	together, err := s.together.mostIn(t.blob)
-	if err != nil {
-		return false, err
-	}
-	t.content += together
 	counted := b.all && matched == len(b.atoms) // whatever the path says
-	switch {
-	case t.opaque || name != nil && !counted && (!name.known || documents > 1):
-		return true, nil
-	case name == nil && !b.onPaths:
-		if !s.mayBeShown(t.blob, t.content) {
-			return false, nil
+	if t.opaque && s.opts.Mode != TopK || !counted && (c.matches == 0 || name != nil && (!name.known || c.several)) {
+		c.bound = unknown
+		return
+	}
+	if c.opaque = t.opaque; c.opaque {
+		c.matches = 0 // those of two atoms may overlap
+	}
+	c.content = t.content + s.together.mostIn(t.blob)
+	if s.mayDefine(t.blob) {
+		c.content += s.mostDefined(t.blob, counted)
+	}
+	if name != nil || b.onPaths {
+		place := rank.Base
+		if !counted {
+			place = name.name
 		}
-		if documents > 1 || s.mayBeShown(t.blob, rank.Bound(t.content, 0, rank.NoName, !s.asksForLow)) {
-			return true, nil
+		c.names, c.spelled = place.Score()*float64(s.terms), place > rank.Directory
+	}
+	c.bound = s.total(c)
+}
+
+// mostDefined is the most for definitions and a compound in a blob, in which all terms match or some.
+func (s *search) mostDefined(blob uint32, all bool) (most float64) {
+	each := rank.Defined(s.terms)
+	if !all {
+		each = rank.Defined(1) // of one term, and less of more together
+	}
+	for _, name := range s.bulk.names {
+		if name.mayDefine(blob) {
+			most += each
 		}
-		low, err := s.inLowFolder(t.blob)
-		return !low, err
 	}
-	if !counted {
-		nothing := matches == 0 && name.ranges == 0
-		return nothing || s.mayBeShown(t.blob, rank.Bound(t.content, s.terms, name.name, false)), nil
+	if holds(s.compound.blobs, blob) {
+		defined := slices.ContainsFunc(s.compound.names, func(n nameIn) bool { return n.mayDefine(blob) })
+		most += rank.CompoundScore(s.terms, defined)
 	}
-	if !s.mayBeShown(t.blob, rank.Bound(t.content, s.terms, rank.Base, false)) {
-		return false, nil
+	return most
+}
+
+// boundByPath has a blob wait again for what the path of its one document says.
+func (s *search) boundByPath(c *candidate) error {
+	doc, err := s.docs.FirstDoc(c.number)
+	if err != nil {
+		return err
 	}
-	if documents > 1 || !s.best.full() {
-		return true, nil
+	s.doc.reset(doc, c.number, 0)
+	path, err := s.doc.loadPath()
+	if err != nil {
+		return err
 	}
-	return s.mayBeShownOf(t.blob, t.content)
+	ranges := s.overlap[:0]
+	c.byPath, c.names, c.low = true, 0, s.low(path)
+	for _, a := range s.nameAtoms {
+		best := rank.NoName
+		for start, end := range regex.Ranges(a.matcher, path) {
+			best = max(best, rank.OfName(path, start, end))
+			ranges = append(ranges, span{uint32(start), uint32(end)})
+		}
+		c.names += best.Score()
+	}
+	c.spelled, s.overlap = spells(path, ranges), ranges
+	s.waitAgain(c)
+	return nil
+}
+
+// bestPlace is how well a text of the query matches in a path, at best.
+func (s *search) bestPlace(path []byte) (best rank.Name) {
+	for _, a := range s.nameAtoms {
+		for start, end := range regex.Ranges(a.matcher, path) {
+			best = max(best, rank.OfName(path, start, end))
+		}
+	}
+	return best
 }
 
 // sharedBlobs walks the blobs that have several documents.

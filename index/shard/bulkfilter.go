@@ -1,12 +1,6 @@
 package shard
 
-import (
-	"bytes"
-	"slices"
-
-	"github.com/trawl-search/trawl/index/rank"
-	"github.com/trawl-search/trawl/index/regex"
-)
+import "slices"
 
 // planFilter finds the documents that may match by their paths and columns, if there are
 // enough words to be counted in them.
@@ -62,35 +56,4 @@ func (s *search) letThrough(blob uint32) (n int, err error) {
 		}
 	}
 	return n, nil
-}
-
-// mayBeShownOf reports whether a blob's one document may be among the best for all that its
-// path says, of which little is read where that decides. Content is the score of its matches.
-func (s *search) mayBeShownOf(blob uint32, content float64) (bool, error) {
-	doc, err := s.docs.FirstDoc(blob)
-	if err != nil {
-		return false, err
-	}
-	s.doc.reset(doc, blob, 0)
-	path, err := s.doc.loadPath()
-	if err != nil {
-		return false, err
-	}
-	base := bytes.LastIndexByte(path, '/') + 1
-	if !s.admits(rank.Bound(content, s.terms, rank.Directory, false), doc) && !slices.ContainsFunc(s.nameAtoms, func(a *nameAtom) bool {
-		_, _, inBase := a.matcher.Find(path, base)
-		return inBase
-	}) {
-		return false, nil
-	}
-	name := rank.NoName
-	for _, a := range s.nameAtoms {
-		for start, end := range regex.Ranges(a.matcher, path) {
-			name = max(name, rank.OfName(path, start, end))
-		}
-	}
-	if !s.admits(rank.Bound(content, s.terms, name, false), doc) {
-		return false, nil
-	}
-	return s.admits(rank.Bound(content, s.terms, name, s.low(path)), doc), nil
 }

@@ -113,6 +113,9 @@ func (s *search) countTwice(w *wordMatch) error {
 
 // twiceIn is how many matches of a blob are counted too often.
 func (c *counting) twiceIn(blob uint32) int {
+	if c.next > 0 && c.twice[c.next-1].blob >= blob {
+		c.next = 0
+	}
 	if c.next = seekBlob(c.twice, c.next, blob); c.next < len(c.twice) && c.twice[c.next].blob == blob {
 		return c.twice[c.next].counts.All()
 	}

@@ -39,6 +39,11 @@ func (s *search) definedIn(m *matching) (nameIn, error) {
 	return in, err
 }
 
+// mayDefine reports whether the literal may be defined in a blob.
+func (in *nameIn) mayDefine(blob uint32) bool {
+	return holds(in.marked, blob) || holds(in.byText, blob)
+}
+
 // defines reports whether the literal is defined in a document, by the rules for its own language:
 // the score of a document must not depend on which other documents of its content are in the shard.
 func (in *nameIn) defines(d *document) (bool, error) {

@@ -52,7 +52,7 @@ func (s *search) scan(from, to uint32, enough func() bool, found func() error) (
 	} else {
 		next, err = s.eachCandidate(from, to, enough, found)
 	}
-	return next, cmp.Or(err, s.settleWaiting())
+	return next, cmp.Or(err, s.settleQueue(found))
 }
 
 func (s *search) eachCandidate(from, to uint32, enough func() bool, found func() error) (next uint32, err error) {
@@ -133,6 +133,11 @@ func (s *search) hit() (err error) {
 		return err
 	}
 	if g.opaque > 1 { // ranges of two atoms may overlap in words that nobody has counted
+		if s.opts.Mode == TopK {
+			if reaches, err := s.mayReachAsItIs(); err != nil || !reaches {
+				return err
+			}
+		}
 		g.reset()
 		if err := s.root.collect(&s.doc, g); err != nil {
 			return err
@@ -170,12 +175,13 @@ func (s *search) hit() (err error) {
 		s.leaveOut()
 		return nil
 	}
-	waits := h.features.Together > rank.Scattered
+	waits := !s.together.known(h.blob)
 	if waits && s.opts.After != nil { // what is on an earlier page is known by its score
-		if err := s.readTogether(&h, s.together.follow); err != nil {
+		if err := s.readTogether(h.blob); err != nil {
 			return err
 		}
-		waits = false
+		h.features.Together, waits = s.together.atBest(h.blob), false
+		h.score = h.features.Score()
 	}
 	if skip, err := s.beforePage(&h); err != nil || skip {
 		return err
@@ -191,6 +197,23 @@ func (s *search) hit() (err error) {
 	return nil
 }
 
+// mayReachAsItIs reports whether the document may be among the best by what was gathered. If not, it is counted without its matches.
+func (s *search) mayReachAsItIs() (bool, error) {
+	h := hit{doc: s.doc.id}
+	var err error
+	if h.features, err = s.features(); err != nil {
+		return false, err
+	}
+	if err := s.rate(&h); err != nil || s.mayReach(h.score, h.doc) {
+		return true, err
+	}
+	s.stats.FilesMatched++
+	s.stats.CountsInexact = true
+	s.explain.leftOutBelow(h.score, h.doc)
+	s.leaveOut()
+	return false, nil
+}
+
 // features rate the gathered ranges, but for the priority and whether they spell the file's name. How words stand together they say
 // at best.
 func (s *search) features() (rank.Document, error) {
@@ -200,9 +223,7 @@ func (s *search) features() (rank.Document, error) {
 		return d, err
 	}
 	d.Length = units(length)
-	if d.Together, err = s.together.atBest(s.doc.blob); err != nil {
-		return d, err
-	}
+	d.Together = s.together.atBest(s.doc.blob)
 	d.Compound, d.CompoundDefined, err = s.compound.in(&s.doc)
 	return d, err
 }

@@ -42,6 +42,7 @@ type search struct {
 	defined  []uint32
 	compound compound
 	together together
+	queue    []candidate
 	// asksForLow says that no document has low priority.
 	asksForLow bool
 	root       node

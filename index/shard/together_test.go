@@ -9,6 +9,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/indextest"
 	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/index/rank"
 	"github.com/trawl-search/trawl/index/shard"
 )
 
@@ -51,6 +52,12 @@ func TestTogether(t *testing.T) {
 	for i, text := range []string{"read file", "file read", "read file header", "case:yes read file header", "header file x", "read Files", "read file or x", "read file -x", "x f:tests read header"} {
 		texts = append(texts, indextest.Query{Text: text, Kind: "together", Number: i})
 	}
+	words := []string{"read", "file", "header", "er", "Files", "read_file", "x", "kelvin", "c:x", "le"}
+	for n := 1; n <= rank.MaxCompound; n++ {
+		rng := rand.New(rand.NewPCG(uint64(n), 9))
+		rng.Shuffle(len(words), func(i, j int) { words[i], words[j] = words[j], words[i] })
+		texts = append(texts, indextest.Query{Text: strings.Join(words[:n], " "), Kind: "together", Number: len(texts)})
+	}
 	for seed := range uint64(6) {
 		c := scatteredWords(seed)
 		s := openShard(t, buildShard(t, c))
@@ -62,6 +69,10 @@ func TestTogether(t *testing.T) {
 				opts := shard.Options{MaxFiles: 1 + rng.IntN(12), MaxMatchesPerFile: 5, After: somewhere(s, ready, rng)}
 				whole := search(t, s, ready, opts)
 				opts.Mode = shard.TopK
+				if n := len(whole.Files); n == opts.MaxFiles {
+					key := whole.Files[n-1].Key()
+					opts.Floor = &key // which the last one is not behind
+				}
 				if got := search(t, s, ready, shard.InPieces(opts, helpers)); !sameFiles(got.Files, whole.Files) {
 					t.Fatalf("seed %d, %s, best %d after %v, %d helpers:\n%v\nwant\n%v", seed, q.Text, opts.MaxFiles, opts.After, helpers, got.Files, whole.Files)
 				}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/rank"
-	"github.com/trawl-search/trawl/index/regex"
 )
 
 // A TopK search keeps MaxFiles documents and leaves out what cannot push one of
@@ -203,8 +202,7 @@ func (s *search) mostInContent() (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	together, err := s.together.mostIn(s.doc.blob)
-	return rank.Content(rank.Word, rank.Enough, units(length))*float64(s.terms) + together, err
+	return rank.Content(rank.Word, rank.Enough, units(length))*float64(s.terms) + s.together.mostIn(s.doc.blob), nil
 }
 
 // canSkip reports whether the document is not to be looked at: it is for
@@ -230,13 +228,7 @@ func (s *search) canSkip() (bool, error) {
 	if s.wholeWords == nil && s.mayDefine(s.doc.blob) || s.mayReach(rank.Bound(best, s.terms, rank.NoName, low), s.doc.id) {
 		return false, nil
 	}
-	name := rank.NoName
-	for _, a := range s.nameAtoms {
-		for start, end := range regex.Ranges(a.matcher, path) {
-			name = max(name, rank.OfName(path, start, end))
-		}
-	}
-	if name > rank.NoName && s.mayReach(rank.Bound(best, s.terms, name, low), s.doc.id) {
+	if name := s.bestPlace(path); name > rank.NoName && s.mayReach(rank.Bound(best, s.terms, name, low), s.doc.id) {
 		return false, nil
 	}
 	s.stats.CountsInexact = true

@@ -1,0 +1,43 @@
+package shard
+
+// A heap is a slice whose first element comes before all others, by a comparison that is less than zero if a comes before b.
+
+// push adds an element to a heap.
+func push[E any](heap []E, e E, compare func(a, b *E) int) []E {
+	heap = append(heap, e)
+	for i := len(heap) - 1; i > 0; {
+		parent := (i - 1) / 2
+		if compare(&heap[i], &heap[parent]) >= 0 {
+			break
+		}
+		heap[i], heap[parent] = heap[parent], heap[i]
+		i = parent
+	}
+	return heap
+}
+
+// dropFirst removes the first element of a heap.
+func dropFirst[E any](heap []E, compare func(a, b *E) int) []E {
+	var none E
+	end := len(heap) - 1
+	heap[0], heap[end] = heap[end], none
+	sink(heap[:end], compare)
+	return heap[:end]
+}
+
+// sink makes a heap again of one whose first element has changed.
+func sink[E any](heap []E, compare func(a, b *E) int) {
+	for i := 0; ; {
+		first := i
+		for child := 2*i + 1; child <= 2*i+2 && child < len(heap); child++ {
+			if compare(&heap[child], &heap[first]) < 0 {
+				first = child
+			}
+		}
+		if first == i {
+			return
+		}
+		heap[i], heap[first] = heap[first], heap[i]
+		i = first
+	}
+}
