@@ -143,11 +143,22 @@ func (e evaluation) features(q query.Q, name []Range) rank.Document {
 			}
 		}
 	}
-	d.Spelled = rank.Spells([]byte(e.Path), func(at int) bool { return covered[at] })
 	d.Terms = e.terms(q, false)
+	d.Spelled = !hasLoose(q) && rank.Spells([]byte(e.Path), func(at int) bool { return covered[at] })
 	d.Compound, d.CompoundDefined = e.compound(q)
 	d.Together = e.together(q)
 	return d
+}
+
+// hasLoose reports whether the query has a match:any, not under a Not.
+func hasLoose(q query.Q) (loose bool) {
+	query.Walk(q, func(q query.Q) bool {
+		or, ok := q.(*query.Or)
+		loose = loose || ok && or.Loose
+		_, not := q.(*query.Not)
+		return !not
+	})
+	return loose
 }
 
 // asksForLow reports whether a text, not under a Not, asks for what has low priority.
@@ -173,7 +184,14 @@ func (e evaluation) terms(q query.Q, namesOnly bool) (terms []rank.Term) {
 	case *query.And:
 		children = q.Children
 	case *query.Or:
-		children = q.Children
+		for _, c := range q.Children {
+			found := e.terms(c, namesOnly)
+			if s, ok := c.(*query.Substring); ok && q.Loose && len(found) > 0 {
+				found[0].Loose, found[0].Defined = rank.NewLooseWord(s.Pattern), false
+			}
+			terms = append(terms, found...)
+		}
+		return terms
 	case *query.Type:
 		return e.terms(q.Child, namesOnly || q.Kind == query.KindFileName)
 	case *query.Substring, *query.Regexp, *query.Symbol, *query.Reference:

@@ -24,12 +24,12 @@ const (
 
 // MaxSyntaxVersion is the newest version of the query language. Versions 0 and
 // 1 are zoekt's language; fields of Trawl's own belong to version 2: ref:,
-// sym.kind: and type:symbol.
+// sym.kind:, type:symbol and, from revision 2 on, match:.
 const MaxSyntaxVersion = 2
 
 // Revision grows with each field that version 2 gets. A program that knows an older revision
 // would read such a field as text.
-const Revision = 1
+const Revision = 2
 
 // Limits bound what a query may cost before it has read anything. A zero field
 // means its default. Parse holds a query to them as it reads: what it takes until it

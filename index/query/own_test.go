@@ -23,6 +23,13 @@ func TestOwnFields(t *testing.T) {
 		{"type:symbol type:file a", `(type:filename (symbol substring:"a"))`},
 		{"type:symbol sym.kind:type a or b", `(or (symbol type substring:"a") (symbol type substring:"b"))`},
 		{"(type:repo a ) type:symbol b", `(and (type:repo substring:"a") (symbol substring:"b"))`},
+		{"match:any a b", `(any substring:"a" substring:"b")`},
+		{"a c:b match:any d -e case:no", `(and content substring:"b" (not substring:"e") (any substring:"a" substring:"d"))`},
+		{"(match:any a b ) c", `(and (any substring:"a" substring:"b") substring:"c")`},
+		{"(match:any a b ) or c", `(or (any substring:"a" substring:"b") substring:"c")`},
+		{"match:any a (b or c )", `(and (or substring:"b" substring:"c") substring:"a")`},
+		{"match:any lang:Go", `lang:"Go"`},
+		{"match:all a b", `(and substring:"a" substring:"b")`},
 		{"(type:symbol a ) b", `(and (symbol substring:"a") substring:"b")`},
 	} {
 		q, err := Parse(tt.query, ParseOptions{SyntaxVersion: 2})
@@ -36,7 +43,7 @@ func TestOwnFields(t *testing.T) {
 	if _, err := Parse("type:symbol a", ParseOptions{}); err == nil {
 		t.Error("type:symbol is read in version 1")
 	}
-	for _, wrong := range []string{"ref:", "sym.kind:", "sym.kind:verb", "-sym.kind:type", "-type:symbol", "type:symbols"} {
+	for _, wrong := range []string{"ref:", "sym.kind:", "sym.kind:verb", "-sym.kind:type", "-type:symbol", "type:symbols", "match:", "match:some", "match:any a or b"} {
 		var e *SyntaxError
 		if _, err := Parse(wrong, ParseOptions{SyntaxVersion: 2}); !errors.As(err, &e) {
 			t.Errorf("Parse(%q): %v, want a syntax error", wrong, err)

@@ -74,6 +74,7 @@ type item struct {
 	kind     *Kind
 	symbols  bool         // type:symbol
 	ofKind   symbols.Kind // of sym.kind:
+	match    string       // of match:
 	start    int          // in the input
 }
 
@@ -124,6 +125,9 @@ func (p *parser) list() (Q, error) {
 	}
 	p.uncased = append(outer, p.uncased...)
 	q, err := p.operators(operands)
+	if err == nil && set.any {
+		q, err = anyText(q, operands)
+	}
 	if err == nil && (set.symbols || set.kinds != 0) {
 		q, err = p.onlySymbols(q, set)
 	}
@@ -139,6 +143,7 @@ type settings struct {
 	kind     *Kind
 	symbols  bool            // texts are names of symbols
 	kinds    symbols.KindSet // of symbols
+	any      bool            // of the texts
 }
 
 // directives takes the settings out of a list: the last case:, the first of the kinds, and all
@@ -152,6 +157,8 @@ func directives(items []item) (operands []item, set settings) {
 			set.symbols = true
 		case it.ofKind != 0:
 			set.kinds.Add(it.ofKind)
+		case it.match != "":
+			set.any = it.match == "any"
 		case it.kind != nil:
 			if set.kind == nil || *it.kind < *set.kind {
 				set.kind = it.kind
@@ -218,6 +225,27 @@ func (p *parser) operators(items []item) (Q, error) {
 
 const orAdvice = `a term on each side of it (case: and type: are none, they apply to the whole list); write "or" in quotes to search for the word`
 
+// anyText makes the texts of a list that are looked for in content and paths alternatives, of which rarer ones count more.
+func anyText(list Q, operands []item) (Q, error) {
+	loose, and := &Or{Loose: true}, &And{}
+	for i := range operands {
+		it := &operands[i]
+		if it.or {
+			return nil, &SyntaxError{it.start, `"or" in a list with match:any`, `words alone, of which any may match; put other alternatives in parentheses`}
+		}
+		if s, ok := it.q.(*Substring); ok && s.Scope == Either {
+			loose.Children = append(loose.Children, s)
+		} else {
+			and.Children = append(and.Children, it.q)
+		}
+	}
+	if len(loose.Children) == 0 {
+		return list, nil
+	}
+	and.Children = append(and.Children, loose)
+	return and, nil
+}
+
 // expression reads the expression that begins with tok.
 func (p *parser) expression(tok token) (item, error) {
 	p.pos = tok.end
@@ -234,6 +262,8 @@ func (p *parser) expression(tok token) (item, error) {
 		if it.symbols = p.own && string(tok.text) == "symbol"; !it.symbols {
 			it.kind, err = p.kind(tok)
 		}
+	case tokenMatch:
+		it.match, err = choose(tok, "any", "all")
 	case tokenSymKind:
 		var name string
 		name, err = choose(tok, symbols.Kinds()...)

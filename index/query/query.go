@@ -36,7 +36,11 @@ const (
 type And struct{ Children []Q }
 
 // Or matches documents that some child matches; without children, none.
-type Or struct{ Children []Q }
+type Or struct {
+	Children []Q
+	// Loose says that the children are the words of a match:any: rarer words count more, and each file says which it lacks.
+	Loose bool
+}
 
 // Not matches documents that the child does not. Its ranges are never shown.
 type Not struct{ Child Q }

@@ -21,7 +21,7 @@ func Map(q Q, f func(Q) Q) Q {
 	case *And:
 		return f(&And{Children: mapAll(n.Children, f)})
 	case *Or:
-		return f(&Or{Children: mapAll(n.Children, f)})
+		return f(&Or{Children: mapAll(n.Children, f), Loose: n.Loose})
 	case *Not:
 		return f(&Not{Child: Map(n.Child, f)})
 	case *Type:
@@ -69,7 +69,11 @@ func simplifyNode(q Q) Q {
 	case *And:
 		return simplifyList(n.Children, true)
 	case *Or:
-		return simplifyList(n.Children, false)
+		q := simplifyList(n.Children, false)
+		if or, ok := q.(*Or); ok {
+			or.Loose = n.Loose
+		}
+		return q
 	case *Not:
 		if c, ok := n.Child.(*Const); ok {
 			return &Const{Value: !c.Value}
@@ -155,7 +159,7 @@ func sameList(q Q, and bool) ([]Q, bool) {
 	case *And:
 		return n.Children, and
 	case *Or:
-		return n.Children, !and
+		return n.Children, !and && !n.Loose
 	}
 	return nil, false
 }

@@ -16,7 +16,12 @@ func (q *Const) String() string {
 }
 
 func (q *And) String() string { return list("and", q.Children) }
-func (q *Or) String() string  { return list("or", q.Children) }
+func (q *Or) String() string {
+	if q.Loose {
+		return list("any", q.Children)
+	}
+	return list("or", q.Children)
+}
 func (q *Not) String() string { return "(not " + q.Child.String() + ")" }
 
 func (q *Substring) String() string {

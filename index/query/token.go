@@ -28,6 +28,7 @@ const (
 	tokenType
 	tokenRef
 	tokenSymKind
+	tokenMatch
 )
 
 type field struct {
@@ -58,7 +59,7 @@ var fields = []field{
 }
 
 // ownFields are those that syntax version 2 adds.
-var ownFields = append(slices.Clone(fields), []field{{"ref:", tokenRef}, {"sym.kind:", tokenSymKind}}...)
+var ownFields = append(slices.Clone(fields), []field{{"match:", tokenMatch}, {"ref:", tokenRef}, {"sym.kind:", tokenSymKind}}...)
 
 // token is a piece of the query. Its text is what remains of the input without
 // field prefix and quotes; at holds the input position of each byte of it, and

@@ -96,6 +96,8 @@ type Term struct {
 	Matches int
 	// Name is the best place of a match in the path.
 	Name Name
+	// Loose is set if the document need not have the text.
+	Loose *LooseWord
 	// Defined says that the text is a name that is defined in the content, as a whole word.
 	Defined bool
 }
@@ -210,8 +212,8 @@ func (c *Counts) Best(length int) (best Quality, matches int) {
 func (d *Document) Score() float64 {
 	content, names := 0.0, 0.0
 	for _, t := range d.Terms {
-		content += Content(t.Content, t.Matches, d.Length)
-		names += nameScore[t.Name]
+		content += t.Loose.Weigh(Content(t.Content, t.Matches, d.Length))
+		names += t.Loose.Weigh(nameScore[t.Name])
 		if t.Defined {
 			content += d.defined()
 		}
@@ -335,13 +337,13 @@ func (d *Document) Explain() string {
 			if t.Matches == Enough {
 				more = " or more"
 			}
-			says = append(says, fmt.Sprintf("%s %d×%s in %d KiB %g", qualityNames[t.Content], t.Matches, more, max(d.Length, 1)*LengthUnit>>10, Content(t.Content, t.Matches, d.Length)))
+			says = append(says, fmt.Sprintf("%s %d×%s in %d KiB %g", qualityNames[t.Content], t.Matches, more, max(d.Length, 1)*LengthUnit>>10, t.Loose.Weigh(Content(t.Content, t.Matches, d.Length))))
 		}
 		if t.Defined {
 			says = append(says, fmt.Sprintf("defined here %g", d.defined()))
 		}
 		if t.Name > NoName {
-			says = append(says, fmt.Sprintf("%s %g", placeNames[t.Name], nameScore[t.Name]))
+			says = append(says, fmt.Sprintf("%s %g", placeNames[t.Name], t.Loose.Weigh(nameScore[t.Name])))
 		}
 		parts = append(parts, strings.Join(says, ", "))
 	}

@@ -11,6 +11,8 @@ type atomNode struct {
 	name    *nameAtom   // nil with scope Content
 	// word is where the text may be defined as a whole word.
 	word nameIn
+	// loose is set for a word of a match:any.
+	loose *rank.LooseWord
 }
 
 // contentNode finds a text in the content of documents: a wordAtom or a contentAtom.
@@ -65,7 +67,7 @@ func (n *atomNode) matches(d *document) (bool, error) {
 }
 
 func (n *atomNode) collect(d *document, g *gathered) error {
-	var term rank.Term
+	term := rank.Term{Loose: n.loose}
 	if n.content != nil && !g.namesOnly {
 		counts, err := n.content.gather(d, g)
 		if err != nil {

@@ -23,6 +23,8 @@ type namedBlob struct {
 	blob uint32
 	namePlace
 	known bool
+	// score is the most for the paths, of all atoms together.
+	score float64
 }
 
 // bulk is how a search passes blobs whose documents are only counted.
@@ -31,6 +33,10 @@ type bulk struct {
 	names []*nameIn   // of the atoms
 	all   bool        // all atoms must match; else one
 	named []namedBlob // with a match in the path of a document, ascending
+	// lists are what is left of the blobs of the atoms, a heap by the next blob, if one must match; merged was taken out last.
+	lists   [][]blobTally
+	merged  blobTally
+	matched int
 	// docs are those that the filter lets through, and within their blobs, if there is one.
 	docs     runs
 	within   *blobRuns
@@ -65,8 +71,8 @@ func (s *search) planBulk() (*bulk, error) {
 		if a.name == nil {
 			continue
 		}
-		if !a.name.candidates.narrow && len(a.content.(*wordAtom).hits.blobs) < int(s.docs.Len()/2) { //nolint:forcetypeassert // as above
-			return nil, nil
+		if (all || len(atoms) == 1) && !a.name.candidates.narrow && len(a.content.(*wordAtom).hits.blobs) < int(s.docs.Len()/2) { //nolint:forcetypeassert // as above
+			return nil, nil // of several alternatives, all paths are looked at in any case
 		}
 		if err := b.addNamed(a.name, !all && len(atoms) == 1); err != nil {
 			return nil, err
@@ -76,6 +82,11 @@ func (s *search) planBulk() (*bulk, error) {
 	b.leaveOutNamed()
 	if all {
 		slices.SortStableFunc(b.atoms, func(a, b *wordAtom) int { return len(a.hits.blobs) - len(b.hits.blobs) })
+	}
+	for _, a := range b.atoms {
+		if len(a.hits.blobs) > 0 && !all {
+			b.lists = push(b.lists, a.hits.blobs, compareLists)
+		}
 	}
 	b.shared, err = s.docs.SharedBlobs()
 	return b, err
@@ -116,7 +127,8 @@ func (b *bulk) addNamed(a *nameAtom, known bool) error {
 	}
 	blobs, err := a.s.docs.AppendBlobs(nil, docs)
 	for i, blob := range blobs {
-		b.named = append(b.named, namedBlob{blob, a.hits.places[i], known})
+		place := a.hits.places[i]
+		b.named = append(b.named, namedBlob{blob, place, known, a.loose.Weigh(place.name.Score())})
 	}
 	return err
 }
@@ -129,6 +141,8 @@ func (b *bulk) sortNamed() {
 	for _, n := range b.named {
 		if last := len(kept) - 1; last >= 0 && kept[last].blob == n.blob {
 			kept[last].known = false
+			kept[last].score += n.score
+			kept[last].name = max(kept[last].name, n.name)
 		} else {
 			kept = append(kept, n)
 		}
@@ -196,24 +210,26 @@ func (s *search) bulkScan(from, to uint32, enough func() bool, found func() erro
 // a filter lets them through or not, it is not known which one's path matches.
 func (s *search) boundOf(c *candidate, t *blobTally, name *namedBlob, matched int) {
 	b := s.bulk
-	counted := b.all && matched == len(b.atoms) // whatever the path says
-	if t.opaque && s.opts.Mode != TopK || !counted && (c.matches == 0 || name != nil && (!name.known || c.several)) {
+	counted := b.all && matched == len(b.atoms)                     // whatever the path says
+	onPath := name != nil && !counted && (!name.known || c.several) // may be
+	// A blob surely matches if one atom must, or if all do in the content. Of several documents, it is not known whose path does.
+	sure := (!b.all || counted) && !(onPath && c.several && matched == 0)
+	if !sure || s.opts.Mode != TopK && (t.opaque || onPath) || !counted && c.matches == 0 {
 		c.bound = unknown
 		return
 	}
-	if c.opaque = t.opaque; c.opaque {
+	if c.inexact = t.opaque || onPath; c.inexact {
 		c.matches = 0 // those of two atoms may overlap
 	}
 	c.content = t.content + s.together.mostIn(t.blob)
 	if s.mayDefine(t.blob) {
 		c.content += s.mostDefined(t.blob, counted)
 	}
-	if name != nil || b.onPaths {
-		place := rank.Base
-		if !counted {
-			place = name.name
-		}
-		c.names, c.spelled = place.Score()*float64(s.terms), place > rank.Directory
+	switch {
+	case counted && (name != nil || b.onPaths):
+		c.names, c.spelled = rank.Base.Score()*float64(s.terms), !s.loose
+	case name != nil:
+		c.names, c.spelled = name.score, name.name > rank.Directory && !s.loose
 	}
 	c.bound = s.total(c)
 }
@@ -255,9 +271,9 @@ func (s *search) boundByPath(c *candidate) error {
 			best = max(best, rank.OfName(path, start, end))
 			ranges = append(ranges, span{uint32(start), uint32(end)})
 		}
-		c.names += best.Score()
+		c.names += a.loose.Weigh(best.Score())
 	}
-	c.spelled, s.overlap = spells(path, ranges), ranges
+	c.spelled, s.overlap = !s.loose && spells(path, ranges), ranges
 	s.waitAgain(c)
 	return nil
 }
@@ -326,22 +342,41 @@ func (b *bulk) next(from uint32) (t blobTally, matched int) {
 	}
 }
 
+// nextOfAny merges the lists by a heap of what is left of them: there may be a thousand.
 func (b *bulk) nextOfAny(from uint32) (t blobTally, matched int) {
-	for _, a := range b.atoms {
-		blobs := a.hits.blobs
-		a.next = seekBlob(blobs, a.next, from)
-		if a.next == len(blobs) || matched > 0 && blobs[a.next].blob > t.blob {
-			continue
+	if b.matched == 0 || b.merged.blob < from { // else it is asked for again
+		b.merged, b.matched = b.merge(from)
+	}
+	return b.merged, b.matched
+}
+
+// merge takes the first blob from one on out of the lists, with its tallies added up.
+func (b *bulk) merge(from uint32) (t blobTally, matched int) {
+	for len(b.lists) > 0 {
+		first := b.lists[0]
+		blob := first[0].blob
+		switch {
+		case matched > 0 && blob > t.blob:
+			return t, matched
+		case blob < from:
+			first = first[seekBlob(first, 0, from):]
+		case matched == 0:
+			t, matched, first = first[0], 1, first[1:]
+		default:
+			t.add(&first[0])
+			matched, first = matched+1, first[1:]
 		}
-		if matched == 0 || blobs[a.next].blob < t.blob {
-			t, matched = blobs[a.next], 1
-			continue
+		if len(first) == 0 {
+			b.lists = dropFirst(b.lists, compareLists)
+		} else {
+			b.lists[0] = first
+			sink(b.lists, compareLists)
 		}
-		t.add(&blobs[a.next])
-		matched++
 	}
 	return t, matched
 }
+
+func compareLists(a, b *[]blobTally) int { return cmp.Compare((*a)[0].blob, (*b)[0].blob) }
 
 func (b *bulk) nextOfAll(from uint32) (t blobTally, matched int) {
 	for agreed := 0; agreed < len(b.atoms); {

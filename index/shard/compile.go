@@ -281,7 +281,7 @@ func (s *search) contentAtom(n *atomNode, m *matching, keep int) (err error) {
 
 // atom makes a Substring or Regexp ready.
 func (s *search) atom(p *Query, m *matching) (node, error) {
-	n := &atomNode{}
+	n := &atomNode{loose: m.loose}
 	if m.scope != query.FileName {
 		keep := 0
 		if len(p.texts) == 1 { // no other atom's ranges can overlap its own
@@ -290,9 +290,11 @@ func (s *search) atom(p *Query, m *matching) (node, error) {
 		if err := s.contentAtom(n, m, keep); err != nil {
 			return nil, err
 		}
-		var err error
-		if n.word, err = s.definedIn(m); err != nil {
-			return nil, err
+		if m.loose == nil {
+			var err error
+			if n.word, err = s.definedIn(m); err != nil {
+				return nil, err
+			}
 		}
 	}
 	if m.scope != query.Content {

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/trawl-search/trawl/index/query"
@@ -30,21 +31,26 @@ func (s *search) planCounting(q query.Q) error {
 		s.counting.byWords = true
 		return nil
 	}
-	common := commonWords(s.wordAtoms)
-	if len(common) == 0 {
+	shared := sharedWords(s.wordAtoms)
+	if len(shared) == 0 {
 		s.counting.byWords = true
 		return nil
 	}
 	if !holdTogether(q) {
 		return nil
 	}
-	for i := range common {
-		if err := s.countTwice(&common[i]); err != nil {
+	var twice []wordMatch
+	for i := range shared {
+		w := &shared[i]
+		n, err := s.countTwice(w)
+		if err := cmp.Or(err, s.tick()); err != nil {
 			return err
 		}
+		if n > 0 {
+			twice = append(twice, wordMatch{w.word, n})
+		}
 	}
-	common = slices.DeleteFunc(common, func(w wordMatch) bool { return w.matches == 0 })
-	tallies, err := s.tallies(common, false)
+	tallies, err := s.tallies(twice, false)
 	if err != nil {
 		return err
 	}
@@ -53,21 +59,36 @@ func (s *search) planCounting(q query.Q) error {
 	return err
 }
 
-// commonWords returns the words in which two atoms or more have matches, ascending.
-func commonWords(atoms []*wordAtom) (common []wordMatch) {
-	var all []uint32
+// sharedWord is a word in which several atoms have matches.
+type sharedWord struct {
+	word  uint32
+	atoms []*wordAtom
+}
+
+// sharedWords returns the words in which two atoms or more have matches, ascending.
+func sharedWords(atoms []*wordAtom) (shared []sharedWord) {
+	type use struct {
+		word uint32
+		atom *wordAtom
+	}
+	var all []use
 	for _, a := range atoms {
 		for _, w := range a.hits.words {
-			all = append(all, w.word)
+			all = append(all, use{w.word, a})
 		}
 	}
-	slices.Sort(all)
+	slices.SortStableFunc(all, func(a, b use) int { return cmp.Compare(a.word, b.word) })
 	for i := 1; i < len(all); i++ {
-		if all[i] == all[i-1] && (len(common) == 0 || common[len(common)-1].word != all[i]) {
-			common = append(common, wordMatch{word: all[i]})
+		if all[i].word != all[i-1].word {
+			continue
 		}
+		if n := len(shared); n == 0 || shared[n-1].word != all[i].word {
+			shared = append(shared, sharedWord{all[i].word, []*wordAtom{all[i-1].atom}})
+		}
+		last := &shared[len(shared)-1]
+		last.atoms = append(last.atoms, all[i].atom)
 	}
-	return common
+	return shared
 }
 
 // holdTogether reports whether the ranges of all atoms that match in a document are shown,
@@ -93,22 +114,21 @@ func isAnd(q query.Q) bool {
 	return ok
 }
 
-// countTwice sets how many matches of the atoms overlap others in one occurrence of a word.
-func (s *search) countTwice(w *wordMatch) error {
+// countTwice returns how many matches of the atoms overlap others in one occurrence of a word.
+func (s *search) countTwice(w *sharedWord) (wordSums, error) {
 	if err := s.words.Block(w.word/blockWords, &s.lexicon); err != nil {
-		return err
+		return 0, err
 	}
 	s.counts.lexiconBlocks++
 	word := s.lexicon.Word(int(w.word % blockWords))
 	s.overlap = s.overlap[:0]
-	for _, a := range s.wordAtoms {
+	for _, a := range w.atoms {
 		for start, end := range regex.Ranges(a.matcher, word) {
 			s.overlap = append(s.overlap, span{uint32(start), uint32(end)})
 		}
 	}
 	all := len(s.overlap)
-	w.matches = wordSums(all - len(settle(s.overlap)))
-	return nil
+	return wordSums(all - len(settle(s.overlap))), nil
 }
 
 // twiceIn is how many matches of a blob are counted too often.

@@ -87,7 +87,9 @@ func (e *explainer) list(q query.Q, depth int) {
 	case *query.And:
 		n.Query, children = "and", q.Children
 	case *query.Or:
-		n.Query, children = "or", q.Children
+		if n.Query, children = "or", q.Children; q.Loose {
+			n.Query = "any"
+		}
 	case *query.Not:
 		n.Query, children = "not", []query.Q{q.Child}
 	case *query.Type:

@@ -79,6 +79,7 @@ func (s *Shard) Search(ctx context.Context, q *Query, opts Options) (*Result, er
 // context ends first, Found holds what was found by then and says why in Incomplete; an
 // error means that the shard could not be read (format.ErrCorrupt).
 func (s *Shard) Find(ctx context.Context, q *Query, opts Options) (*Found, error) {
+	opts.loose = q.loose
 	found := &Found{Options: opts}
 	err := s.with(ctx, opts, func(run *search) error {
 		if err := run.watch(q); err != nil {

@@ -33,6 +33,8 @@ type Query struct {
 	line *rank.Line
 	// bare are the texts that are demanded anywhere, in their order.
 	bare []*query.Substring
+	// loose are the words of a match:any, in their order.
+	loose []*rank.LooseWord
 }
 
 // Prepare makes a query ready. The error says why no shard can answer it:
@@ -105,7 +107,25 @@ func PrepareIn(process *regex.Memory, q query.Q) (*Query, error) {
 		p.Close()
 		return nil, fmt.Errorf("prepare query: %w", failed)
 	}
+	p.prepareLoose()
 	return p, nil
+}
+
+// prepareLoose weighs the words of each match:any.
+func (p *Query) prepareLoose() {
+	query.Walk(p.tree, func(q query.Q) bool {
+		or, ok := q.(*query.Or)
+		if _, not := q.(*query.Not); not || !ok || !or.Loose {
+			return !not
+		}
+		for _, c := range or.Children {
+			if s, ok := c.(*query.Substring); ok {
+				word := rank.NewLooseWord(s.Pattern)
+				p.texts[c].loose, p.loose = word, append(p.loose, word)
+			}
+		}
+		return true
+	})
 }
 
 // prepareBare makes ready what is scored of all texts that the query demands anywhere: the names that they make up, and how
@@ -218,6 +238,8 @@ type matching struct {
 	outside bool
 	// followed says that whether there is a match may depend on what follows it.
 	followed bool
+	// loose is set for a word of a match:any.
+	loose *rank.LooseWord
 }
 
 func newMatching(q query.Q, memory *regex.Memory) (m *matching, err error) {

@@ -23,7 +23,7 @@ type candidate struct {
 	spelled, low   bool
 	several        bool // documents have the blob
 	byPath         bool // names, spelled and low are those of its one document
-	opaque         bool // matches is not known for sure
+	inexact        bool // it is not known for sure how often the documents match
 	hit            *hit // a document that was looked at; nil for a blob
 }
 
@@ -123,7 +123,7 @@ func (s *search) countOnly(c *candidate) {
 	s.leaveOut()
 	s.stats.FilesMatched += uint64(c.documents)
 	s.stats.Matches += uint64(c.documents * c.matches)
-	if c.opaque {
+	if c.inexact {
 		s.stats.CountsInexact = true
 		s.explain.leftOutBelow(c.bound, c.number)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/index/rank"
 )
 
 // Mode is what an answer claims.
@@ -55,6 +56,8 @@ type Options struct {
 
 	// pieces, in tests, is how many helpers search small pieces of the shard.
 	pieces int
+	// loose are the words of the query's match:any.
+	loose []*rank.LooseWord
 }
 
 // Result is what one search of one shard, or a merge of several, found.
@@ -97,7 +100,13 @@ type FileMatch struct {
 	Skip docstore.SkipReason
 	// Symbols are those that ranges of the content are in.
 	Symbols []Symbol
+	// MissingWords are those of a match:any, in their order, that the document has neither in its content nor in its path: up to
+	// MaxMissingWords of them. Files share them.
+	MissingWords []string
 }
+
+// MaxMissingWords is the most words that a FileMatch says it lacks.
+const MaxMissingWords = 32
 
 // Key is the document's place in the total order.
 func (f *FileMatch) Key() Key {
@@ -111,6 +120,7 @@ const (
 	chunkSize  = 48
 	rangeSize  = 24
 	symbolSize = 16
+	wordSize   = 16
 )
 
 // Size is how much room the file takes in an answer, in bytes: a measure for limits.
@@ -121,6 +131,9 @@ func (f *FileMatch) Size() int64 {
 	}
 	for i := range f.Symbols {
 		size += f.Symbols[i].size()
+	}
+	for _, word := range f.MissingWords {
+		size += wordSize + len(word)
 	}
 	return int64(size)
 }

@@ -14,7 +14,7 @@ func (s *search) begin(q *Query) (err error) {
 	if err := s.ctx.Err(); err != nil {
 		return err
 	}
-	s.terms, s.asksForLow, s.defined = q.terms, q.asksForLow, nil
+	s.terms, s.loose, s.asksForLow, s.defined = q.terms, len(q.loose) > 0, q.asksForLow, nil
 	s.inContent, s.onlyNamed, s.nameAtoms, s.wordAtoms, s.textAtoms, s.among = q.inContent, false, nil, nil, 0, nil
 	if err := s.prepareFloor(); err != nil {
 		return err
@@ -239,7 +239,7 @@ func (s *search) rate(h *hit) error {
 		return err
 	}
 	h.features.LowPriority = s.low(path)
-	h.features.Spelled = spells(path, s.gathered.name)
+	h.features.Spelled = !s.loose && spells(path, s.gathered.name)
 	h.score = h.features.Score()
 	return nil
 }

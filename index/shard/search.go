@@ -37,6 +37,7 @@ type search struct {
 	opts      Options
 	inContent bool // documents can have ranges in their content
 	terms     int  // most of a document's score
+	loose     bool // some are words of a match:any
 	// defined are the blobs, ascending, in which a literal of the query may be defined, or that have a
 	// name that the literals make up: compound.
 	defined  []uint32

@@ -56,7 +56,7 @@ func (s *search) file(found *Hit) (f FileMatch, err error) {
 			return f, err
 		}
 	}
-	f = FileMatch{Repo: found.Key.Repo, Path: found.Key.Path, Blob: found.Key.Blob, Score: h.score, MatchCount: h.matches}
+	f = FileMatch{Repo: found.Key.Repo, Path: found.Key.Path, Blob: found.Key.Blob, Score: h.score, MatchCount: h.matches, MissingWords: s.missingWords(&h)}
 	if f.Branches, f.Commit, err = s.branches(); err != nil {
 		return f, err
 	}

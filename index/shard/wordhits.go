@@ -85,6 +85,9 @@ func (s *search) wordHits(m *matching) (*wordHits, error) {
 	if h.blobs, err = s.byBlob(h.tallies); err != nil {
 		return nil, err
 	}
+	for i := range h.blobs {
+		h.blobs[i].content = m.loose.Weigh(h.blobs[i].content)
+	}
 	known.hits = h
 	s.known[m] = known
 	return h, nil

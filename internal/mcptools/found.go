@@ -52,8 +52,10 @@ type repoFiles struct {
 }
 
 type fileLines struct {
-	Path    string   `json:"path"`
-	Matches uint64   `json:"matches,omitempty"`
+	Path    string `json:"path"`
+	Matches uint64 `json:"matches,omitempty"`
+	// Missing are words of the query that the file does not have, if it need not have all.
+	Missing []string `json:"missing,omitempty"`
 	Lines   []line   `json:"lines,omitempty"`
 	Numbers []uint32 `json:"numbers,omitempty"`
 }
@@ -225,7 +227,7 @@ func (s *found) addFile(f *searchv1.FileMatch, names int) {
 		s.Repos = append(s.Repos, repoFiles{Repo: name, Commit: f.GetCommit(), Branch: branch})
 	}
 	repo := &s.Repos[len(s.Repos)-1]
-	shownFile := fileLines{Path: shown(string(f.GetPath()), names)}
+	shownFile := fileLines{Path: shown(string(f.GetPath()), names), Missing: f.GetMissingWords()}
 	if !s.paths {
 		shownFile.Matches = f.GetMatchCount()
 	}

@@ -132,7 +132,7 @@ func (c *call) ranked(ctx context.Context, in searchArgs) (*answer, error) {
 	}
 	if from.Any {
 		f.label = "no file has all words; files with any of them"
-		f.query = join("("+strings.Join(strings.Fields(in.Query), " or ")+" )", in.query())
+		f.query = join("("+in.Query+" match:any )", in.query())
 	}
 	return c.search(ctx, in.Scope, []find{f}, from, in.Cursor != "")
 }

@@ -24,7 +24,7 @@ func file(f *shard.FileMatch) *searchv1.FileMatch {
 		Repo: f.Repo, Path: f.Path, Branches: f.Branches, Language: f.Language,
 		Commit: f.Commit, Blob: f.Blob, Score: f.Score, MatchCount: uint64(f.MatchCount),
 		Chunks: chunks(f.Chunks), Explanation: f.Explanation,
-		SkipReason: searchv1.SkipReason(f.Skip), Symbols: symbolsOf(f.Symbols),
+		SkipReason: searchv1.SkipReason(f.Skip), Symbols: symbolsOf(f.Symbols), MissingWords: f.MissingWords,
 	}
 }
 

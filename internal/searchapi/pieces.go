@@ -104,7 +104,7 @@ func withoutChunks(f *searchv1.FileMatch) *searchv1.FileMatch {
 	return &searchv1.FileMatch{
 		Repo: f.Repo, Path: f.Path, Branches: f.Branches, Language: f.Language, Commit: f.Commit, Blob: f.Blob, Score: f.Score,
 		MatchCount: f.MatchCount, Explanation: f.Explanation, SkipReason: f.SkipReason, Cut: f.Cut, Continued: f.Continued,
-		Symbols: f.Symbols,
+		Symbols: f.Symbols, MissingWords: f.MissingWords,
 	}
 }
 

@@ -32,6 +32,9 @@ func FileMemory(f *searchv1.FileMatch) int64 {
 	for _, s := range f.Symbols {
 		size += partMemory + len(s.Name) + len(s.Scope)
 	}
+	for _, w := range f.MissingWords {
+		size += 16 + len(w)
+	}
 	return int64(size)
 }
 
@@ -84,6 +87,9 @@ func sizeBound(f *searchv1.FileMatch) int {
 	}
 	for _, s := range f.Symbols {
 		size += symbolFrame + len(s.Name) + len(s.Scope)
+	}
+	for _, w := range f.MissingWords {
+		size += framing + len(w)
 	}
 	return size
 }

@@ -19,6 +19,7 @@ type queryFlags struct {
 	repos         []string
 	branch        string
 	files         bool
+	any           bool
 }
 
 func (q *queryFlags) declare(flags *pflag.FlagSet) {
@@ -28,6 +29,7 @@ func (q *queryFlags) declare(flags *pflag.FlagSet) {
 	flags.StringSliceVarP(&q.notTypes, "type-not", "T", nil, "no files in this language")
 	flags.StringArrayVarP(&q.repos, "repo", "r", nil, "only repos whose name has this regular expression; several: any of them")
 	flags.StringVarP(&q.branch, "branch", "b", "", "only branches with this in their name; HEAD is a repo's first branch")
+	flags.BoolVar(&q.any, "any", false, "find files with any of the words, those with the rarest first, and say which words a file lacks")
 	flags.BoolVar(&q.files, "files", false, "list the files that the rest of the query allows, one a line")
 }
 
@@ -43,11 +45,22 @@ func (q *queryFlags) text(args []string) (string, error) {
 	if words == "" && len(patterns) == 0 && !q.files {
 		return "", usageError{errors.New("a query is needed, or --files to list files; see trawl search --help")}
 	}
+	if words != "" && q.any {
+		words = "match:any " + words
+	}
 	scope := q.scope()
 	if words != "" && len(patterns)+len(scope) > 0 {
 		words = "( " + words + " )" // it may hold an or
 	}
 	return strings.Join(append(nonEmpty(words, q.expression(patterns)), scope...), " "), nil
+}
+
+// syntaxVersion is that of the query: match:any is in version 2.
+func (q *queryFlags) syntaxVersion() uint32 {
+	if q.any {
+		return query.MaxSyntaxVersion
+	}
+	return 1
 }
 
 // expression is the part of the query that looks for patterns in contents; "" without any.

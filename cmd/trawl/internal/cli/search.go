@@ -27,6 +27,7 @@ func newSearch(p Process) *cobra.Command {
   trawl search -- '-lang:go main'       a query that begins with a dash stands after --
   trawl search -F 'a[i]++' -t c         a text as it is, in C
   trawl search -e 'TODO|FIXME' -g 'src/**' -A2
+  trawl search --any how does the garbage collector mark objects
   trawl search --files -g '*.proto'     paths alone
 
 A terminal gets the best files, each with a heading. Anything else gets every file, one match a line, as grep prints them:
@@ -39,6 +40,7 @@ found nothing in the part that it could search.`,
 			}
 			answer.lines.paths = answer.lines.paths || query.files
 			return answer.run(cmd.Context(), p, text, func(ctx context.Context, c client, o *searchv1.SearchOptions, page []byte) (*searchv1.SearchResponse, error) {
+				o.SyntaxVersion = query.syntaxVersion()
 				return c.search.Search(ctx, &searchv1.SearchRequest{Query: text, Options: o, PageToken: page})
 			})
 		},

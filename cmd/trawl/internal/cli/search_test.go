@@ -21,6 +21,8 @@ func TestFlagsBecomeTheQuery(t *testing.T) {
 	}{
 		{[]string{"a", "b"}, "a b"},
 		{[]string{"-F", "a[i]++", `"x"`}, `content:"a\\[i\\]\\+\\+ \"x\""`},
+		{[]string{"--any", "a", "b"}, "match:any a b"},
+		{[]string{"--any", "a", "b", "-t", "go"}, `( match:any a b ) lang:"go"`},
 		{[]string{"-w", "a|b"}, `content:"\\b(?:a|b)\\b"`},
 		{[]string{"-wF", "a.b"}, `content:"\\b(?:a\\.b)\\b"`},
 		{[]string{"-e", "a b", "-e", `\d`}, `( content:"a b" or content:"\\d" )`},

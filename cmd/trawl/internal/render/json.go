@@ -38,6 +38,7 @@ type fileJSON struct {
 	MatchCount  uint64      `json:"match_count"`
 	SkipReason  string      `json:"skip_reason,omitempty"`
 	Explanation string      `json:"explanation,omitempty"`
+	Missing     []string    `json:"missing_words,omitempty"`
 	Chunks      []chunkJSON `json:"chunks"`
 }
 
@@ -98,7 +99,7 @@ func (j *JSON) File(f *searchv1.FileMatch) error {
 	out := fileJSON{
 		Type: "file", Repo: f.GetRepo(), Branches: f.GetBranches(), Language: f.GetLanguage(), Commit: f.GetCommit(),
 		Blob: hex.EncodeToString(f.GetBlob()), Score: f.GetScore(), MatchCount: f.GetMatchCount(),
-		Explanation: f.GetExplanation(), Chunks: []chunkJSON{},
+		Explanation: f.GetExplanation(), Missing: f.GetMissingWords(), Chunks: []chunkJSON{},
 	}
 	out.Path, out.PathBytes = textOrBytes(f.GetPath())
 	if f.GetSkipReason() != searchv1.SkipReason_SKIP_REASON_UNSPECIFIED {

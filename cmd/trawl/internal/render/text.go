@@ -71,6 +71,9 @@ func (t *Text) heading(b *strings.Builder, f *searchv1.FileMatch) {
 	if f.GetSkipReason() != searchv1.SkipReason_SKIP_REASON_UNSPECIFIED {
 		notes = append(notes, "found by name only: "+SkipReason(f.GetSkipReason()))
 	}
+	if len(f.GetMissingWords()) > 0 {
+		notes = append(notes, "without "+strings.Join(f.GetMissingWords(), " "))
+	}
 	if len(notes) > 0 {
 		b.WriteByte(' ')
 		paint(b, t.color, styleNote, []byte("("+strings.Join(notes, "; ")+")"))

@@ -2158,7 +2158,9 @@ type FileMatch struct {
 	// has so far; repo, path, blob and score are repeated, nothing else is set.
 	Continued bool `protobuf:"varint,13,opt,name=continued,proto3" json:"continued,omitempty"`
 	// Symbols that matches are in; only with SearchOptions.symbols, or a query with sym:.
-	Symbols       []*Symbol `protobuf:"bytes,14,rep,name=symbols,proto3" json:"symbols,omitempty"`
+	Symbols []*Symbol `protobuf:"bytes,14,rep,name=symbols,proto3" json:"symbols,omitempty"`
+	// Words of a match:any that neither the content nor the path has, in the order of the query: the first 32 of them.
+	MissingWords  []string `protobuf:"bytes,15,rep,name=missing_words,json=missingWords,proto3" json:"missing_words,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2287,6 +2289,13 @@ func (x *FileMatch) GetContinued() bool {
 func (x *FileMatch) GetSymbols() []*Symbol {
 	if x != nil {
 		return x.Symbols
+	}
+	return nil
+}
+
+func (x *FileMatch) GetMissingWords() []string {
+	if x != nil {
+		return x.MissingWords
 	}
 	return nil
 }
@@ -4887,7 +4896,7 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\bcoverage\x18\x03 \x01(\v2\x19.trawl.search.v1.CoverageR\bcoverage\x12%\n" +
 	"\x0erevision_token\x18\x04 \x01(\fR\rrevisionToken\x12,\n" +
 	"\x03cut\x18\x05 \x01(\x0e2\x1a.trawl.search.v1.CutReasonR\x03cut\x12>\n" +
-	"\vexplanation\x18\x06 \x01(\v2\x1c.trawl.search.v1.ExplanationR\vexplanation\"\xc6\x03\n" +
+	"\vexplanation\x18\x06 \x01(\v2\x1c.trawl.search.v1.ExplanationR\vexplanation\"\xeb\x03\n" +
 	"\tFileMatch\x12\x12\n" +
 	"\x04repo\x18\x01 \x01(\tR\x04repo\x12\x12\n" +
 	"\x04path\x18\x02 \x01(\fR\x04path\x12\x1a\n" +
@@ -4905,7 +4914,8 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"skipReason\x12\x10\n" +
 	"\x03cut\x18\f \x01(\bR\x03cut\x12\x1c\n" +
 	"\tcontinued\x18\r \x01(\bR\tcontinued\x121\n" +
-	"\asymbols\x18\x0e \x03(\v2\x17.trawl.search.v1.SymbolR\asymbols\"c\n" +
+	"\asymbols\x18\x0e \x03(\v2\x17.trawl.search.v1.SymbolR\asymbols\x12#\n" +
+	"\rmissing_words\x18\x0f \x03(\tR\fmissingWords\"c\n" +
 	"\x06Symbol\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12/\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x1b.trawl.search.v1.SymbolKindR\x04kind\x12\x14\n" +

@@ -1,0 +1,111 @@
+package shard_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/trawl-search/trawl/index/indextest"
+	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/index/shard"
+)
+
+// looseQueries are queries with match:any of up to some words that a corpus has, and of words that nobody has.
+func looseQueries(c *indextest.Corpus, rng *rand.Rand, n, words int) (queries []indextest.Query) {
+	texts := c.Repos[rng.IntN(len(c.Repos))].Documents
+	for i := range n {
+		text := "match:any"
+		for range 1 + rng.IntN(words) {
+			var word string
+			if fields := strings.FieldsFunc(string(texts[rng.IntN(len(texts))].Content), func(r rune) bool { return r > 'z' || r < '0' }); len(fields) > 0 {
+				word = fields[rng.IntN(len(fields))]
+			}
+			if word == "" || rng.IntN(8) == 0 {
+				word = fmt.Sprintf("nobody%d", rng.IntN(100))
+			}
+			text += " " + query.Quote(word)
+		}
+		text += []string{"", "", " -f:a", " lang:Go", " c:e"}[rng.IntN(5)]
+		queries = append(queries, indextest.Query{Text: text, Kind: "any", Number: i})
+	}
+	return queries
+}
+
+// TestAny holds what any of some words finds, with its scores, to the oracle, and the best to the beginning of the whole: with
+// floors and pages, in one goroutine and in several.
+func TestAny(t *testing.T) {
+	for seed := range corpora(12) {
+		rng := rand.New(rand.NewPCG(seed, 10))
+		for i, c := range []*indextest.Corpus{someTests(indextest.Random(seed)), scatteredWords(seed)} {
+			s := openShard(t, buildShard(t, c))
+			queries := looseQueries(c, rng, 12, 1+rng.IntN(30))
+			indextest.Check(t, c, queries, engine(s))
+			for _, q := range queries {
+				ready := prepareOwn(t, q.Text)
+				for helpers := range 3 {
+					opts := shard.Options{MaxFiles: 1 + rng.IntN(12), MaxMatchesPerFile: 5, After: somewhere(s, ready, rng)}
+					whole := search(t, s, ready, opts)
+					opts.Mode = shard.TopK
+					if n := len(whole.Files); n == opts.MaxFiles && i == 0 {
+						key := whole.Files[n-1].Key()
+						opts.Floor = &key
+					}
+					got := search(t, s, ready, shard.InPieces(opts, helpers))
+					if !sameFiles(got.Files, whole.Files) {
+						t.Fatalf("seed %d, %s, best %d after %v, %d helpers:\n%v\nwant\n%v", seed, q.Text, opts.MaxFiles, opts.After, helpers, got.Files, whole.Files)
+					}
+					if got.Stats.Matches > whole.Stats.Matches || !got.Stats.CountsInexact && got.Stats.Matches < whole.Stats.Matches {
+						t.Fatalf("seed %d, %s: counts %+v of %+v", seed, q.Text, got.Stats, whole.Stats)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestAnyRanksRareWordsFirst: a file with the rare word is ahead of those with a word that all files have, however often, and files say
+// what they lack.
+func TestAnyRanksRareWordsFirst(t *testing.T) {
+	c := &indextest.Corpus{Repos: []indextest.Repo{{Name: "r", Branches: []string{"main"}}}}
+	for i := range 100 {
+		text := strings.Repeat("return the\n", 9) + fmt.Sprint(i)
+		if i == 70 {
+			text += "\nzanzibar\n"
+		}
+		c.Repos[0].Documents = append(c.Repos[0].Documents, indextest.Document{Path: fmt.Sprintf("%02d.go", i), Content: []byte(text), Branches: []string{"main"}})
+	}
+	c.Repos[0].Documents = append(c.Repos[0].Documents, indextest.Document{Path: "zz.go", Content: []byte("zanzibar"), Branches: []string{"main"}})
+	s := openShard(t, buildShard(t, c))
+	for _, mode := range []shard.Mode{shard.Exhaustive, shard.TopK} {
+		got := search(t, s, prepareOwn(t, "match:any return zanzibar nobodyhasthis"), shard.Options{MaxFiles: 3, Mode: mode, MaxMatchesPerFile: 1})
+		var says []string
+		for _, f := range got.Files {
+			says = append(says, fmt.Sprintf("%s lacks %s", f.Path, f.MissingWords))
+		}
+		if want := "70.go lacks [nobodyhasthis], zz.go lacks [return nobodyhasthis], 00.go lacks [zanzibar nobodyhasthis]"; strings.Join(says, ", ") != want {
+			t.Errorf("mode %d: %s\nwant %s", mode, strings.Join(says, ", "), want)
+		}
+	}
+}
+
+// TestAnyOfAThousandWords: of a thousand words, one of which is in every file and most in none, only about as many files are looked at as are wanted.
+func TestAnyOfAThousandWords(t *testing.T) {
+	c := manyFiles(2000)
+	for i := range 40 {
+		d := &c.Repos[0].Documents[i*50]
+		d.Content = fmt.Appendf(d.Content, "rare%d\n", i)
+	}
+	s := openShard(t, buildShard(t, c))
+	var text strings.Builder
+	text.WriteString("match:any common")
+	for i := range 990 {
+		fmt.Fprintf(&text, " rare%d", i)
+	}
+	q := prepareOwn(t, text.String())
+	got, err := s.Find(context.Background(), q, shard.Options{Mode: shard.TopK, MaxFiles: 10})
+	if err != nil || len(got.Hits) != 10 || got.Stats.FilesConsidered > 60 || got.Stats.FilesMatched != 2000 {
+		t.Fatalf("%d hits, %v, %+v", len(got.Hits), err, got.Stats)
+	}
+}
