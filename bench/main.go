@@ -19,6 +19,7 @@ import (
 	"github.com/trawl-search/trawl/bench/relevance"
 	"github.com/trawl-search/trawl/bench/run"
 	"github.com/trawl-search/trawl/bench/served"
+	"github.com/trawl-search/trawl/bench/wordcount"
 )
 
 func main() {
@@ -46,6 +47,9 @@ func start(ctx context.Context, args []string) error {
 	}
 	if len(args) > 0 && args[0] == "definitions" {
 		return compareDefinitions(ctx, args[1:])
+	}
+	if len(args) > 0 && args[0] == "words" {
+		return byWords(ctx, args[1:])
 	}
 	if len(args) > 0 && args[0] == "grep" {
 		return grepFolder(ctx, args[1:])
@@ -118,6 +122,21 @@ func compareDefinitions(ctx context.Context, args []string) error {
 	}
 	cfg.Folders = flags.Args()
 	return writeDefinitions(ctx, cfg)
+}
+
+// byWords measures ranked search by the number of words.
+func byWords(ctx context.Context, args []string) error {
+	cfg := wordcount.Config{Out: os.Stdout, Args: args}
+	flags := flag.NewFlagSet("bench words", flag.ContinueOnError)
+	flags.StringVar(&cfg.Corpus, "corpus", "go", strings.Join(corpus.Names(), ", "))
+	flags.Uint64Var(&cfg.Seed, "seed", 1, "seed of the sampled queries")
+	flags.IntVar(&cfg.Queries, "queries", 100, "queries of each number of words")
+	flags.IntVar(&cfg.Repeat, "repeat", 5, "times each query is asked")
+	flags.StringVar(&cfg.Results, "results", filepath.Join("bench", "results"), "folder of the dated results")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	return wordcount.Main(ctx, cfg)
 }
 
 // grepFolder measures trawl grep.

@@ -41,6 +41,10 @@ func (e *Engine) Files(ctx context.Context, q querylog.Query) (map[string]bool, 
 	if err != nil {
 		return nil, err
 	}
+	return e.files(ctx, tree)
+}
+
+func (e *Engine) files(ctx context.Context, tree query.Q) (map[string]bool, error) {
 	ready, err := shard.Prepare(tree)
 	if err != nil {
 		return nil, err
@@ -59,6 +63,36 @@ func (e *Engine) Files(ctx context.Context, q querylog.Query) (map[string]bool, 
 		}
 	}
 	return files, nil
+}
+
+// Paths answers every file, as Files does.
+func (e *Engine) Paths(ctx context.Context) (map[string]bool, error) {
+	return e.files(ctx, &query.Const{Value: true})
+}
+
+// Rank answers how long finding the best files takes for words in any case, in one shard after the other, without showing any.
+func (e *Engine) Rank(ctx context.Context, words string, files int) (time.Duration, error) {
+	tree, err := query.Parse(words+" case:no", query.ParseOptions{})
+	if err != nil {
+		return 0, fmt.Errorf("parsing %s: %w", words, err)
+	}
+	start := time.Now()
+	ready, err := shard.Prepare(tree)
+	if err != nil {
+		return 0, err
+	}
+	ranking := shard.NewRanking(files, 0)
+	for _, s := range e.shards {
+		found, err := s.Find(ctx, ready, shard.Options{Mode: shard.TopK, MaxFiles: files, MaxMatchesPerFile: 1, Floor: ranking.Floor()})
+		if err == nil {
+			err = found.Incomplete
+		}
+		if err != nil {
+			return 0, fmt.Errorf("searching %s: %w", s.Name(), err)
+		}
+		ranking.Add(found)
+	}
+	return time.Since(start), nil
 }
 
 // Time answers how long the query takes with the best 50 files shown: all
