@@ -116,11 +116,11 @@ var ownKinds = []kind{
 		return pickOne(g, "sym.kind:function", "sym.kind:type sym.kind:method", "sym.kind:field lang:"+g.language()) + pickOne(g, "", " sym:a", " sym:"+Quote(g.word()))
 	}, true},
 	{"any", func(g *sampler) string {
-		words := "match:any"
+		words := []string{"match:any"}
 		for range 1 + g.rng.IntN(12) {
-			words += " " + pickOne(g, Quote(g.word()), Quote(g.text(1, 6)), "the", "return")
+			words = append(words, pickOne(g, Quote(g.word()), Quote(g.text(1, 6)), "the", "return"))
 		}
-		return words + pickOne(g, "", "", " -"+g.term(), " lang:"+g.language(), " c:"+Quote(g.word()), " ("+g.term()+" )")
+		return strings.Join(words, " ") + pickOne(g, "", "", " -"+g.term(), " lang:"+g.language(), " c:"+Quote(g.word()), " ("+g.term()+" )")
 	}, false},
 	{"type symbol", func(g *sampler) string {
 		return "type:symbol " + pickOne(g, "", "sym.kind:constant ") + pickOne(g, "", g.term(), g.term()+" or "+g.term(), "-"+g.term())

@@ -150,8 +150,8 @@ func (b *bulk) sortNamed() {
 	b.named = kept
 }
 
-// bulkScan is scan for a search that has a bulk.
-func (s *search) bulkScan(from, to uint32, enough func() bool, found func() error) (next uint32, err error) {
+// bulkScan has the blobs wait that a search with a bulk may have to look at; see scan.
+func (s *search) bulkScan(from, to uint32, enough func() bool) (next uint32, err error) {
 	b := s.bulk
 	named, _ := slices.BinarySearchFunc(b.named, from, func(n namedBlob, from uint32) int { return cmp.Compare(n.blob, from) })
 	shared := sharedBlobs{list: b.shared}

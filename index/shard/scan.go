@@ -48,7 +48,7 @@ func (s *search) begin(q *Query) (err error) {
 // returns that one, or else to.
 func (s *search) scan(from, to uint32, enough func() bool, found func() error) (next uint32, err error) {
 	if s.bulk != nil {
-		next, err = s.bulkScan(from, to, enough, found)
+		next, err = s.bulkScan(from, to, enough)
 	} else {
 		next, err = s.eachCandidate(from, to, enough, found)
 	}
