@@ -102,7 +102,7 @@ func Main(ctx context.Context, cfg Config) (err error) {
 }
 
 const notes = `Each query is words that one file has. All must match. One thread; of each query the fastest time counts, over all of them p50 and p95 in
-milliseconds, and how many queries a processor answers in a second. Both search the same documents in memory, and show none.
+milliseconds of wall time, and how many queries one thread answers in a second (other work on the machine counts). Both search the same documents in memory, and show none.
 What does not compare: Lucene matches whole words, and ranks by BM25 alone. Trawl matches parts of words too, in contents and
 paths, and ranks definitions, lines with all words and names made of them ahead; it searches as many shards as the corpus has, Lucene one segment.
 `
