@@ -113,12 +113,11 @@ func (s *search) nameIn(m *matching, all bool) (in nameIn, err error) {
 	if !ok || !m.withinWords || m.followed || s.words == nil {
 		return in, nil
 	}
-	known := s.known[m]
-	if known.name != nil {
-		return *known.name, nil
+	if known := s.known[m].name; known != nil {
+		return *known, nil
 	}
 	in.literal = literal
-	_, lists, err := s.spellings(literal, int(s.words.Len()))
+	_, lists, err := s.spellings(m, literal, int(s.words.Len()))
 	if err != nil {
 		return in, err
 	}
@@ -144,6 +143,7 @@ func (s *search) nameIn(m *matching, all bool) (in nameIn, err error) {
 		slices.Sort(*blobs)
 		*blobs = slices.Compact(*blobs)
 	}
+	known := s.known[m]
 	known.name = &in
 	s.known[m] = known
 	return in, nil

@@ -110,9 +110,9 @@ func (s *search) locatePiece(p *piece) (err error) {
 	}
 	var from, to uint32
 	if p.begins {
-		from, to, err = s.words.WithPrefix(p.text)
+		from, to, err = s.words.WithPrefix(p.text, &s.lexicon)
 	} else {
-		from, to, err = s.words.Spellings(p.text)
+		from, to, err = s.words.Spellings(p.text, &s.lexicon)
 	}
 	if p.many = to-from > mostPieceWords; err != nil || p.many {
 		return err

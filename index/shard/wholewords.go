@@ -48,7 +48,7 @@ func (b *budget) spend(s *search, bytes uint32) error {
 		}
 		b.all, b.left = true, b.left+uint64(candidates.n)*readPays
 		if l, ok := b.literal.needs.(regex.Literal); ok {
-			from, to, err := s.words.WithPrefix(l.Text)
+			from, to, err := s.words.WithPrefix(l.Text, &s.lexicon)
 			if err != nil {
 				return err
 			}
@@ -132,24 +132,34 @@ func (s *search) openSpellings(w *wholeWords) (df uint64, err error) {
 		return 0, nil
 	}
 	var lists []postings.WordList
-	w.words, lists, err = s.spellings(literal, mostSpellings)
+	w.words, lists, err = s.spellings(w.literal, literal, mostSpellings)
 	for i := range lists {
 		df += uint64(lists[i].DF())
 	}
 	return df, err
 }
 
-// spellings returns the spellings of a word and their lists; none if they are more than most.
-func (s *search) spellings(literal regex.Literal, most int) (words []wordMatch, lists []postings.WordList, err error) {
+// spelled are the words [from, to) that are a literal, without case.
+type spelled struct{ from, to uint32 }
+
+// spellings returns the spellings of a literal and their lists; none if they are more than most.
+func (s *search) spellings(m *matching, literal regex.Literal, most int) (words []wordMatch, lists []postings.WordList, err error) {
 	text, ok := wordText(literal)
 	if !ok {
 		return nil, nil, nil
 	}
-	from, to, err := s.words.Spellings(text)
-	if err != nil || int(to-from) > most {
-		return nil, nil, err
+	known := s.known[m]
+	if known.spelled == nil {
+		known.spelled = &spelled{}
+		if known.spelled.from, known.spelled.to, err = s.words.Spellings(text, &s.lexicon); err != nil {
+			return nil, nil, err
+		}
+		s.known[m] = known
 	}
-	for word := from; word < to; word++ {
+	if int(known.spelled.to-known.spelled.from) > most {
+		return nil, nil, nil
+	}
+	for word := known.spelled.from; word < known.spelled.to; word++ {
 		if literal.CaseSensitive {
 			if err := s.words.Block(word/blockWords, &s.lexicon); err != nil {
 				return nil, nil, err

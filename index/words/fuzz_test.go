@@ -193,8 +193,8 @@ func readHostile(t *testing.T, x *Index, blob []byte) {
 		checkTyped(t, it.Err())
 	}
 	for _, text := range []string{"quick", "w2", "_", "toolong", "W100", "zz"} {
-		for _, find := range []func(string) (uint32, uint32, error){x.WithPrefix, x.Spellings} {
-			from, to, err := find(text)
+		for _, find := range []func(string, *Block) (uint32, uint32, error){x.WithPrefix, x.Spellings} {
+			from, to, err := find(text, new(Block))
 			checkTyped(t, err)
 			if from > to || to > x.Len() {
 				t.Fatalf("words [%d, %d) of %d", from, to, x.Len())

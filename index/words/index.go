@@ -229,26 +229,34 @@ const (
 )
 
 // WithPrefix returns the numbers [from, to) of the words that begin with a text, without case.
-func (x *Index) WithPrefix(text string) (from, to uint32, err error) {
-	return x.between(text, text+aboveWords)
+// It reads blocks into b.
+func (x *Index) WithPrefix(text string, b *Block) (from, to uint32, err error) {
+	return x.between(text, text+aboveWords, b)
 }
 
-// Spellings returns the numbers [from, to) of the words that are a text, without case.
-func (x *Index) Spellings(text string) (from, to uint32, err error) {
-	return x.between(text, text+belowWords)
+// Spellings returns the numbers [from, to) of the words that are a text, without case. It reads
+// blocks into b.
+func (x *Index) Spellings(text string, b *Block) (from, to uint32, err error) {
+	return x.between(text, text+belowWords, b)
 }
 
-func (x *Index) between(low, high string) (from, to uint32, err error) {
-	if from, err = x.search([]byte(low)); err != nil {
+// between returns the numbers of the words from low on and before high.
+func (x *Index) between(low, high string, b *Block) (from, to uint32, err error) {
+	if from, err = x.search([]byte(low), 0, b); err != nil {
 		return 0, 0, err
 	}
-	to, err = x.search([]byte(high))
+	if b.n > 0 && from < b.First+uint32(b.n) && compareFolded(b.Word(b.n-1), []byte(high)) >= 0 {
+		return from, b.after([]byte(high)), nil // mostly, the last one is in the block of the first
+	}
+	to, err = x.search([]byte(high), from/BlockWords, b)
 	return from, max(from, to), err
 }
 
-// search returns the number of the first word that is not before a text, without case.
-func (x *Index) search(text []byte) (uint32, error) {
-	low, high := uint32(0), x.Blocks() // blocks before low begin before the text
+// search returns the number of the first word that is not before a text, without case, where no
+// word before those of a block is. It leaves the block of the word before it in b.
+func (x *Index) search(text []byte, block uint32, b *Block) (uint32, error) {
+	b.n = 0
+	low, high := block, x.Blocks() // blocks before low begin before the text
 	for low < high {
 		mid := low + (high-low)/2
 		before, err := x.beginsBefore(mid, text)
@@ -264,16 +272,21 @@ func (x *Index) search(text []byte) (uint32, error) {
 	if low == 0 {
 		return 0, nil
 	}
-	var b Block
-	if err := x.Block(low-1, &b); err != nil {
+	if err := x.Block(low-1, b); err != nil {
 		return 0, err
 	}
-	for i := range b.Len() {
+	return b.after(text), nil
+}
+
+// after returns the number of the first word of the block that is not before a text, without
+// case, or of that behind the block.
+func (b *Block) after(text []byte) uint32 {
+	for i := range b.n {
 		if compareFolded(b.Word(i), text) >= 0 {
-			return b.First + uint32(i), nil
+			return b.First + uint32(i)
 		}
 	}
-	return b.First + uint32(b.Len()), nil
+	return b.First + uint32(b.n)
 }
 
 // beginsBefore reports whether the first word of a block comes before a text.

@@ -129,7 +129,7 @@ func TestDefinitions(t *testing.T) {
 		t.Error("an index that was just written is not marked")
 	}
 	for word, want := range map[string]string{"defined": "[true false]", "called": "[false true]", "other": "[false true]", "only": "[false false]", "p": "[false]", "func": "[false]"} {
-		from, _, err := x.Spellings(word)
+		from, _, err := x.Spellings(word, new(words.Block))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -279,11 +279,11 @@ func checkLookups(t *testing.T, x *words.Index, sorted []string, r *rand.Rand) {
 			text = text[from : from+1+r.IntN(len(text)-from)]
 		}
 		folded := strings.ToLower(text)
-		from, to, err := x.WithPrefix(text)
+		from, to, err := x.WithPrefix(text, new(words.Block))
 		if err != nil {
 			t.Fatal(err)
 		}
-		same, sameEnd, err := x.Spellings(text)
+		same, sameEnd, err := x.Spellings(text, new(words.Block))
 		if err != nil {
 			t.Fatal(err)
 		}
