@@ -21,7 +21,6 @@ import (
 
 	"github.com/trawl-search/trawl/bench/corpus"
 	"github.com/trawl-search/trawl/bench/engine"
-	"github.com/trawl-search/trawl/bench/plot"
 	"github.com/trawl-search/trawl/bench/querylog"
 	"github.com/trawl-search/trawl/bench/report"
 )
@@ -177,16 +176,16 @@ func searchable(ctx context.Context, e *engine.Engine, c corpus.Corpus) (paths [
 
 // write writes the table and the plot.
 func write(text, picture io.Writer, name string, queries int, ours, lucene map[int][]time.Duration) error {
-	page := plot.Page{Title: "Latency by words: " + name, Series: []string{"trawl"}}
+	page := report.Page{Title: "Latency by words: " + name, Series: []string{"trawl"}}
 	if lucene != nil {
 		page.Series = append(page.Series, "Lucene 8")
 	}
 	for _, best := range bests {
 		table := report.Table{}
 		table.Row("top "+strconv.Itoa(best), "trawl p50", "p95", "queries/s", "Lucene p50", "p95", "queries/s")
-		panel := &plot.Latency{Caption: fmt.Sprintf("Milliseconds to find the best %d", best)}
+		panel := &report.Latency{Caption: fmt.Sprintf("Milliseconds to find the best %d", best)}
 		for words := range mostWords {
-			cells, row := []string{strconv.Itoa(words+1) + " words"}, plot.Row{Label: strconv.Itoa(words+1) + " words"}
+			cells, row := []string{strconv.Itoa(words+1) + " words"}, report.Row{Label: strconv.Itoa(words+1) + " words"}
 			for i, times := range [][]time.Duration{ours[best], lucene[best]} {
 				if times == nil {
 					cells = append(cells, "", "", "")
@@ -198,7 +197,7 @@ func write(text, picture io.Writer, name string, queries int, ours, lucene map[i
 				}
 				p50, p95 := report.Percentile(some, 50), report.Percentile(some, 95)
 				cells = append(cells, report.Milliseconds(p50), report.Milliseconds(p95), fmt.Sprintf("%.0f", float64(len(some))/sum.Seconds()))
-				row.Spans = append(row.Spans, plot.Span{Series: i, P50: p50.Seconds() * 1000, P99: p95.Seconds() * 1000})
+				row.Spans = append(row.Spans, report.Span{Series: i, P50: p50.Seconds() * 1000, P99: p95.Seconds() * 1000})
 			}
 			table.Row(cells...)
 			panel.Rows = append(panel.Rows, row)

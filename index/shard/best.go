@@ -18,7 +18,7 @@ type hit struct {
 	onPath    bool      // spans are in the path
 	inWords   []inWords // where the matches are that were counted; there are no spans yet
 	ranges    int       // how many spans will be shown
-	atLeast   bool      // there may be more matches: all are counted when they are shown
+	atLeast   bool      // there may be more matches, which are looked for when they are shown
 }
 
 // compareHits is the total order within one shard: documents are numbered in

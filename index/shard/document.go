@@ -1,5 +1,7 @@
 package shard
 
+import "math"
+
 // span is a match in a text, [start, end).
 type span struct{ start, end uint32 }
 
@@ -50,28 +52,45 @@ func (d *document) loadBranches() (branches []uint32, err error) {
 	return d.branches, nil
 }
 
-// blobText is the whole content of one blob, kept while it is decided.
+// blobText is the content of one blob, or the first bytes of it, kept while it is decided or shown.
 type blobText struct {
 	blob  uint32
 	text  []byte
 	valid bool
+	whole bool
 }
 
 // holds reports whether it has the content of a blob.
-func (t *blobText) holds(blob uint32) bool { return t.valid && t.blob == blob }
+func (t *blobText) holds(blob uint32) bool { return t.whole && t.has(blob, 0) }
 
+// has reports whether it has the first bytes of a blob.
+func (t *blobText) has(blob, bytes uint32) bool {
+	return t.valid && t.blob == blob && int64(len(t.text)) >= int64(bytes)
+}
+
+// load returns the content of a blob.
 func (t *blobText) load(s *search, blob uint32) ([]byte, error) {
-	if t.holds(blob) {
+	return t.loadUpTo(s, blob, math.MaxUint32)
+}
+
+// loadUpTo returns the first bytes of a blob: that many, or all there are, or more that are at hand.
+func (t *blobText) loadUpTo(s *search, blob, bytes uint32) ([]byte, error) {
+	if t.whole && t.has(blob, 0) || t.has(blob, bytes) {
 		return t.text, nil
 	}
-	n, err := s.content.Len(blob)
+	length, err := s.content.Len(blob)
 	if err != nil {
 		return nil, err
 	}
+	if !t.has(blob, 0) {
+		t.text = t.text[:0]
+	}
 	t.valid = false
-	if t.text, err = s.read(t.text[:0], blob, 0, n); err != nil {
+	had := uint32(len(t.text))
+	if t.text, err = s.read(t.text, blob, had, min(bytes, length)-had); err != nil {
 		return nil, err
 	}
+	t.whole = bytes >= length
 	t.blob, t.valid = blob, true
 	return t.text, nil
 }

@@ -168,7 +168,7 @@ func (b *blobLines) lineEnd(off uint32, n int) (uint32, error) {
 
 // read returns the content [lo, hi), good until the next call.
 func (b *blobLines) read(lo, hi uint32) (text []byte, err error) {
-	if t := &b.s.text; t.holds(b.blob) {
+	if t := &b.s.text; t.has(b.blob, hi) {
 		return t.text[lo:hi], nil
 	}
 	b.s.buf, err = b.s.reader.Append(b.s.buf[:0], b.blob, lo, hi-lo)
@@ -178,7 +178,7 @@ func (b *blobLines) read(lo, hi uint32) (text []byte, err error) {
 // linesBefore counts the newlines before a place.
 func (b *blobLines) linesBefore(at uint32) (uint32, error) {
 	t := &b.s.text
-	if !t.holds(b.blob) {
+	if !t.has(b.blob, at) {
 		return b.s.reader.LinesBefore(b.blob, at)
 	}
 	start := at - at%docstore.SuperblockSize

@@ -92,10 +92,12 @@ type FileMatch struct {
 	Blob []byte
 	// Score is higher for better documents.
 	Score float64
-	// MatchCount counts all ranges, shown or not.
-	MatchCount  int
-	Chunks      []Chunk
-	Explanation string
+	// MatchCount counts all ranges, shown or not. MatchCountAtLeast says that there may be more:
+	// in Mode TopK a long content is read only as far as it is shown.
+	MatchCount        int
+	MatchCountAtLeast bool
+	Chunks            []Chunk
+	Explanation       string
 	// Skip says why the content is not searchable.
 	Skip docstore.SkipReason
 	// Symbols are those that ranges of the content are in.

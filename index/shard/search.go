@@ -57,8 +57,6 @@ type search struct {
 	bulk       *bulk // nil if each document is looked at
 	// wholeWords is not nil while only documents with a whole word are looked at
 	wholeWords *wholeWords
-	// toCount is for the text of documents whose matches are counted when they are shown
-	toCount budget
 	// candidates for root; once onlyNamed those with a match in their path
 	candidates   blobs
 	onlyNamed    bool
@@ -101,6 +99,7 @@ type scratch struct {
 	reader    docstore.Reader
 	text      blobText
 	buf, edge []byte
+	first     []span // of the document that is made ready to be shown
 	doc       document
 	gathered  gathered
 	symbols   knownSymbols

@@ -2,12 +2,12 @@ package shard
 
 import (
 	"bytes"
-	"errors"
 	"math"
 	"slices"
 	"unicode/utf8"
 
 	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/index/ngram"
 	"github.com/trawl-search/trawl/index/regex"
 )
 
@@ -52,11 +52,11 @@ func (s *search) file(found *Hit) (f FileMatch, err error) {
 	h := found.hit
 	s.doc.reset(h.doc, h.blob, h.repo)
 	if h.atLeast {
-		if err := s.countAll(&h); err != nil {
+		if err := s.findFirst(&h); err != nil {
 			return f, err
 		}
 	}
-	f = FileMatch{Repo: found.Key.Repo, Path: found.Key.Path, Blob: found.Key.Blob, Score: h.score, MatchCount: h.matches, MissingWords: s.missingWords(&h)}
+	f = FileMatch{Repo: found.Key.Repo, Path: found.Key.Path, Blob: found.Key.Blob, Score: h.score, MatchCount: h.matches, MatchCountAtLeast: h.atLeast, MissingWords: s.missingWords(&h)}
 	if f.Branches, f.Commit, err = s.branches(); err != nil {
 		return f, err
 	}
@@ -114,51 +114,38 @@ func (s *search) branches() (names []string, commit string, err error) {
 	return names, commit, nil
 }
 
-// shownWhole is up to how many bytes of content are mostly decoded as a whole to be shown.
-const shownWhole = 4 * docstore.SuperblockSize
+// countedWhole is up to how many bytes of content all matches are counted of a document that is one of the best.
+const countedWhole = 4 * docstore.SuperblockSize
 
-// countAll counts the matches of a document that a search among whole words has found: in its text, which stays at
-// hand, or by all words, where finding those takes less.
-func (s *search) countAll(h *hit) error {
-	m := h.inWords[0].matching
+// findFirst finds the first matches of a document that a search among whole words has found, as many as are shown. In a short
+// content it counts all; a long one is read no further than to one match more.
+func (s *search) findFirst(h *hit) error {
 	length, err := s.content.Len(h.blob)
 	if err != nil {
 		return err
 	}
-	if length > shownWhole {
-		s.toCount.literal = m
-		err = s.toCount.spend(s, length)
+	matcher := h.inWords[0].matcher
+	h.inWords, h.matches, s.first = nil, 0, s.first[:0]
+	for at, end := 0, uint32(countedWhole); h.atLeast; end += readStep {
+		text, err := s.text.loadUpTo(s, h.blob, end)
+		if err != nil {
+			return err
+		}
+		limit := len(text)
+		if h.atLeast = limit < int(length); h.atLeast { // a match is within a word, which goes on
+			limit = ngram.ExtendedStart(text, limit)
+		}
+		for start, end := range regex.RangesWhile(matcher, text[:limit], at, s.goOn) {
+			if h.matches++; h.matches <= s.opts.MaxMatchesPerFile {
+				s.first = append(s.first, span{uint32(start), uint32(end)})
+			}
+		}
+		if at = limit; s.ended != nil || h.matches > s.opts.MaxMatchesPerFile {
+			break
+		}
 	}
-	if errors.Is(err, errOverBudget) {
-		return s.countByWords(h, m)
-	}
-	if err != nil {
-		return err
-	}
-	text, err := s.text.load(s, h.blob)
-	if err != nil {
-		return err
-	}
-	h.matches = 0
-	for range regex.RangesWhile(m.matcher, text, 0, s.goOn) {
-		h.matches++
-	}
+	h.spans = s.first
 	return s.ended
-}
-
-// countByWords is countAll by all words that hold the literal, which are found once.
-func (s *search) countByWords(h *hit, m *matching) error {
-	hits, err := s.wordHits(m)
-	if err != nil {
-		return err
-	}
-	i := seekBlob(hits.blobs, 0, h.blob)
-	if i == len(hits.blobs) || hits.blobs[i].blob != h.blob {
-		return s.corrupt("blob %d has a word that the lexicon has not", h.blob)
-	}
-	b := &hits.blobs[i]
-	h.matches, h.inWords = b.counts.All(), []inWords{{m, hits.tallies[b.first:], b.opaque}}
-	return nil
 }
 
 // readSpans finds the ranges of a document that were only counted.

@@ -186,7 +186,7 @@ func TestBestOfAWordByItsSpellings(t *testing.T) {
 		}
 		add(fmt.Sprintf("%04d", i), text)
 	}
-	// It defines the word, so that it is among the best, and is so long that all words are looked up to count its matches.
+	// It defines the word, so that it is among the best, and is so long that not all of its matches are counted.
 	add("long.go", "package long\n\nfunc target() {}\n"+strings.Repeat("// a retargeted target_flag\n", 40_000))
 	s := openShard(t, buildShard(t, c))
 	for _, text := range []string{"c:target", "target", "case:yes c:Target", "c:target lang:Go"} {
@@ -196,6 +196,8 @@ func TestBestOfAWordByItsSpellings(t *testing.T) {
 		opts.Mode = shard.TopK
 		if got := search(t, s, q, opts); !sameFiles(got.Files, want.Files) {
 			t.Errorf("%s: %+v\nwant %+v", text, got.Files, want.Files)
+		} else if long := slices.ContainsFunc(got.Files, func(f shard.FileMatch) bool { return f.MatchCountAtLeast }); long != (text != "case:yes c:Target") {
+			t.Errorf("%s: some matches of a long file are not counted: %t", text, long)
 		}
 		found := find(t, s, q, opts)
 		if f := found.Stats; f.ListsRead > 12 || f.FilesConsidered > 200 || f.BytesDecoded > 64<<10 || !f.CountsInexact || want.Stats.FilesMatched < 2000 {

@@ -103,7 +103,7 @@ func fileParts(f *searchv1.FileMatch) iter.Seq2[*searchv1.FileMatch, int] {
 func withoutChunks(f *searchv1.FileMatch) *searchv1.FileMatch {
 	return &searchv1.FileMatch{
 		Repo: f.Repo, Path: f.Path, Branches: f.Branches, Language: f.Language, Commit: f.Commit, Blob: f.Blob, Score: f.Score,
-		MatchCount: f.MatchCount, Explanation: f.Explanation, SkipReason: f.SkipReason, Cut: f.Cut, Continued: f.Continued,
+		MatchCount: f.MatchCount, MatchCountAtLeast: f.MatchCountAtLeast, Explanation: f.Explanation, SkipReason: f.SkipReason, Cut: f.Cut, Continued: f.Continued,
 		Symbols: f.Symbols, MissingWords: f.MissingWords,
 	}
 }

@@ -19,7 +19,7 @@ func Around(f *searchv1.FileMatch, before, after uint32) *searchv1.FileMatch {
 	}
 	return &searchv1.FileMatch{
 		Repo: f.GetRepo(), Path: f.GetPath(), Branches: f.GetBranches(), Language: f.GetLanguage(), Commit: f.GetCommit(), Blob: f.GetBlob(),
-		Score: f.GetScore(), MatchCount: f.GetMatchCount(), Chunks: chunks, Explanation: f.GetExplanation(), SkipReason: f.GetSkipReason(), Cut: f.GetCut(), Symbols: f.GetSymbols(), MissingWords: f.GetMissingWords(),
+		Score: f.GetScore(), MatchCount: f.GetMatchCount(), MatchCountAtLeast: f.GetMatchCountAtLeast(), Chunks: chunks, Explanation: f.GetExplanation(), SkipReason: f.GetSkipReason(), Cut: f.GetCut(), Symbols: f.GetSymbols(), MissingWords: f.GetMissingWords(),
 	}
 }
 

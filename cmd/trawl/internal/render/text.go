@@ -51,7 +51,11 @@ func (t *Text) File(f *searchv1.FileMatch) error {
 		last = t.chunk(&b, f, c)
 	}
 	if hidden := f.GetMatchCount() - shownMatches(f); hidden > 0 && f.GetMatchCount() > 0 {
-		paint(&b, t.color, styleNote, fmt.Appendf(nil, "   … and %d more", hidden))
+		atLeast := ""
+		if f.GetMatchCountAtLeast() {
+			atLeast = "at least "
+		}
+		paint(&b, t.color, styleNote, fmt.Appendf(nil, "   … and %s%d more", atLeast, hidden))
 		b.WriteByte('\n')
 	}
 	_, err := io.WriteString(t.w, b.String())

@@ -2144,7 +2144,7 @@ type FileMatch struct {
 	Blob []byte `protobuf:"bytes,6,opt,name=blob,proto3" json:"blob,omitempty"`
 	// Higher is better. Comparable within one answer.
 	Score float64 `protobuf:"fixed64,7,opt,name=score,proto3" json:"score,omitempty"`
-	// All match ranges in this file, returned or not.
+	// All match ranges in this file, returned or not; at least that many with match_count_at_least.
 	MatchCount uint64        `protobuf:"varint,8,opt,name=match_count,json=matchCount,proto3" json:"match_count,omitempty"`
 	Chunks     []*ChunkMatch `protobuf:"bytes,9,rep,name=chunks,proto3" json:"chunks,omitempty"`
 	// Why the score is what it is; only with SearchOptions.explain.
@@ -2160,9 +2160,12 @@ type FileMatch struct {
 	// Symbols that matches are in; only with SearchOptions.symbols, or a query with sym:.
 	Symbols []*Symbol `protobuf:"bytes,14,rep,name=symbols,proto3" json:"symbols,omitempty"`
 	// Words of a match:any that neither the content nor the path has, in the order of the query: the first 32 of them.
-	MissingWords  []string `protobuf:"bytes,15,rep,name=missing_words,json=missingWords,proto3" json:"missing_words,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	MissingWords []string `protobuf:"bytes,15,rep,name=missing_words,json=missingWords,proto3" json:"missing_words,omitempty"`
+	// Match_count counts some of the matches, one more than are returned at least: with MODE_TOP_K a long file is
+	// read only as far as it is shown.
+	MatchCountAtLeast bool `protobuf:"varint,16,opt,name=match_count_at_least,json=matchCountAtLeast,proto3" json:"match_count_at_least,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *FileMatch) Reset() {
@@ -2298,6 +2301,13 @@ func (x *FileMatch) GetMissingWords() []string {
 		return x.MissingWords
 	}
 	return nil
+}
+
+func (x *FileMatch) GetMatchCountAtLeast() bool {
+	if x != nil {
+		return x.MatchCountAtLeast
+	}
+	return false
 }
 
 // Symbol is a definition in a file, as a table of tokens for its language finds it.
@@ -4896,7 +4906,7 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\bcoverage\x18\x03 \x01(\v2\x19.trawl.search.v1.CoverageR\bcoverage\x12%\n" +
 	"\x0erevision_token\x18\x04 \x01(\fR\rrevisionToken\x12,\n" +
 	"\x03cut\x18\x05 \x01(\x0e2\x1a.trawl.search.v1.CutReasonR\x03cut\x12>\n" +
-	"\vexplanation\x18\x06 \x01(\v2\x1c.trawl.search.v1.ExplanationR\vexplanation\"\xeb\x03\n" +
+	"\vexplanation\x18\x06 \x01(\v2\x1c.trawl.search.v1.ExplanationR\vexplanation\"\x9c\x04\n" +
 	"\tFileMatch\x12\x12\n" +
 	"\x04repo\x18\x01 \x01(\tR\x04repo\x12\x12\n" +
 	"\x04path\x18\x02 \x01(\fR\x04path\x12\x1a\n" +
@@ -4915,7 +4925,8 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\x03cut\x18\f \x01(\bR\x03cut\x12\x1c\n" +
 	"\tcontinued\x18\r \x01(\bR\tcontinued\x121\n" +
 	"\asymbols\x18\x0e \x03(\v2\x17.trawl.search.v1.SymbolR\asymbols\x12#\n" +
-	"\rmissing_words\x18\x0f \x03(\tR\fmissingWords\"c\n" +
+	"\rmissing_words\x18\x0f \x03(\tR\fmissingWords\x12/\n" +
+	"\x14match_count_at_least\x18\x10 \x01(\bR\x11matchCountAtLeast\"c\n" +
 	"\x06Symbol\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12/\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x1b.trawl.search.v1.SymbolKindR\x04kind\x12\x14\n" +

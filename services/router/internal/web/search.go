@@ -70,8 +70,9 @@ type resultFile struct {
 	Commit       string
 	Matches      uint64
 	Chunks       [][]resultLine
-	// More are the matches that are not shown.
-	More uint64
+	// More are the matches that are not shown; with AtLeast there may be more of them.
+	More    uint64
+	AtLeast bool
 	// Note says why the content is not shown.
 	Note string
 }
@@ -194,7 +195,7 @@ func describe(f *searchv1.FileMatch) resultFile {
 	}
 	file := resultFile{
 		Repo: name(cut(f.GetRepo(), nameBytes)), Path: name(cutFront(path, nameBytes)), Branch: name(cut(branch, nameBytes)),
-		Language: plain(cut(f.GetLanguage(), 40)), Commit: short(f.GetCommit()), Matches: f.GetMatchCount(), Note: skipped(f.GetSkipReason()),
+		Language: plain(cut(f.GetLanguage(), 40)), Commit: short(f.GetCommit()), Matches: f.GetMatchCount(), AtLeast: f.GetMatchCountAtLeast(), Note: skipped(f.GetSkipReason()),
 	}
 	at := place{f.GetRepo(), branch, path}
 	if to := at.address(); len(to) <= maxURL {
