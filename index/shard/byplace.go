@@ -42,6 +42,9 @@ func (s *search) scanByPlace() error {
 	if atom == nil { // nothing matches: the rest of the query has excluded the shard
 		return nil
 	}
+	if enough, err := s.mayBeEnough(); err != nil || !enough {
+		return cmp.Or(err, errOverBudget)
+	}
 	if len(s.nameAtoms) > 0 {
 		o.fill(s.nameAtoms[0].hits, s.docs.Len())
 		for o.now = rank.Base; o.now > rank.NoName; o.now-- {

@@ -228,6 +228,8 @@ type matching struct {
 	maybeEmpty bool
 	// most bounds the bytes of a match, 0 if they may be more than a piece.
 	most int
+	// literals are all texts that can match, whatever stands around them, if these are a few.
+	literals []regex.Literal
 	// withinWords says that an index of words knows all matches.
 	withinWords bool
 	inWords     wordMatcher // finds them in words
@@ -257,18 +259,25 @@ func newMatching(q query.Q, memory *regex.Memory) (m *matching, err error) {
 		if m.needs, err = regex.Analyze(q.Tree, q.CaseSensitive); err != nil {
 			return nil, err
 		}
+		if literals, ok := regex.LiteralsOf(q.Tree, q.CaseSensitive); ok && len(literals) <= mostAlternatives {
+			m.literals = literals
+		}
 		m.matcher, err = regex.NewMatcherIn(memory, q.Tree, q.CaseSensitive)
 		m.inWords = wordMatcher{m.matcher, false}
 	}
 	return m, err
 }
 
+// mostAlternatives is how many texts an expression may choose from to be looked for as they are.
+const mostAlternatives = 16
+
 func literalMatching(text string, caseSensitive bool, scope query.Scope) *matching {
+	l := regex.Literal{Text: text, CaseSensitive: caseSensitive}
 	m := &matching{
-		scope: scope, matcher: literal.New(text, caseSensitive), needs: regex.Literal{Text: text, CaseSensitive: caseSensitive},
+		scope: scope, matcher: literal.New(text, caseSensitive), needs: l, literals: []regex.Literal{l},
 		withinWords: regex.WithinWords(&syntax.Regexp{Op: syntax.OpLiteral, Rune: []rune(text)}, caseSensitive),
 	}
-	m.inWords = literalInWords(regex.Literal{Text: text, CaseSensitive: caseSensitive})
+	m.inWords = literalInWords(l)
 	if most := literal.MaxLen(text, caseSensitive); most <= pieceBytes {
 		m.most = most
 	}

@@ -52,7 +52,8 @@ type search struct {
 	textAtoms  int         // contentAtoms whose ranges are shown
 	known      map[*matching]knownWords
 	places     map[regex.Literal]*wordPlaces // see contentPlaces
-	among      *among                        // of what must match together, while that is made ready
+	spelled    map[regex.Literal]spelled
+	among      *among // of what must match together, while that is made ready
 	counting   counting
 	bulk       *bulk // nil if each document is looked at
 	// wholeWords is not nil while only documents with a whole word are looked at

@@ -152,3 +152,29 @@ func prepareOwn(t *testing.T, text string) *shard.Query {
 	t.Fatalf("%s: %v", text, err)
 	return nil
 }
+
+// TestBestDefinitionsOfTwoShards finds the best definitions in the second of two shards, where those of the first are better
+// than anything without a definition.
+func TestBestDefinitionsOfTwoShards(t *testing.T) {
+	var parts []part
+	var all []indextest.Repo
+	for i, times := range []int{4, 8} {
+		repo := indextest.Repo{Name: fmt.Sprint("r", i), Branches: []string{"main"}}
+		for n := range 200 {
+			repo.Documents = append(repo.Documents, indextest.Document{
+				Path: fmt.Sprintf("%03d.go", n), Branches: repo.Branches, Language: "Go", Content: fmt.Appendf(nil, "// %d %d\n%s", i, n, strings.Repeat("\nfunc target() {}\n", times)),
+			})
+		}
+		parts = append(parts, part{shard: openShard(t, buildShard(t, &indextest.Corpus{Repos: []indextest.Repo{repo}}))})
+		all = append(all, repo)
+	}
+	s := openShard(t, buildShard(t, &indextest.Corpus{Repos: all}))
+	for _, text := range []string{"sym:target", "sym:(target|other)", "ref:target", "target", "(target|other)"} {
+		q, opts := prepareOwn(t, text), shard.Options{MaxFiles: 10, MaxMatchesPerFile: 3}
+		want := search(t, s, q, opts)
+		opts.Mode = shard.TopK
+		if got, err := searchParts(parts, q, opts); err != nil || !sameFiles(got.Files, want.Files) {
+			t.Errorf("%s: %v\n%v\nwant\n%v", text, err, got.Files, want.Files)
+		}
+	}
+}

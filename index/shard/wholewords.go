@@ -3,6 +3,7 @@ package shard
 import (
 	"errors"
 	"math"
+	"slices"
 
 	"github.com/trawl-search/trawl/index/postings"
 	"github.com/trawl-search/trawl/index/query"
@@ -11,13 +12,13 @@ import (
 )
 
 // A common literal is in thousands of words, but the best documents have it as a whole word,
-// or in their path: others score partOfWord at most. A TopK search for one literal therefore
+// or in their path: others score partOfWord at most. A TopK search for one literal, or one of several, therefore
 // looks at those documents first. How often they have the word is known from the posting lists of its few
 // spellings, and with the length of the content that bounds the score: most postings are passed at once
 // (see scanWholeWords). It starts over with all words of the lexicon if other documents may be among
 // the best after all, or if more content had to be read than the words are worth.
 
-// wholeWords is a literal that is a word, and what may be spent on its documents.
+// wholeWords are literals that are words, and what may be spent on their documents.
 type wholeWords struct {
 	budget
 	words []wordMatch // its spellings
@@ -72,7 +73,7 @@ const postingPays = 32
 
 // planWholeWords returns nil if documents with whole words are not worth being looked at first.
 func (s *search) planWholeWords(q *Query) (*wholeWords, error) {
-	m := onlyLiteral(q)
+	m := onlyLiterals(q)
 	if m == nil || s.words == nil || s.opts.Mode != TopK || s.opts.MaxFiles == 0 || !s.mayExceed(partOfWord) {
 		return nil, nil
 	}
@@ -104,9 +105,9 @@ func (s *search) mayExceed(score float64) bool {
 	return s.opts.After == nil || s.opts.After.Score > score
 }
 
-// onlyLiteral returns the literal of a query that is nothing else, or demands it together with
-// what has no text; nil for other queries.
-func onlyLiteral(q *Query) *matching {
+// onlyLiterals returns the text of a query that is nothing else, or demands it together with
+// what has no text, if that is a literal or one of several; nil for other queries.
+func onlyLiterals(q *Query) *matching {
 	if len(q.texts) != 1 || !q.inContent {
 		return nil
 	}
@@ -115,7 +116,7 @@ func onlyLiteral(q *Query) *matching {
 		parts = and.Children
 	}
 	for _, part := range parts {
-		if m := q.texts[part]; m != nil && m.withinWords && !m.followed && !m.outside {
+		if m := q.texts[part]; m != nil && m.withinWords && m.literals != nil && m.inNames == nil && !m.outside {
 			return m
 		}
 	}
@@ -127,39 +128,66 @@ const mostSpellings = 64
 
 // openSpellings finds the spellings, and returns how many postings they have.
 func (s *search) openSpellings(w *wholeWords) (df uint64, err error) {
-	literal, ok := w.literal.needs.(regex.Literal)
-	if !ok {
-		return 0, nil
+	for _, literal := range w.literal.literals {
+		words, lists, err := s.spellings(literal, mostSpellings-len(w.words))
+		if err != nil || words == nil {
+			return 0, err
+		}
+		for i := range words {
+			if whole, err := s.matchesWhole(w, words[i].word); err != nil {
+				return 0, err
+			} else if whole {
+				w.words = append(w.words, words[i])
+				df += uint64(lists[i].DF())
+			}
+		}
 	}
-	var lists []postings.WordList
-	w.words, lists, err = s.spellings(w.literal, literal, mostSpellings)
-	for i := range lists {
-		df += uint64(lists[i].DF())
+	return df, nil
+}
+
+// matchesWhole reports whether a spelling of a literal, which is not known yet, is a match from end to end: of several literals one
+// that is preferred may match a part of it.
+func (s *search) matchesWhole(w *wholeWords, word uint32) (bool, error) {
+	if len(w.literal.literals) == 1 {
+		return true, nil
 	}
-	return df, err
+	if slices.ContainsFunc(w.words, func(known wordMatch) bool { return known.word == word }) {
+		return false, nil
+	}
+	if err := s.words.Block(word/blockWords, &s.lexicon); err != nil {
+		return false, err
+	}
+	text := s.lexicon.Word(int(word % blockWords))
+	for start, end := range regex.Ranges(w.literal.matcher, text) {
+		return start == 0 && end == len(text), nil
+	}
+	return false, nil
 }
 
 // spelled are the words [from, to) that are a literal, without case.
 type spelled struct{ from, to uint32 }
 
-// spellings returns the spellings of a literal and their lists; none if they are more than most.
-func (s *search) spellings(m *matching, literal regex.Literal, most int) (words []wordMatch, lists []postings.WordList, err error) {
+// spellings returns the spellings of a literal and their lists; nil if they are more than most, or cannot be looked up.
+func (s *search) spellings(literal regex.Literal, most int) (words []wordMatch, lists []postings.WordList, err error) {
 	text, ok := wordText(literal)
 	if !ok {
 		return nil, nil, nil
 	}
-	known := s.known[m]
-	if known.spelled == nil {
-		known.spelled = &spelled{}
-		if known.spelled.from, known.spelled.to, err = s.words.Spellings(text, &s.lexicon); err != nil {
+	in, known := s.spelled[literal]
+	if !known {
+		if in.from, in.to, err = s.words.Spellings(text, &s.lexicon); err != nil {
 			return nil, nil, err
 		}
-		s.known[m] = known
+		if s.spelled == nil {
+			s.spelled = map[regex.Literal]spelled{}
+		}
+		s.spelled[literal] = in
 	}
-	if int(known.spelled.to-known.spelled.from) > most {
+	if int(in.to-in.from) > most {
 		return nil, nil, nil
 	}
-	for word := known.spelled.from; word < known.spelled.to; word++ {
+	words = make([]wordMatch, 0, in.to-in.from)
+	for word := in.from; word < in.to; word++ {
 		if literal.CaseSensitive {
 			if err := s.words.Block(word/blockWords, &s.lexicon); err != nil {
 				return nil, nil, err

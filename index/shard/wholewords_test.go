@@ -91,6 +91,7 @@ func TestWholeWordsFirst(t *testing.T) {
 			for _, text := range []string{
 				"foo", "case:yes foo", "case:yes Foo", "c:foo", "x", "c:x", "k", "go", "food", "seafood",
 				"foo lang:go", "foo f:tests", "foo -f:tests", "foo b:next", "x r:r1", "foo or lang:go", "-foo", "foo x", "f:foo", "rare", "c:rare", "foo f:tests f:seafoods lang:go",
+				"(foo|go)", "c:(food|rare)", "case:yes (Foo|go)", "(fo|foo)", "c:(foo|fo|FOO)", "(k|x) lang:go", "foo(d|ts)?", "(foo|nowhere) f:tests",
 			} {
 				q := prepare(t, parse(t, text))
 				opts := shard.Options{MaxFiles: 1 + rnd.IntN(16), MaxMatchesPerFile: 1 + rnd.IntN(20), Explain: true, After: somewhere(s, q, rnd)}

@@ -85,18 +85,14 @@ func (s *search) scanWholeWords() error {
 			i++
 			continue
 		}
-		blob := cursor.of(t.superblock)
-		end := uint32(cursor.first) + cursor.superblocks(s.content.Superblocks())
-		if blob < 0 || end <= t.superblock {
-			return s.corrupt("superblock %d belongs to no blob", t.superblock)
+		blob, in, n, err := s.addUpBlob(&cursor, tallies[i:])
+		if err != nil {
+			return err
 		}
-		for in.whole = 0; i < len(tallies) && tallies[i].superblock < end; i++ {
-			in.whole += tallies[i].matches.whole()
-		}
-		if holds(opaque, uint32(blob)) { // its text has to be read: others are done first
+		if i += n; holds(opaque, blob) { // its text has to be read: others are done first
 			continue
 		}
-		if err := s.lookAtWhole(uint32(blob), &in, several.documents(uint32(blob)) == 1); err != nil {
+		if err := s.lookAtWhole(blob, &in, several.documents(blob) == 1); err != nil {
 			return err
 		}
 		floor = s.leastWhole()
@@ -111,6 +107,55 @@ func (s *search) scanWholeWords() error {
 		}
 	}
 	return nil
+}
+
+// mayBeEnough reports whether as many documents as are wanted may score more than those with parts of words only.
+// Otherwise all words are looked up in the end.
+func (s *search) mayBeEnough() (bool, error) {
+	if floor := s.opts.Floor; floor != nil && floor.Score > partOfWord {
+		return true, nil
+	}
+	atom := s.wholeWords.atom
+	wanted := s.opts.MaxFiles - len(s.best.hits) - len(s.defined) - len(atom.opaque)
+	for _, a := range s.nameAtoms {
+		wanted -= int(min(a.hits.docs.count(), math.MaxInt32))
+	}
+	starts, err := s.content.SuperblockStarts()
+	if err != nil {
+		return false, err
+	}
+	cursor := blobOfSuperblocks{starts: starts}
+	for tallies := atom.tallies; len(tallies) > 0 && wanted > 0; {
+		blob, in, n, err := s.addUpBlob(&cursor, tallies)
+		if err := cmp.Or(err, s.tick()); err != nil {
+			return false, err
+		}
+		if tallies = tallies[n:]; in.most() <= partOfWord {
+			continue
+		}
+		low, err := s.inLowFolder(blob) // half of any score is less
+		if err != nil {
+			return false, err
+		}
+		if !low {
+			wanted--
+		}
+	}
+	return wanted <= 0, nil
+}
+
+// addUpBlob adds up the first tallies, as many as are of one blob. Opaque superblocks do not count.
+func (s *search) addUpBlob(cursor *blobOfSuperblocks, tallies []tally) (blob uint32, in wholeIn, n int, err error) {
+	first, all := tallies[0].superblock, s.content.Superblocks()
+	at := cursor.of(first)
+	if at < 0 || uint32(cursor.first)+cursor.superblocks(all) <= first {
+		return 0, in, 0, s.corrupt("superblock %d belongs to no blob", first)
+	}
+	in.length = int(min(cursor.superblocks(all), rank.CountedUnits))
+	for end := uint32(cursor.first) + cursor.superblocks(all); n < len(tallies) && tallies[n].superblock < end; n++ {
+		in.whole += tallies[n].matches.whole()
+	}
+	return uint32(at), in, n, nil
 }
 
 // leastWhole is the least score by which a document may be among the best, and better than all that have parts of words

@@ -18,7 +18,6 @@ type wordHits struct {
 // knownWords is what is known of an atom by the index of words and the paths: found once for all
 // parts of a search.
 type knownWords struct {
-	spelled    *spelled
 	candidates *candidateWords
 	hits       *wordHits
 	names      *nameHits
