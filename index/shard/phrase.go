@@ -44,7 +44,7 @@ func (s *search) narrow(l regex.Literal, windows []ngram.Window, cand *postings.
 		}
 	}
 	places := &wordPlaces{tallies: p.tallies, least: p.least, most: p.most}
-	return places, s.addNearOpaque(places, windows)
+	return places, s.addNearOpaque(places, windows, p.ngrams)
 }
 
 // fewPlaces are not worth being narrowed further.
@@ -64,10 +64,16 @@ const (
 	leadShare = 32
 )
 
-// lead finds the pieces that are in few blocks of the lexicon, the long ones before the short
-// ones, and the places of the rarest of them, or of the n-grams.
+// lead finds the pieces that are in few blocks of the lexicon, and the places of the rarest of them, or of the
+// n-grams. Words that begin with a piece follow each other in the lexicon; those that end in one are
+// looked up by n-grams, and only where the others are not rare.
 func (p *phrase) lead() error {
-	slices.SortStableFunc(p.pieces, func(a, b piece) int { return cmp.Compare(len(b.text), len(a.text)) })
+	slices.SortStableFunc(p.pieces, func(a, b piece) int {
+		if a.ends != b.ends {
+			return cmp.Compare(b.offset, a.offset) // the first piece is the one
+		}
+		return cmp.Compare(len(b.text), len(a.text))
+	})
 	left, lead := p.ngrams.Cost(), -1
 	for i := range p.pieces {
 		piece := &p.pieces[i]
@@ -200,15 +206,17 @@ func isASCII(text string) bool {
 }
 
 // addNearOpaque adds the places of the literal's n-grams in and beside opaque superblocks,
-// where no words are known.
-func (s *search) addNearOpaque(p *wordPlaces, windows []ngram.Window) error {
+// where no words are known. Cand are those places if nobody has moved on in them, or else nil.
+func (s *search) addNearOpaque(p *wordPlaces, windows []ngram.Window, cand *postings.Candidates) error {
 	opaque, err := s.words.Opaque()
 	if err != nil || opaque.Len() == 0 {
 		return err
 	}
-	cand, ok, err := s.ngramPlaces(s.shardText, windows)
-	if !ok || err != nil {
-		return err
+	if cand == nil {
+		var ok bool
+		if cand, ok, err = s.ngramPlaces(s.shardText, windows); !ok || err != nil {
+			return err
+		}
 	}
 	var near []tally
 	from := uint32(0)
