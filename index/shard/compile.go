@@ -249,7 +249,7 @@ func (s *search) nodes(p *Query, qs []query.Q) ([]node, error) {
 
 // contentAtom makes what finds a text in the content ready: by the index of words where
 // that knows all matches.
-func (s *search) contentAtom(n *atomNode, m *matching, keep int) (err error) {
+func (s *search) contentAtom(p *Query, n *atomNode, m *matching, keep int) (err error) {
 	if s.wholeWords != nil {
 		n.content, err = s.wholeWordAtom()
 		return err
@@ -276,6 +276,9 @@ func (s *search) contentAtom(n *atomNode, m *matching, keep int) (err error) {
 	if a.verifies = read; read {
 		return nil
 	}
+	if len(p.texts) == 1 {
+		s.onlyText = a
+	}
 	return a.prepare()
 }
 
@@ -287,7 +290,7 @@ func (s *search) atom(p *Query, m *matching) (node, error) {
 		if len(p.texts) == 1 { // no other atom's ranges can overlap its own
 			keep = max(1, s.opts.MaxMatchesPerFile)
 		}
-		if err := s.contentAtom(n, m, keep); err != nil {
+		if err := s.contentAtom(p, n, m, keep); err != nil {
 			return nil, err
 		}
 		if m.loose == nil {

@@ -138,6 +138,23 @@ func (a *contentAtom) gather(d *document, g *gathered) (rank.Counts, error) {
 	return a.counts, nil
 }
 
+// mostMatches bounds how often the text can match in a blob, up to rank.Enough: each match has a word of its own, and how often
+// that is there is known.
+func (a *contentAtom) mostMatches(blob uint32) (int, error) {
+	if len(a.anchors) != 1 {
+		return rank.Enough, nil
+	}
+	places, ok := a.anchors[0].cand.(*wordPlaces)
+	if !ok {
+		return rank.Enough, nil
+	}
+	first, length, err := a.s.content.Span(blob)
+	if err != nil {
+		return 0, err
+	}
+	return places.mostIn(first, first+uint32(units(length))), nil
+}
+
 // add takes a match; they come in ascending order.
 func (a *contentAtom) add(m span, quality rank.Quality) {
 	if a.outside && a.inName(m) {

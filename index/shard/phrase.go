@@ -230,7 +230,7 @@ func (s *search) addNearOpaque(p *wordPlaces, windows []ngram.Window, cand *post
 			if !ok {
 				break
 			}
-			near = append(near, tally{superblock: at, blocks: blocks})
+			near = append(near, tally{superblock: at, blocks: blocks, opaque: true})
 			from = at
 		}
 	}

@@ -195,7 +195,7 @@ func (s *search) addPieceOpaque(p *wordPlaces, lead *piece, l regex.Literal) (kn
 	}
 	var found []tally
 	for superblock, blocks, ok := cand.SeekGE(0); ok; superblock, blocks, ok = cand.SeekGE(superblock + 1) {
-		found = append(found, tally{superblock: superblock, blocks: blocks})
+		found = append(found, tally{superblock: superblock, blocks: blocks, opaque: true})
 	}
 	if len(found) > 0 {
 		least, most := cand.AnchorOffset()

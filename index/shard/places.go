@@ -5,6 +5,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/ngram"
 	"github.com/trawl-search/trawl/index/postings"
+	"github.com/trawl-search/trawl/index/rank"
 	"github.com/trawl-search/trawl/index/regex"
 )
 
@@ -25,8 +26,8 @@ type places interface {
 // where no words are known.
 type wordPlaces struct {
 	tallies     []tally // not changed
-	at          int
-	least, most int // see AnchorOffset
+	at, counted int     // in tallies, of SeekGE and of mostIn
+	least, most int     // see AnchorOffset
 }
 
 // again are the same places, from the first one on.
@@ -49,6 +50,24 @@ func (p *wordPlaces) SeekGE(superblock uint32) (found uint32, blocks uint8, ok b
 		return 0, 0, false
 	}
 	return p.tallies[p.at].superblock, p.tallies[p.at].blocks, true
+}
+
+// mostIn bounds how many matches start in superblocks [first, end), all of one blob, up to rank.Enough. Calls mostly ascend.
+func (p *wordPlaces) mostIn(first, end uint32) (most int) {
+	if p.counted > 0 && p.tallies[p.counted-1].superblock >= first {
+		p.counted = 0
+	}
+	p.counted = seekTally(p.tallies, p.counted, first)
+	for _, t := range p.tallies[p.counted:] {
+		switch {
+		case t.superblock >= end || most >= rank.Enough:
+			return min(most, rank.Enough)
+		case t.opaque || t.matches == 0:
+			return rank.Enough
+		}
+		most += t.matches.all()
+	}
+	return min(most, rank.Enough)
 }
 
 func (p *wordPlaces) AnchorOffset() (least, most int) { return p.least, p.most }
@@ -164,7 +183,7 @@ func (s *search) addOpaque(p *wordPlaces, l regex.Literal) error {
 	}
 	var places []tally
 	for superblock, blocks, ok := cand.SeekGE(0); ok; superblock, blocks, ok = cand.SeekGE(superblock + 1) {
-		places = append(places, tally{superblock: superblock, blocks: blocks})
+		places = append(places, tally{superblock: superblock, blocks: blocks, opaque: true})
 	}
 	if len(places) > 0 {
 		p.most = ngram.MaxSpan

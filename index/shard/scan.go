@@ -15,7 +15,7 @@ func (s *search) begin(q *Query) (err error) {
 		return err
 	}
 	s.terms, s.loose, s.asksForLow, s.defined = q.terms, len(q.loose) > 0, q.asksForLow, nil
-	s.inContent, s.onlyNamed, s.nameAtoms, s.wordAtoms, s.textAtoms, s.among = q.inContent, false, nil, nil, 0, nil
+	s.inContent, s.onlyNamed, s.nameAtoms, s.wordAtoms, s.textAtoms, s.onlyText, s.among = q.inContent, false, nil, nil, 0, nil, nil
 	if err := s.prepareFloor(); err != nil {
 		return err
 	}

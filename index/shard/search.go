@@ -47,9 +47,10 @@ type search struct {
 	// asksForLow says that no document has low priority.
 	asksForLow bool
 	root       node
-	nameAtoms  []*nameAtom // whose ranges are shown
-	wordAtoms  []*wordAtom // whose ranges are shown
-	textAtoms  int         // contentAtoms whose ranges are shown
+	nameAtoms  []*nameAtom  // whose ranges are shown
+	wordAtoms  []*wordAtom  // whose ranges are shown
+	textAtoms  int          // contentAtoms whose ranges are shown
+	onlyText   *contentAtom // if the query has no other text
 	known      map[*matching]knownWords
 	places     map[regex.Literal]*wordPlaces // see contentPlaces
 	spelled    map[regex.Literal]spelled

@@ -202,7 +202,26 @@ func (s *search) mostInContent() (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return rank.Content(rank.Word, rank.Enough, units(length))*float64(s.terms) + s.together.mostIn(s.doc.blob), nil
+	matches := rank.Enough
+	if s.onlyText != nil {
+		if matches, err = s.onlyText.mostMatches(s.doc.blob); err != nil {
+			return 0, err
+		}
+	}
+	return rank.Content(rank.Word, matches, units(length))*float64(s.terms) + s.together.mostIn(s.doc.blob), nil
+}
+
+// mayBeNamed reports whether the path of a document may match.
+func (s *search) mayBeNamed(doc uint32) (bool, error) {
+	for _, a := range s.nameAtoms {
+		if !a.candidates.narrow && a.hits == nil {
+			return true, nil
+		}
+		if _, err := a.enumerate(anyCost); err != nil || a.hits.docs.has(doc) {
+			return err == nil, err
+		}
+	}
+	return false, nil
 }
 
 // canSkip reports whether the document is not to be looked at: it is for
@@ -215,6 +234,14 @@ func (s *search) canSkip() (bool, error) {
 	best, err := s.mostInContent()
 	if err != nil || s.pass == everyPriority && s.mayReach(rank.Bound(best, s.terms, rank.NoName, true), s.doc.id) {
 		return false, err
+	}
+	if !s.mayDefine(s.doc.blob) && !s.mayReach(rank.Bound(best, s.terms, rank.NoName, false), s.doc.id) {
+		if named, err := s.mayBeNamed(s.doc.id); err != nil {
+			return false, err
+		} else if !named { // whatever its priority is
+			s.leaveOutFrom(s.doc.id)
+			return true, nil
+		}
 	}
 	path, err := s.doc.loadPath()
 	if err != nil {

@@ -267,6 +267,7 @@ func joinTallies(tallies []tally) []tally {
 			last := &kept[n-1]
 			last.matches += t.matches
 			last.blocks |= t.blocks
+			last.opaque = last.opaque || t.opaque
 		} else {
 			kept = append(kept, t)
 		}
