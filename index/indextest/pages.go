@@ -46,8 +46,9 @@ type Page struct {
 type PageFile struct {
 	// Result has the first ranges only, as far as they were asked for.
 	Result
-	// Matches counts all.
+	// Matches counts all; AtLeast says that there may be more.
 	Matches int
+	AtLeast bool
 }
 
 // Pager is an engine that answers in pages.
@@ -165,7 +166,12 @@ func (o *Oracle) comparePage(want, got Page, ask Ask) string {
 	return ""
 }
 
+// counts reports whether the file may have that many matches, of which it counts some: one more at least than it shows.
+func (f *PageFile) counts(matches int) bool {
+	return f.AtLeast && f.Matches <= matches && len(f.Content)+len(f.Name) < f.Matches
+}
+
 func sameFile(a, b PageFile) bool {
-	return compareResults(a.Result, b.Result) == 0 && bytes.Equal(a.Object, b.Object) && a.Matches == b.Matches &&
+	return compareResults(a.Result, b.Result) == 0 && bytes.Equal(a.Object, b.Object) && (a.Matches == b.Matches || b.counts(a.Matches)) &&
 		math.Float64bits(a.Score) == math.Float64bits(b.Score) && slices.Equal(a.Content, b.Content) && slices.Equal(a.Name, b.Name)
 }
