@@ -141,11 +141,8 @@ func (a *contentAtom) gather(d *document, g *gathered) (rank.Counts, error) {
 // mostMatches bounds how often the text can match in a blob, up to rank.Enough: each match has a word of its own, and how often
 // that is there is known.
 func (a *contentAtom) mostMatches(blob uint32) (int, error) {
-	if len(a.anchors) != 1 {
-		return rank.Enough, nil
-	}
-	places, ok := a.anchors[0].cand.(*wordPlaces)
-	if !ok {
+	places := a.countedPlaces()
+	if places == nil {
 		return rank.Enough, nil
 	}
 	first, length, err := a.s.content.Span(blob)
@@ -153,6 +150,17 @@ func (a *contentAtom) mostMatches(blob uint32) (int, error) {
 		return 0, err
 	}
 	return places.mostIn(first, first+uint32(units(length))), nil
+}
+
+// countedPlaces are where the text may match, if words say how often; nil if they do not.
+func (a *contentAtom) countedPlaces() *wordPlaces {
+	if len(a.anchors) != 1 {
+		return nil
+	}
+	if places, ok := a.anchors[0].cand.(*wordPlaces); ok && places.counted {
+		return places
+	}
+	return nil
 }
 
 // add takes a match; they come in ascending order.

@@ -28,6 +28,8 @@ type phrase struct {
 	// the start of a match.
 	tallies     []tally
 	least, most int
+	// counted says that a piece leads: its words are counted.
+	counted bool
 }
 
 // narrow finds fewer places than cand, those of a literal's windows; nil if its words do not
@@ -43,7 +45,7 @@ func (s *search) narrow(l regex.Literal, windows []ngram.Window, cand *postings.
 			return nil, err
 		}
 	}
-	places := &wordPlaces{tallies: p.tallies, least: p.least, most: p.most}
+	places := &wordPlaces{tallies: p.tallies, least: p.least, most: p.most, counted: p.counted}
 	return places, s.addNearOpaque(places, windows, p.ngrams)
 }
 
@@ -62,6 +64,8 @@ const (
 	// places of the rarest so far. Later a block is read for each place that is left.
 	fewBlocks = 8
 	leadShare = 32
+	// mostVerified is of how many places text is read where their bounds leave the others out.
+	mostVerified = 256
 )
 
 // lead finds the pieces that are in few blocks of the lexicon, and the places of the rarest of them, or of the
@@ -94,6 +98,7 @@ func (p *phrase) lead() error {
 	piece := p.pieces[lead]
 	p.pieces = slices.Delete(p.pieces, lead, lead+1)
 	p.least, p.most = piece.starts()
+	p.counted = true
 	var err error
 	p.tallies, err = p.s.tallies(piece.words, true)
 	return err
@@ -158,6 +163,9 @@ func (p *phrase) meet(piece *piece) error {
 		}
 	}
 	seeks := left * uint64(len(piece.words)) * seekPays
+	if p.counted && p.s.opts.Mode == TopK && p.s.onlyText != nil {
+		left = min(left, mostVerified)
+	}
 	if piece.words == nil || min(piece.df, seeks) > verifyPays*left {
 		return nil
 	}

@@ -172,7 +172,7 @@ func (s *search) piecePlaces(l regex.Literal) (*wordPlaces, error) {
 	if !l.CaseSensitive {
 		most *= utf8.UTFMax // runes that fold to the letters before may be longer
 	}
-	p := &wordPlaces{tallies: tallies, least: least, most: most}
+	p := &wordPlaces{tallies: tallies, least: least, most: most, counted: true}
 	if known, err := s.addPieceOpaque(p, lead, l); !known || err != nil || p.Cost() > uint64(s.words.Superblocks()/placeShare) {
 		return nil, err
 	}

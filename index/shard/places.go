@@ -25,14 +25,16 @@ type places interface {
 // wordPlaces are places of a literal by words that hold it or a piece of it, and by n-grams
 // where no words are known.
 type wordPlaces struct {
-	tallies     []tally // not changed
-	at, counted int     // in tallies, of SeekGE and of mostIn
-	least, most int     // see AnchorOffset
+	tallies       []tally // not changed
+	at, countedAt int     // in tallies, of SeekGE and of mostIn
+	least, most   int     // see AnchorOffset
+	// counted says that tallies bound how often the literal is there, where they are not opaque.
+	counted bool
 }
 
 // again are the same places, from the first one on.
 func (p *wordPlaces) again() *wordPlaces {
-	return &wordPlaces{tallies: p.tallies, least: p.least, most: p.most}
+	return &wordPlaces{tallies: p.tallies, least: p.least, most: p.most, counted: p.counted}
 }
 
 // Words that hold a literal start up to that many bytes before it.
@@ -53,21 +55,25 @@ func (p *wordPlaces) SeekGE(superblock uint32) (found uint32, blocks uint8, ok b
 }
 
 // mostIn bounds how many matches start in superblocks [first, end), all of one blob, up to rank.Enough. Calls mostly ascend.
-func (p *wordPlaces) mostIn(first, end uint32) (most int) {
-	if p.counted > 0 && p.tallies[p.counted-1].superblock >= first {
-		p.counted = 0
+func (p *wordPlaces) mostIn(first, end uint32) int {
+	if p.countedAt > 0 && p.tallies[p.countedAt-1].superblock >= first {
+		p.countedAt = 0
 	}
-	p.counted = seekTally(p.tallies, p.counted, first)
-	for _, t := range p.tallies[p.counted:] {
-		switch {
-		case t.superblock >= end || most >= rank.Enough:
-			return min(most, rank.Enough)
-		case t.opaque || t.matches == 0:
-			return rank.Enough
+	p.countedAt = seekTally(p.tallies, p.countedAt, first)
+	most, _ := mostIn(p.tallies[p.countedAt:], end)
+	return most
+}
+
+// mostIn bounds how many matches the first tallies have, those of superblocks before end, up to rank.Enough. N is how many these are.
+func mostIn(tallies []tally, end uint32) (most, n int) {
+	for ; n < len(tallies) && tallies[n].superblock < end; n++ {
+		if t := &tallies[n]; t.opaque || t.matches == 0 {
+			most = rank.Enough
+		} else {
+			most = min(most+t.matches.all(), rank.Enough)
 		}
-		most += t.matches.all()
 	}
-	return min(most, rank.Enough)
+	return most, n
 }
 
 func (p *wordPlaces) AnchorOffset() (least, most int) { return p.least, p.most }
@@ -155,7 +161,7 @@ func (s *search) wordPlaces(l regex.Literal, size int) (*wordPlaces, error) {
 	if err != nil || len(found) > mostPlaceWords {
 		return nil, err
 	}
-	p := &wordPlaces{least: -farthestWord}
+	p := &wordPlaces{least: -farthestWord, counted: true}
 	if p.tallies, err = s.tallies(found, true); err != nil {
 		return nil, err
 	}

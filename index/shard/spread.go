@@ -64,6 +64,9 @@ func (s *search) from(q *Query, first uint32) error {
 	if s.wholeWords != nil { // what there is to do is bounded
 		return s.scanByPlace()
 	}
+	if s.bulk == nil && first == 0 && s.knowsBounds() {
+		return s.scanByBound()
+	}
 	next, err := s.scan(first, s.content.Blobs(), s.worked, s.hit)
 	if err != nil || next == s.content.Blobs() {
 		return err
