@@ -2,6 +2,7 @@ package query
 
 import (
 	"bytes"
+	"errors"
 	"regexp/syntax"
 	"slices"
 	"unicode"
@@ -38,6 +39,11 @@ func (p *parser) atom(tok token) (Q, error) {
 		return p.reference(tok)
 	case tokenFile:
 		return p.text(tok, FileName)
+	case tokenPath:
+		return p.path(tok)
+	case tokenRev:
+		return nil, &SyntaxError{tok.start, "rev:, a field that is not there yet",
+			`b: for a branch that is indexed, as in b:release; write "rev:" in quotes to search for the text`}
 	case tokenContent:
 		return p.text(tok, Content)
 	}
@@ -81,6 +87,22 @@ func (p *parser) reference(tok token) (Q, error) {
 	}
 	child, err := p.text(tok, Content)
 	return &Reference{Child: child}, err
+}
+
+// path makes the atom that looks for a glob of paths.
+func (p *parser) path(tok token) (Q, error) {
+	if len(tok.text) == 0 {
+		return p.text(tok, FileName)
+	}
+	glob := string(tok.text)
+	expression := tok
+	expression.kind, expression.text = tokenFile, []byte(PathGlob(glob))
+	expression.at = slices.Repeat(tok.at[:1], len(expression.text)+1)
+	q, err := p.text(expression, FileName)
+	if _, wrong := errors.AsType[*SyntaxError](err); wrong {
+		return nil, &SyntaxError{tok.at[0], quote(glob) + " after path:", `a glob such as *.go, src/** or [a-z]*.{c,h}; write f: for a regular expression`}
+	}
+	return q, err
 }
 
 // onlySymbols applies type:symbol and sym.kind: to a list. A list without a text or sym: gets one

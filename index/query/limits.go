@@ -24,7 +24,7 @@ const (
 
 // MaxSyntaxVersion is the newest version of the query language. Versions 0 and
 // 1 are zoekt's language; fields of Trawl's own belong to version 2: ref:,
-// sym.kind:, type:symbol and, from revision 2 on, match:.
+// sym.kind:, type:symbol and, from revision 2 on, match:, path:, count:, timeout: and select:.
 const MaxSyntaxVersion = 2
 
 // Revision grows with each field that version 2 gets. A program that knows an older revision

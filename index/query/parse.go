@@ -15,14 +15,21 @@ import (
 // Parse reads a query and simplifies it. The empty query matches everything.
 // Its errors are *SyntaxError and *LimitError.
 func Parse(input string, opts ParseOptions) (Q, error) {
+	q, _, err := ParseAnswer(input, opts)
+	return q, err
+}
+
+// ParseAnswer is Parse for a caller that shapes the answer: it also returns what the query asks
+// of that.
+func ParseAnswer(input string, opts ParseOptions) (Q, Answer, error) {
 	limits := opts.Limits.withDefaults()
 	switch {
 	case opts.SyntaxVersion < 0 || opts.SyntaxVersion > MaxSyntaxVersion:
-		return nil, &LimitError{LimitVersion, opts.SyntaxVersion, MaxSyntaxVersion}
+		return nil, Answer{}, &LimitError{LimitVersion, opts.SyntaxVersion, MaxSyntaxVersion}
 	case len(input) > limits.Bytes:
-		return nil, &LimitError{LimitBytes, len(input), limits.Bytes}
+		return nil, Answer{}, &LimitError{LimitBytes, len(input), limits.Bytes}
 	case !utf8.ValidString(input):
-		return nil, &SyntaxError{validPrefix(input), "a byte that is not UTF-8", `UTF-8 text`}
+		return nil, Answer{}, &SyntaxError{validPrefix(input), "a byte that is not UTF-8", `UTF-8 text`}
 	}
 	p := &parser{in: input, fields: fields, language: opts.Language, limits: limits}
 	if opts.SyntaxVersion >= 2 {
@@ -33,9 +40,9 @@ func Parse(input string, opts ParseOptions) (Q, error) {
 	}
 	q, err := p.query()
 	if err != nil {
-		return nil, err
+		return nil, Answer{}, err
 	}
-	return Simplify(q), nil
+	return Simplify(q), p.answer, nil
 }
 
 func validPrefix(s string) int {
@@ -63,6 +70,9 @@ type parser struct {
 	// uncased are the atoms of the list being read, and of the groups in it,
 	// that no case: has settled yet.
 	uncased []Q
+	// answer and returns are what the fields that hold for the whole query say.
+	answer  Answer
+	returns settings
 }
 
 // item is an element of a list: a query, the word or, or a directive that
@@ -75,6 +85,7 @@ type item struct {
 	symbols  bool         // type:symbol
 	ofKind   symbols.Kind // of sym.kind:
 	match    string       // of match:
+	whole    bool         // holds for the whole query, and is noted already
 	start    int          // in the input
 }
 
@@ -86,10 +97,11 @@ func (p *parser) query() (Q, error) {
 	if p.pos < len(p.in) {
 		return nil, p.leftover()
 	}
+	q, err = p.apply(q, p.returns)
 	for _, atom := range p.uncased {
 		setCase(atom, "auto")
 	}
-	return q, nil
+	return q, err
 }
 
 // leftover explains what ended the outermost list before the end of the input.
@@ -128,7 +140,15 @@ func (p *parser) list() (Q, error) {
 	if err == nil && set.any {
 		q, err = anyText(q, operands)
 	}
-	if err == nil && (set.symbols || set.kinds != 0) {
+	if err != nil {
+		return nil, err
+	}
+	return p.apply(q, set)
+}
+
+// apply applies to a list what its settings say of symbols and of what is returned.
+func (p *parser) apply(q Q, set settings) (_ Q, err error) {
+	if set.symbols || set.kinds != 0 {
 		q, err = p.onlySymbols(q, set)
 	}
 	if err == nil && set.kind != nil {
@@ -151,6 +171,7 @@ type settings struct {
 func directives(items []item) (operands []item, set settings) {
 	for _, it := range items {
 		switch {
+		case it.whole:
 		case it.caseMode != "":
 			set.caseMode = it.caseMode
 		case it.symbols:
@@ -268,6 +289,8 @@ func (p *parser) expression(tok token) (item, error) {
 		var name string
 		name, err = choose(tok, symbols.Kinds()...)
 		it.ofKind, _ = symbols.KindOf(name)
+	case tokenCount, tokenTimeout, tokenSelect:
+		it.whole, err = true, p.ofAnswer(tok)
 	default:
 		it.q, err = p.atom(tok)
 	}

@@ -29,6 +29,11 @@ const (
 	tokenRef
 	tokenSymKind
 	tokenMatch
+	tokenPath
+	tokenRev
+	tokenCount
+	tokenTimeout
+	tokenSelect
 )
 
 type field struct {
@@ -59,7 +64,16 @@ var fields = []field{
 }
 
 // ownFields are those that syntax version 2 adds.
-var ownFields = append(slices.Clone(fields), []field{{"match:", tokenMatch}, {"ref:", tokenRef}, {"sym.kind:", tokenSymKind}}...)
+var ownFields = append(slices.Clone(fields), []field{
+	{"count:", tokenCount},
+	{"match:", tokenMatch},
+	{"path:", tokenPath},
+	{"ref:", tokenRef},
+	{"rev:", tokenRev},
+	{"select:", tokenSelect},
+	{"sym.kind:", tokenSymKind},
+	{"timeout:", tokenTimeout},
+}...)
 
 // token is a piece of the query. Its text is what remains of the input without
 // field prefix and quotes; at holds the input position of each byte of it, and

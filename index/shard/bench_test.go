@@ -14,15 +14,7 @@ import (
 // BenchmarkSearch searches the Go standard library for what is rare, common
 // and in between, and for the best files of what is common.
 func BenchmarkSearch(b *testing.B) {
-	goroot, err := exec.CommandContext(b.Context(), "go", "env", "GOROOT").Output()
-	if err != nil {
-		b.Fatal(err)
-	}
-	c, err := indextest.FromFolder(filepath.Join(strings.TrimSpace(string(goroot)), "src"))
-	if err != nil {
-		b.Fatal(err)
-	}
-	s := openShard(b, buildShard(b, c))
+	s := goSourceShard(b)
 	for name, text := range map[string]string{
 		"rare":      "ErrFlightBusy or SIGSTKFLT",
 		"mid":       "WithDeadline",
@@ -58,4 +50,35 @@ func benchSearch(b *testing.B, s *shard.Shard, name, text string, mode shard.Mod
 			}
 		}
 	})
+}
+
+// goSourceShard is a shard of the Go standard library.
+func goSourceShard(b *testing.B) *shard.Shard {
+	b.Helper()
+	goroot, err := exec.CommandContext(b.Context(), "go", "env", "GOROOT").Output()
+	if err != nil {
+		b.Fatal(err)
+	}
+	c, err := indextest.FromFolder(filepath.Join(strings.TrimSpace(string(goroot)), "src"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return openShard(b, buildShard(b, c))
+}
+
+// BenchmarkFacets counts the files of searches by repo and language, as a page asks, beside the searches themselves.
+func BenchmarkFacets(b *testing.B) {
+	s := goSourceShard(b)
+	for _, text := range []string{"WithDeadline", "return", "context deadline timer", `func\s+\w+Deadline\(\w`} {
+		benchSearch(b, s, "search/"+text, text, shard.Exhaustive)
+		q := prepare(b, parse(b, text))
+		b.Run("count/"+text, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := s.Count(context.Background(), q, shard.Options{}, []shard.Facet{shard.ByRepo, shard.ByLanguage}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }

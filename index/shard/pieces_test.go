@@ -131,4 +131,9 @@ func checkLooks(t *testing.T, text []byte, q string) {
 	if err != nil || !errors.Is(res.Incomplete, context.Canceled) || some.n > 5 {
 		t.Errorf("%v, %v after %d looks, want 5", res, err, some.n)
 	}
+	some = &looks{Context: context.Background(), end: 5}
+	counted, err := s.Count(some, ready, shard.Options{}, []shard.Facet{shard.ByRepo})
+	if err != nil || !errors.Is(counted.Incomplete, context.Canceled) || some.n > 5 {
+		t.Errorf("%v, %v after %d looks while counting, want 5", counted, err, some.n)
+	}
 }

@@ -1,0 +1,65 @@
+package query
+
+// Term is a text or field as it stands in a query.
+type Term struct {
+	// Field is its prefix, such as "repo:"; empty for a text.
+	Field string
+	// Value is what remains without prefix and quotes.
+	Value string
+	// Start and End are its place in the query, in bytes.
+	Start, End int
+	// Quoted is set if it has quotes, or is not written as it is read for other reasons.
+	Quoted bool
+}
+
+// Terms are the texts and fields of a query that Parse reads, in their order, without those after a dash.
+func Terms(input string, syntaxVersion int) (terms []Term) {
+	p := parser{in: input, fields: fields}
+	if syntaxVersion >= 2 {
+		p.fields = ownFields
+	}
+	for negated, depth := false, 0; ; {
+		p.skipSpace()
+		tok, err := scan(p.in, p.fields, p.pos)
+		if err != nil || tok.kind == tokenNone {
+			return terms
+		}
+		p.pos = tok.end
+		switch tok.kind {
+		case tokenMinus:
+			negated = true
+			continue
+		case tokenOpen:
+			if depth > 0 || negated { // nothing in a group after a dash counts
+				depth++
+			}
+			continue
+		case tokenClose:
+			if depth--; depth <= 0 {
+				depth, negated = 0, false
+			}
+			continue
+		case tokenOr:
+		default:
+			value := string(tok.text)
+			if !negated {
+				terms = append(terms, Term{tok.field, value, tok.start, tok.end, input[tok.start:tok.end] != tok.field+value})
+			}
+		}
+		if depth == 0 {
+			negated = false
+		}
+	}
+}
+
+// Fields are the prefixes of all fields of the version.
+func Fields(syntaxVersion int) (prefixes []string) {
+	list := fields
+	if syntaxVersion >= 2 {
+		list = ownFields
+	}
+	for _, f := range list {
+		prefixes = append(prefixes, f.prefix)
+	}
+	return prefixes
+}

@@ -1,0 +1,97 @@
+package shard_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/trawl-search/trawl/index/indextest"
+	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/index/shard"
+)
+
+var allFacets = []shard.Facet{shard.ByBranch, shard.ByRepo, shard.ByFolder, shard.ByLanguage}
+
+// TestFacets counts by every facet what random queries find, and compares with the oracle's documents.
+func TestFacets(t *testing.T) {
+	for seed := range corpora(20) {
+		c := indextest.Random(seed)
+		s, oracle := openShard(t, buildShard(t, c)), indextest.NewOracle(c)
+		for _, q := range indextest.Queries(c, seed, 60) {
+			tree, err := query.Parse(q.Text, query.ParseOptions{SyntaxVersion: query.MaxSyntaxVersion})
+			if err == nil {
+				tree, err = oracle.Resolve(tree)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			found, err := oracle.Eval(tree)
+			if err != nil {
+				continue
+			}
+			ready, err := shard.Prepare(tree)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := s.Count(context.Background(), ready, shard.Options{}, allFacets)
+			if err != nil || got.Incomplete != nil {
+				t.Fatal(err, got)
+			}
+			want := countedByOracle(c, found)
+			for i, by := range allFacets {
+				if got := got.Facets[i].Values(); !slices.Equal(got, want[i].Values()) || want[i].NotCounted > 0 {
+					t.Fatalf("corpus %s, %s by %d:\n got %v\nwant %v", c.Name, q.Text, by, got, want[i].Values())
+				}
+			}
+		}
+	}
+}
+
+func countedByOracle(c *indextest.Corpus, found []indextest.Result) []shard.FacetCounts {
+	languages := map[string]string{}
+	for _, r := range c.Repos {
+		for _, d := range r.Documents {
+			languages[fmt.Sprint(r.Name, d.Path, d.Branches)] = d.Language
+		}
+	}
+	counts := make([]shard.FacetCounts, len(allFacets))
+	for _, r := range found {
+		for i, by := range allFacets {
+			switch by {
+			case shard.ByRepo:
+				counts[i].Add(shard.FacetValue{Repo: r.Repo}, 1)
+			case shard.ByLanguage:
+				counts[i].Add(shard.FacetValue{Name: languages[fmt.Sprint(r.Repo, r.Path, r.Branches)]}, 1)
+			case shard.ByFolder:
+				counts[i].Add(shard.FacetValue{Repo: r.Repo, Name: r.Path[:strings.LastIndexByte(r.Path, '/')+1]}, 1)
+			case shard.ByBranch:
+				for _, b := range r.Branches {
+					counts[i].Add(shard.FacetValue{Name: b}, 1)
+				}
+			}
+		}
+	}
+	return counts
+}
+
+// TestFacetCountsAreBounded adds more values than are counted apart: none of the documents is lost.
+func TestFacetCountsAreBounded(t *testing.T) {
+	var c, d shard.FacetCounts
+	for i := range 12_000 {
+		c.Add(shard.FacetValue{Name: fmt.Sprint(i)}, 2)
+		d.Add(shard.FacetValue{Name: strings.Repeat("x", 100) + fmt.Sprint(i)}, 3)
+	}
+	if n := len(c.Values()); n != 10_000 || c.NotCounted != 4_000 {
+		t.Errorf("%d values, %d documents beside them", n, c.NotCounted)
+	}
+	d.Merge(&c)
+	sum := d.NotCounted
+	for _, v := range d.Values() {
+		sum += v.Documents
+	}
+	if sum != 12_000*5 || len(d.Values()) > 2_700 {
+		t.Errorf("%d documents of %d in %d values", sum, 12_000*5, len(d.Values()))
+	}
+}
