@@ -8,9 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agnivade/levenshtein"
-
 	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/internal/nearest"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -19,10 +18,6 @@ const (
 	// there.
 	candidateBytes = 1 << 20
 	candidateFiles = 300
-	// nearest is how many names are suggested.
-	nearest = 3
-	// comparedRunes bounds the names that are compared: the comparison takes quadratic time.
-	comparedRunes = 120
 )
 
 // unknownRepos says of each repo that the scope names, and that was not seen in answers,
@@ -66,7 +61,7 @@ func (c *call) unknownRepo(ctx context.Context, name string) string {
 	for i, r := range list.GetRepos() {
 		names[i] = r.GetName()
 	}
-	return text + "; the nearest: " + strings.Join(c.shownNames(closest(name, names)), ", ")
+	return text + "; the nearest: " + strings.Join(c.shownNames(nearest.Names(name, names)), ", ")
 }
 
 // unmatched says that no document at all is within the scope, and which paths are named
@@ -123,7 +118,7 @@ func (c *call) nearestPaths(ctx context.Context, scope Scope, name string, direc
 		}
 	}
 	slices.Sort(names)
-	return c.shownNames(closest(name, slices.Compact(names)))
+	return c.shownNames(nearest.Names(name, slices.Compact(names)))
 }
 
 func (c *call) shownNames(names []string) []string {
@@ -135,52 +130,9 @@ func (c *call) shownNames(names []string) []string {
 
 // parts are three parts of a name, as alternatives of an expression.
 func parts(name string) string {
-	runes := []rune(strings.ToValidUTF8(name, ""))
-	if len(runes) < 3 {
-		return regexp.QuoteMeta(string(runes))
+	thirds := nearest.Thirds(name)
+	for i, third := range thirds {
+		thirds[i] = regexp.QuoteMeta(third)
 	}
-	third := len(runes) / 3
-	var all []string
-	for _, p := range [][]rune{runes[:third], runes[third : 2*third], runes[2*third:]} {
-		all = append(all, regexp.QuoteMeta(string(p)))
-	}
-	return strings.Join(all, "|")
-}
-
-// closest are the names that differ least from name, in their last part above all.
-func closest(name string, names []string) []string {
-	type candidate struct {
-		name       string
-		base, full int
-	}
-	of := make([]candidate, len(names))
-	for i, n := range names {
-		of[i] = candidate{name: n, base: distance(path.Base(n), path.Base(name))}
-	}
-	slices.SortStableFunc(of, func(a, b candidate) int { return a.base - b.base })
-	if len(of) == 0 {
-		return nil
-	}
-	least := of[0].base
-	of = of[:min(len(of), 10*nearest)]
-	of = slices.DeleteFunc(of, func(c candidate) bool { return c.base > least+1 })
-	for i := range of {
-		of[i].full = distance(of[i].name, name)
-	}
-	slices.SortStableFunc(of, func(a, b candidate) int { return 4*(a.base-b.base) + a.full - b.full })
-	var best []string
-	for _, c := range of[:min(len(of), nearest)] {
-		best = append(best, c.name)
-	}
-	return best
-}
-
-// distance is how many characters differ between the beginnings of two names, without regard to case.
-func distance(a, b string) int {
-	return levenshtein.ComputeDistance(compared(a), compared(b))
-}
-
-func compared(name string) string {
-	runes := []rune(strings.ToLower(name))
-	return string(runes[:min(len(runes), comparedRunes)])
+	return strings.Join(thirds, "|")
 }
