@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/build"
 	"github.com/trawl-search/trawl/index/indextest"
+	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/telemetry/telemetrytest"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
@@ -159,6 +161,10 @@ func compareSights(t *testing.T, restricted, only *cluster, corpus *indextest.Co
 			visible.Repos = append(visible.Repos, repo)
 		}
 	}
+	for _, repo := range corpus.Repos { // what is not there gets hints, which name what is visible
+		restricted.sameAnswers(t, only, "nowhere-to-be-found r:"+query.Quote(regexp.QuoteMeta(repo.Name)+"x"), shared)
+		restricted.sameAnswers(t, only, "nowhere-to-be-found b:"+query.Quote(repo.Branches[0]+"x")+" lang:G", shared)
+	}
 	asked, found := 0, 0
 	for _, q := range indextest.Queries(corpus, seed, 80) {
 		want := restricted.oracle(visible, q.Text)
@@ -183,6 +189,7 @@ func (c *cluster) sameAnswers(t *testing.T, other *cluster, query string, shared
 	search := func(c *cluster) *searchv1.SearchResponse {
 		resp, err := c.search.Search(t.Context(), &searchv1.SearchRequest{Query: query, Options: &searchv1.SearchOptions{
 			MaxFiles: 10_000, MaxMatchesPerFile: 100_000, RequireComplete: true, Explain: true,
+			Facets: everyFacet, MaxFacetValues: 10_000,
 		}})
 		if err != nil {
 			t.Fatalf("query %q: %v", query, err)

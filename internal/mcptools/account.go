@@ -115,6 +115,11 @@ func (c *call) account(ctx context.Context, scope Scope, list []*finding) (*resu
 		return nil, plainError(strings.Join(unknown, "\n"))
 	}
 	tail.Notes = append(append(tail.Notes, unknown...), unmatched...)
+	for _, f := range empty {
+		if f.query == f.text { // positions and fields are the caller's own
+			tail.Notes = append(tail.Notes, hints(f.resp.GetEmpty())...)
+		}
+	}
 	tail.Notes = append(tail.Notes, slices.DeleteFunc(names, func(n string) bool { return n == "" })...)
 	tail.trim(c.budget.tail())
 	return tail, nil
@@ -174,4 +179,16 @@ func (r *result) trim(limit int) {
 	noted := most(len(notes), func(n int) bool { return fits(0, 0, n) })
 	missed := most(len(missing), func(n int) bool { return fits(0, n, noted) })
 	fits(most(len(all), func(n int) bool { return fits(n, missed, noted) }), missed, noted)
+}
+
+// hints say what may be wrong with a query that finds nothing.
+func hints(e *searchv1.Empty) (notes []string) {
+	for _, h := range e.GetHints() {
+		note := cut(h.GetText(), 500)
+		if h.GetQuery() != "" {
+			note += "; try " + shown(h.GetQuery(), 300)
+		}
+		notes = append(notes, note)
+	}
+	return notes
 }

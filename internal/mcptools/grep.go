@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -109,6 +110,9 @@ const bestLines = 5
 func (c *call) ranked(ctx context.Context, in searchArgs) (*answer, error) {
 	if strings.TrimSpace(in.Query) == "" {
 		return nil, plainError("query: it is empty: glob and list_tree list files")
+	}
+	if _, asks, err := searchapi.ParseAnswer(in.Query, syntaxVersion); err == nil && asks.Select != query.SelectFiles {
+		return nil, plainError("query: select: lists repos or folders, and this tool lists files: use grep with detail directories, or list_repos")
 	}
 	own := in
 	own.MaxTokens, own.Cursor = 0, ""

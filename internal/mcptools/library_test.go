@@ -164,6 +164,9 @@ func (l *library) Search(ctx context.Context, req *searchv1.SearchRequest) (*sea
 		return nil, err
 	}
 	resp := &searchv1.SearchResponse{Statistics: searchapi.Statistics(result.Stats), Coverage: l.coverage(), RevisionToken: []byte("r1")}
+	if req.Query == "fish language:klingon" {
+		resp.Empty = &searchv1.Empty{Hints: []*searchv1.Hint{{Text: "there is no such field", Query: "fish lang:klingon"}}}
+	}
 	for f := range searchapi.Files(result.Files) {
 		resp.Files = append(resp.Files, f)
 	}

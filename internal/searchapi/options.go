@@ -13,6 +13,8 @@ const (
 	DefaultMaxMatchesPerFile = 100
 	// DefaultMaxBytes is the largest message that gRPC clients accept by default.
 	DefaultMaxBytes = 4 << 20
+	// DefaultFacetValues is that of max_facet_values.
+	DefaultFacetValues = 10
 )
 
 // MaxFiles and MaxBytes are the most that a message may ask for; its validation holds them.
@@ -32,6 +34,7 @@ func WithDefaults(o *searchv1.SearchOptions) *searchv1.SearchOptions {
 	full.MaxFiles = orDefault(full.MaxFiles, DefaultMaxFiles)
 	full.MaxMatchesPerFile = orDefault(full.MaxMatchesPerFile, DefaultMaxMatchesPerFile)
 	full.MaxBytes = orDefault(full.MaxBytes, DefaultMaxBytes)
+	full.MaxFacetValues = orDefault(full.MaxFacetValues, DefaultFacetValues)
 	full.SyntaxVersion = orDefault(full.SyntaxVersion, 1)
 	if full.Mode == searchv1.Mode_MODE_UNSPECIFIED {
 		full.Mode = searchv1.Mode_MODE_EXHAUSTIVE
@@ -48,7 +51,7 @@ func CopyOptions(o *searchv1.SearchOptions) *searchv1.SearchOptions {
 	c := &searchv1.SearchOptions{
 		Mode: o.Mode, MaxFiles: o.MaxFiles, MaxMatchesPerFile: o.MaxMatchesPerFile, ContextLines: o.ContextLines,
 		MaxBytes: o.MaxBytes, RequireComplete: o.RequireComplete, Consistency: o.Consistency, SyntaxVersion: o.SyntaxVersion, Explain: o.Explain,
-		Symbols: o.Symbols,
+		Symbols: o.Symbols, Facets: o.Facets, MaxFacetValues: o.MaxFacetValues, CountOnly: o.CountOnly,
 	}
 	if unknown := o.ProtoReflect().GetUnknown(); len(unknown) > 0 {
 		c.ProtoReflect().SetUnknown(unknown)
@@ -69,12 +72,12 @@ func orDefault[T comparable](v, def T) T {
 // named only.
 func ShardOptions(o *searchv1.SearchOptions, after *shard.Key, repos []string) shard.Options {
 	mode := shard.Exhaustive
-	if o.Mode == searchv1.Mode_MODE_TOP_K {
+	if o.Mode == searchv1.Mode_MODE_TOP_K && !o.CountOnly {
 		mode = shard.TopK
 	}
 	return shard.Options{
 		Mode:              mode,
-		MaxFiles:          int(o.MaxFiles),
+		MaxFiles:          FilesOf(o),
 		MaxMatchesPerFile: int(o.MaxMatchesPerFile),
 		ContextLines:      int(o.ContextLines),
 		MaxBytes:          int64(o.MaxBytes),
@@ -83,6 +86,14 @@ func ShardOptions(o *searchv1.SearchOptions, after *shard.Key, repos []string) s
 		Explain:           o.Explain,
 		Symbols:           o.Symbols,
 	}
+}
+
+// FilesOf is how many files are wanted: MaxFiles, or none where they are only counted.
+func FilesOf(o *searchv1.SearchOptions) int {
+	if o.CountOnly {
+		return 0
+	}
+	return int(o.MaxFiles)
 }
 
 // Only is the predicate that holds for the names given and for nothing else:

@@ -16,7 +16,12 @@ func TestCopyOptions(t *testing.T) {
 	o := &searchv1.SearchOptions{}
 	m := o.ProtoReflect()
 	for i := range m.Descriptor().Fields().Len() {
-		switch f := m.Descriptor().Fields().Get(i); f.Kind() {
+		f := m.Descriptor().Fields().Get(i)
+		if f.IsList() {
+			m.Mutable(f).List().Append(protoreflect.ValueOfEnum(2))
+			continue
+		}
+		switch f.Kind() {
 		case protoreflect.BoolKind:
 			m.Set(f, protoreflect.ValueOfBool(true))
 		case protoreflect.Uint32Kind:

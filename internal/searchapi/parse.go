@@ -12,11 +12,17 @@ import (
 // Parse reads a query as every role of this version reads it. Its error is a
 // status that says where the query is wrong, or which limit it passes.
 func Parse(text string, syntaxVersion uint32) (query.Q, error) {
-	q, err := query.Parse(text, query.ParseOptions{SyntaxVersion: int(syntaxVersion), Language: languageName})
+	q, _, err := ParseAnswer(text, syntaxVersion)
+	return q, err
+}
+
+// ParseAnswer is Parse, and returns what the query asks of its answer.
+func ParseAnswer(text string, syntaxVersion uint32) (query.Q, query.Answer, error) {
+	q, answer, err := query.ParseAnswer(text, query.ParseOptions{SyntaxVersion: int(syntaxVersion), Language: languageName})
 	if err != nil {
-		return nil, QueryError("query", err)
+		return nil, query.Answer{}, QueryError("query", err)
 	}
-	return q, nil
+	return q, answer, nil
 }
 
 func languageName(alias string) string {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
+	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -17,6 +18,7 @@ import (
 type printer interface {
 	File(f *searchv1.FileMatch) error
 	Explanation(e *searchv1.Explanation, searched uint64) error
+	Rest(resp *searchv1.SearchResponse) error
 	Summary(s *searchv1.Statistics, c *searchv1.Coverage, took time.Duration, more bool) error
 }
 
@@ -52,7 +54,7 @@ func (o *outputFlags) declare(flags *pflag.FlagSet) {
 func (o *outputFlags) options(headings bool) *searchv1.SearchOptions {
 	options := &searchv1.SearchOptions{
 		Mode: searchv1.Mode_MODE_EXHAUSTIVE, MaxFiles: o.maxFiles, MaxMatchesPerFile: o.maxMatches, ContextLines: o.context,
-		Explain: o.explain, MaxBytes: searchapi.MaxBytes,
+		Explain: o.explain, MaxBytes: searchapi.MaxBytes, SyntaxVersion: query.MaxSyntaxVersion,
 	}
 	if o.topK {
 		options.Mode = searchv1.Mode_MODE_TOP_K
@@ -203,6 +205,9 @@ func sumUp(out printer, last *searchv1.SearchResponse, took time.Duration, more 
 		if err := out.Explanation(e, last.GetCoverage().GetSearched()); err != nil {
 			return fmt.Errorf("printing the explanation: %w", err)
 		}
+	}
+	if err := out.Rest(last); err != nil {
+		return fmt.Errorf("printing the answer: %w", err)
 	}
 	if err := out.Summary(last.GetStatistics(), last.GetCoverage(), took, more); err != nil {
 		return fmt.Errorf("printing the summary: %w", err)

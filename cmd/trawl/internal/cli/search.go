@@ -29,6 +29,8 @@ func newSearch(p Process) *cobra.Command {
   trawl search -e 'TODO|FIXME' -g 'src/**' -A2
   trawl search --any how does the garbage collector mark objects
   trawl search --files -g '*.proto'     paths alone
+  trawl search 'TODO select:repo'       repos, with how many of their files match
+  trawl search 'path:src/**/*.go TODO count:10 timeout:2s'
 
 A terminal gets the best files, each with a heading. Anything else gets every file, one match a line, as grep prints them:
 REPO:PATH:LINE:TEXT. The exit status is 0 if something was found, 1 if there is nothing, and 2 if the search failed, or
@@ -132,7 +134,8 @@ func (a *answerFlags) pages(ctx context.Context, c client, out printer, query st
 			continue
 		}
 		matched := page.GetStatistics().GetFilesMatched()
-		if err := sumUp(out, page, time.Since(began), uint64(shown) < matched || len(next) > 0); err != nil {
+		left := page.GetSelected() == searchv1.Facet_FACET_UNSPECIFIED && uint64(shown) < matched || len(next) > 0
+		if err := sumUp(out, page, time.Since(began), left); err != nil {
 			return false, err
 		}
 		if matched == 0 && !page.GetCoverage().GetComplete() {

@@ -68,9 +68,14 @@ func newShardSearch(p Process) *cobra.Command {
 
 // searchShard answers as a router would whose only shard is s.
 func searchShard(ctx context.Context, s *shard.Shard, text string, options *searchv1.SearchOptions) (*searchv1.SearchResponse, error) {
-	q, err := searchapi.Parse(text, options.GetSyntaxVersion())
+	q, asks, err := searchapi.ParseAnswer(text, options.GetSyntaxVersion())
 	if err != nil {
 		return nil, err
+	}
+	if asks.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, asks.Timeout)
+		defer cancel()
 	}
 	q, err = query.ResolveRepos(q, func(child query.Q) ([]string, error) { return repoNames(ctx, s, child) })
 	if err != nil {
@@ -80,7 +85,9 @@ func searchShard(ctx context.Context, s *shard.Shard, text string, options *sear
 	if err != nil {
 		return nil, err
 	}
-	opts := searchapi.ShardOptions(searchapi.WithDefaults(options), nil, nil)
+	options = searchapi.WithDefaults(options)
+	selected := searchapi.ApplyAnswer(options, asks)
+	opts := searchapi.ShardOptions(options, nil, nil)
 	opts.Repos = nil // all of them
 	opts.Symbols = opts.Symbols || query.AsksForSymbols(q)
 	found, err := s.Search(ctx, ready, opts)
@@ -92,7 +99,17 @@ func searchShard(ctx context.Context, s *shard.Shard, text string, options *sear
 	}
 	answer := &searchv1.SearchResponse{
 		Files: slices.Collect(searchapi.Files(found.Files)), Statistics: searchapi.Statistics(found.Stats),
-		Coverage: &searchv1.Coverage{Complete: true, Requested: 1, Searched: 1},
+		Coverage: &searchv1.Coverage{Complete: true, Requested: 1, Searched: 1}, Selected: selected,
+	}
+	if by := searchapi.ShardFacets(options); len(by) > 0 {
+		counted, err := s.Count(ctx, ready, opts, by)
+		if err != nil {
+			return nil, err
+		}
+		if counted.Incomplete != nil {
+			return nil, fmt.Errorf("the search did not end: %w", counted.Incomplete)
+		}
+		answer.Facets = searchapi.Facets(by, counted.Facets, int(options.MaxFacetValues))
 	}
 	if found.Explanation != nil {
 		answer.Explanation = searchapi.Explanation(found.Explanation, searchapi.Shard{})

@@ -138,6 +138,65 @@ func (TextScope) EnumDescriptor() ([]byte, []int) {
 	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{1}
 }
 
+// Facet is a property of files by which they are counted.
+type Facet int32
+
+const (
+	Facet_FACET_UNSPECIFIED Facet = 0
+	Facet_FACET_REPO        Facet = 1
+	// Linguist name of the language; files whose language is unknown are under the empty name.
+	Facet_FACET_LANGUAGE Facet = 2
+	// The folder of a repo that holds the file itself, not one above.
+	Facet_FACET_DIRECTORY Facet = 3
+	// Name of a branch, in whatever repo. A file on several counts for each.
+	Facet_FACET_BRANCH Facet = 4
+)
+
+// Enum value maps for Facet.
+var (
+	Facet_name = map[int32]string{
+		0: "FACET_UNSPECIFIED",
+		1: "FACET_REPO",
+		2: "FACET_LANGUAGE",
+		3: "FACET_DIRECTORY",
+		4: "FACET_BRANCH",
+	}
+	Facet_value = map[string]int32{
+		"FACET_UNSPECIFIED": 0,
+		"FACET_REPO":        1,
+		"FACET_LANGUAGE":    2,
+		"FACET_DIRECTORY":   3,
+		"FACET_BRANCH":      4,
+	}
+)
+
+func (x Facet) Enum() *Facet {
+	p := new(Facet)
+	*p = x
+	return p
+}
+
+func (x Facet) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Facet) Descriptor() protoreflect.EnumDescriptor {
+	return file_trawl_search_v1_search_proto_enumTypes[2].Descriptor()
+}
+
+func (Facet) Type() protoreflect.EnumType {
+	return &file_trawl_search_v1_search_proto_enumTypes[2]
+}
+
+func (x Facet) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Facet.Descriptor instead.
+func (Facet) EnumDescriptor() ([]byte, []int) {
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{2}
+}
+
 // CutReason is why an answer ends before max_files although more files match. The
 // files left out come after those of the answer in the total order, except in an
 // exhaustive StreamSearch, where they are those found last. They are counted in the
@@ -178,11 +237,11 @@ func (x CutReason) String() string {
 }
 
 func (CutReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_trawl_search_v1_search_proto_enumTypes[2].Descriptor()
+	return file_trawl_search_v1_search_proto_enumTypes[3].Descriptor()
 }
 
 func (CutReason) Type() protoreflect.EnumType {
-	return &file_trawl_search_v1_search_proto_enumTypes[2]
+	return &file_trawl_search_v1_search_proto_enumTypes[3]
 }
 
 func (x CutReason) Number() protoreflect.EnumNumber {
@@ -191,7 +250,7 @@ func (x CutReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use CutReason.Descriptor instead.
 func (CutReason) EnumDescriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{2}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{3}
 }
 
 // SymbolKind is what a symbol is.
@@ -246,11 +305,11 @@ func (x SymbolKind) String() string {
 }
 
 func (SymbolKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_trawl_search_v1_search_proto_enumTypes[3].Descriptor()
+	return file_trawl_search_v1_search_proto_enumTypes[4].Descriptor()
 }
 
 func (SymbolKind) Type() protoreflect.EnumType {
-	return &file_trawl_search_v1_search_proto_enumTypes[3]
+	return &file_trawl_search_v1_search_proto_enumTypes[4]
 }
 
 func (x SymbolKind) Number() protoreflect.EnumNumber {
@@ -259,7 +318,7 @@ func (x SymbolKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SymbolKind.Descriptor instead.
 func (SymbolKind) EnumDescriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{3}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{4}
 }
 
 // SkipReason is why a document is found by name only.
@@ -312,11 +371,11 @@ func (x SkipReason) String() string {
 }
 
 func (SkipReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_trawl_search_v1_search_proto_enumTypes[4].Descriptor()
+	return file_trawl_search_v1_search_proto_enumTypes[5].Descriptor()
 }
 
 func (SkipReason) Type() protoreflect.EnumType {
-	return &file_trawl_search_v1_search_proto_enumTypes[4]
+	return &file_trawl_search_v1_search_proto_enumTypes[5]
 }
 
 func (x SkipReason) Number() protoreflect.EnumNumber {
@@ -325,7 +384,7 @@ func (x SkipReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use SkipReason.Descriptor instead.
 func (SkipReason) EnumDescriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{4}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{5}
 }
 
 // AnswerMethod is how a node of a query is answered in a shard.
@@ -412,11 +471,11 @@ func (x AnswerMethod) String() string {
 }
 
 func (AnswerMethod) Descriptor() protoreflect.EnumDescriptor {
-	return file_trawl_search_v1_search_proto_enumTypes[5].Descriptor()
+	return file_trawl_search_v1_search_proto_enumTypes[6].Descriptor()
 }
 
 func (AnswerMethod) Type() protoreflect.EnumType {
-	return &file_trawl_search_v1_search_proto_enumTypes[5]
+	return &file_trawl_search_v1_search_proto_enumTypes[6]
 }
 
 func (x AnswerMethod) Number() protoreflect.EnumNumber {
@@ -425,7 +484,7 @@ func (x AnswerMethod) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use AnswerMethod.Descriptor instead.
 func (AnswerMethod) EnumDescriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{5}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{6}
 }
 
 // UncoveredReason is why a shard was not searched.
@@ -479,11 +538,11 @@ func (x UncoveredReason) String() string {
 }
 
 func (UncoveredReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_trawl_search_v1_search_proto_enumTypes[6].Descriptor()
+	return file_trawl_search_v1_search_proto_enumTypes[7].Descriptor()
 }
 
 func (UncoveredReason) Type() protoreflect.EnumType {
-	return &file_trawl_search_v1_search_proto_enumTypes[6]
+	return &file_trawl_search_v1_search_proto_enumTypes[7]
 }
 
 func (x UncoveredReason) Number() protoreflect.EnumNumber {
@@ -492,7 +551,7 @@ func (x UncoveredReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use UncoveredReason.Descriptor instead.
 func (UncoveredReason) EnumDescriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{6}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{7}
 }
 
 // Kind is the fact.
@@ -532,11 +591,11 @@ func (x RepoFact_Kind) String() string {
 }
 
 func (RepoFact_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_trawl_search_v1_search_proto_enumTypes[7].Descriptor()
+	return file_trawl_search_v1_search_proto_enumTypes[8].Descriptor()
 }
 
 func (RepoFact_Kind) Type() protoreflect.EnumType {
-	return &file_trawl_search_v1_search_proto_enumTypes[7]
+	return &file_trawl_search_v1_search_proto_enumTypes[8]
 }
 
 func (x RepoFact_Kind) Number() protoreflect.EnumNumber {
@@ -585,11 +644,11 @@ func (x Returned_Kind) String() string {
 }
 
 func (Returned_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_trawl_search_v1_search_proto_enumTypes[8].Descriptor()
+	return file_trawl_search_v1_search_proto_enumTypes[9].Descriptor()
 }
 
 func (Returned_Kind) Type() protoreflect.EnumType {
-	return &file_trawl_search_v1_search_proto_enumTypes[8]
+	return &file_trawl_search_v1_search_proto_enumTypes[9]
 }
 
 func (x Returned_Kind) Number() protoreflect.EnumNumber {
@@ -1290,7 +1349,14 @@ type SearchOptions struct {
 	Explain bool `protobuf:"varint,9,opt,name=explain,proto3" json:"explain,omitempty"`
 	// Say which symbol each match in a content is in; a query with sym: always says so. Of a
 	// content of over 4 MiB none is said, and of one file at most 256 KiB of symbols.
-	Symbols       bool `protobuf:"varint,10,opt,name=symbols,proto3" json:"symbols,omitempty"`
+	Symbols bool `protobuf:"varint,10,opt,name=symbols,proto3" json:"symbols,omitempty"`
+	// Count all files of the answer, not only those of the page, by these properties. That takes
+	// a second look at all that matches.
+	Facets []Facet `protobuf:"varint,11,rep,packed,name=facets,proto3,enum=trawl.search.v1.Facet" json:"facets,omitempty"`
+	// Most values of each facet; default 10. The size of the answer bounds them too.
+	MaxFacetValues uint32 `protobuf:"varint,12,opt,name=max_facet_values,json=maxFacetValues,proto3" json:"max_facet_values,omitempty"`
+	// No files, only the statistics and facets: counts are exact whatever the mode.
+	CountOnly     bool `protobuf:"varint,13,opt,name=count_only,json=countOnly,proto3" json:"count_only,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1395,6 +1461,344 @@ func (x *SearchOptions) GetSymbols() bool {
 	return false
 }
 
+func (x *SearchOptions) GetFacets() []Facet {
+	if x != nil {
+		return x.Facets
+	}
+	return nil
+}
+
+func (x *SearchOptions) GetMaxFacetValues() uint32 {
+	if x != nil {
+		return x.MaxFacetValues
+	}
+	return 0
+}
+
+func (x *SearchOptions) GetCountOnly() bool {
+	if x != nil {
+		return x.CountOnly
+	}
+	return false
+}
+
+// FacetCounts are the files of an answer by one facet.
+type FacetCounts struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Facet Facet                  `protobuf:"varint,1,opt,name=facet,proto3,enum=trawl.search.v1.Facet" json:"facet,omitempty"`
+	// Those with the most files first, then by repo and name.
+	Values []*FacetValue `protobuf:"bytes,2,rep,name=values,proto3" json:"values,omitempty"`
+	// How many more values there are, as far as they were counted apart.
+	ValuesLeftOut uint64 `protobuf:"varint,3,opt,name=values_left_out,json=valuesLeftOut,proto3" json:"values_left_out,omitempty"`
+	// Files of values beyond the 10,000, or 256 KiB of names, that are counted apart. If there are any, other
+	// counts are lower bounds.
+	FilesNotCounted uint64 `protobuf:"varint,4,opt,name=files_not_counted,json=filesNotCounted,proto3" json:"files_not_counted,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *FacetCounts) Reset() {
+	*x = FacetCounts{}
+	mi := &file_trawl_search_v1_search_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FacetCounts) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FacetCounts) ProtoMessage() {}
+
+func (x *FacetCounts) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_search_v1_search_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FacetCounts.ProtoReflect.Descriptor instead.
+func (*FacetCounts) Descriptor() ([]byte, []int) {
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *FacetCounts) GetFacet() Facet {
+	if x != nil {
+		return x.Facet
+	}
+	return Facet_FACET_UNSPECIFIED
+}
+
+func (x *FacetCounts) GetValues() []*FacetValue {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
+func (x *FacetCounts) GetValuesLeftOut() uint64 {
+	if x != nil {
+		return x.ValuesLeftOut
+	}
+	return 0
+}
+
+func (x *FacetCounts) GetFilesNotCounted() uint64 {
+	if x != nil {
+		return x.FilesNotCounted
+	}
+	return 0
+}
+
+// FacetValue is a value of a facet.
+type FacetValue struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Set for repos and directories.
+	Repo string `protobuf:"bytes,1,opt,name=repo,proto3" json:"repo,omitempty"`
+	// Set for languages and branches.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// Set for directories, with a slash at its end; empty for the root of the repo. Not always UTF-8.
+	Directory     []byte `protobuf:"bytes,3,opt,name=directory,proto3" json:"directory,omitempty"`
+	Files         uint64 `protobuf:"varint,4,opt,name=files,proto3" json:"files,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FacetValue) Reset() {
+	*x = FacetValue{}
+	mi := &file_trawl_search_v1_search_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FacetValue) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FacetValue) ProtoMessage() {}
+
+func (x *FacetValue) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_search_v1_search_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FacetValue.ProtoReflect.Descriptor instead.
+func (*FacetValue) Descriptor() ([]byte, []int) {
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *FacetValue) GetRepo() string {
+	if x != nil {
+		return x.Repo
+	}
+	return ""
+}
+
+func (x *FacetValue) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *FacetValue) GetDirectory() []byte {
+	if x != nil {
+		return x.Directory
+	}
+	return nil
+}
+
+func (x *FacetValue) GetFiles() uint64 {
+	if x != nil {
+		return x.Files
+	}
+	return 0
+}
+
+// Empty says what was searched where nothing matches, and what may be wrong with the query.
+type Empty struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many repos the filters of the query leave of those that the caller may see. Whether all of
+	// them were searched is said by the coverage.
+	Repos uint64 `protobuf:"varint,1,opt,name=repos,proto3" json:"repos,omitempty"`
+	// The first of them by name, at most 20, at the commits that were searched.
+	Searched []*SearchedRepo `protobuf:"bytes,2,rep,name=searched,proto3" json:"searched,omitempty"`
+	// The likeliest first.
+	Hints         []*Hint `protobuf:"bytes,3,rep,name=hints,proto3" json:"hints,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Empty) Reset() {
+	*x = Empty{}
+	mi := &file_trawl_search_v1_search_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Empty) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Empty) ProtoMessage() {}
+
+func (x *Empty) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_search_v1_search_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Empty.ProtoReflect.Descriptor instead.
+func (*Empty) Descriptor() ([]byte, []int) {
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *Empty) GetRepos() uint64 {
+	if x != nil {
+		return x.Repos
+	}
+	return 0
+}
+
+func (x *Empty) GetSearched() []*SearchedRepo {
+	if x != nil {
+		return x.Searched
+	}
+	return nil
+}
+
+func (x *Empty) GetHints() []*Hint {
+	if x != nil {
+		return x.Hints
+	}
+	return nil
+}
+
+// SearchedRepo is a repo at the commits that were searched.
+type SearchedRepo struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Branches      []*BranchEntry         `protobuf:"bytes,2,rep,name=branches,proto3" json:"branches,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SearchedRepo) Reset() {
+	*x = SearchedRepo{}
+	mi := &file_trawl_search_v1_search_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SearchedRepo) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SearchedRepo) ProtoMessage() {}
+
+func (x *SearchedRepo) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_search_v1_search_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SearchedRepo.ProtoReflect.Descriptor instead.
+func (*SearchedRepo) Descriptor() ([]byte, []int) {
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *SearchedRepo) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SearchedRepo) GetBranches() []*BranchEntry {
+	if x != nil {
+		return x.Branches
+	}
+	return nil
+}
+
+// Hint says, for people, what may be wrong with a query.
+type Hint struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Text  string                 `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
+	// The query as it was probably meant; empty if that is not known.
+	Query         string `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Hint) Reset() {
+	*x = Hint{}
+	mi := &file_trawl_search_v1_search_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Hint) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Hint) ProtoMessage() {}
+
+func (x *Hint) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_search_v1_search_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Hint.ProtoReflect.Descriptor instead.
+func (*Hint) Descriptor() ([]byte, []int) {
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *Hint) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *Hint) GetQuery() string {
+	if x != nil {
+		return x.Query
+	}
+	return ""
+}
+
 // Consistency says how recent the roots must be that a query reads.
 type Consistency struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1410,7 +1814,7 @@ type Consistency struct {
 
 func (x *Consistency) Reset() {
 	*x = Consistency{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[9]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1422,7 +1826,7 @@ func (x *Consistency) String() string {
 func (*Consistency) ProtoMessage() {}
 
 func (x *Consistency) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[9]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1435,7 +1839,7 @@ func (x *Consistency) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Consistency.ProtoReflect.Descriptor instead.
 func (*Consistency) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{9}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Consistency) GetLevel() isConsistency_Level {
@@ -1518,7 +1922,7 @@ type Plan struct {
 
 func (x *Plan) Reset() {
 	*x = Plan{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[10]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1530,7 +1934,7 @@ func (x *Plan) String() string {
 func (*Plan) ProtoMessage() {}
 
 func (x *Plan) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[10]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1543,7 +1947,7 @@ func (x *Plan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plan.ProtoReflect.Descriptor instead.
 func (*Plan) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{10}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Plan) GetShards() []*PlannedShard {
@@ -1591,7 +1995,7 @@ type RepoNames struct {
 
 func (x *RepoNames) Reset() {
 	*x = RepoNames{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[11]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1603,7 +2007,7 @@ func (x *RepoNames) String() string {
 func (*RepoNames) ProtoMessage() {}
 
 func (x *RepoNames) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[11]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1616,7 +2020,7 @@ func (x *RepoNames) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepoNames.ProtoReflect.Descriptor instead.
 func (*RepoNames) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{11}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RepoNames) GetNames() []string {
@@ -1645,7 +2049,7 @@ type PlannedShard struct {
 
 func (x *PlannedShard) Reset() {
 	*x = PlannedShard{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[12]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1657,7 +2061,7 @@ func (x *PlannedShard) String() string {
 func (*PlannedShard) ProtoMessage() {}
 
 func (x *PlannedShard) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[12]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1670,7 +2074,7 @@ func (x *PlannedShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlannedShard.ProtoReflect.Descriptor instead.
 func (*PlannedShard) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{12}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *PlannedShard) GetDigest() []byte {
@@ -1715,7 +2119,7 @@ type HiddenDocuments struct {
 
 func (x *HiddenDocuments) Reset() {
 	*x = HiddenDocuments{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[13]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1727,7 +2131,7 @@ func (x *HiddenDocuments) String() string {
 func (*HiddenDocuments) ProtoMessage() {}
 
 func (x *HiddenDocuments) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[13]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1740,7 +2144,7 @@ func (x *HiddenDocuments) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HiddenDocuments.ProtoReflect.Descriptor instead.
 func (*HiddenDocuments) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{13}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *HiddenDocuments) GetRepo() uint32 {
@@ -1771,7 +2175,7 @@ type ServedBranches struct {
 
 func (x *ServedBranches) Reset() {
 	*x = ServedBranches{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[14]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1783,7 +2187,7 @@ func (x *ServedBranches) String() string {
 func (*ServedBranches) ProtoMessage() {}
 
 func (x *ServedBranches) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[14]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1796,7 +2200,7 @@ func (x *ServedBranches) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServedBranches.ProtoReflect.Descriptor instead.
 func (*ServedBranches) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{14}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ServedBranches) GetRepo() uint32 {
@@ -1834,7 +2238,7 @@ type OrderKey struct {
 
 func (x *OrderKey) Reset() {
 	*x = OrderKey{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[15]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1846,7 +2250,7 @@ func (x *OrderKey) String() string {
 func (*OrderKey) ProtoMessage() {}
 
 func (x *OrderKey) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[15]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1859,7 +2263,7 @@ func (x *OrderKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderKey.ProtoReflect.Descriptor instead.
 func (*OrderKey) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{15}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *OrderKey) GetScore() float64 {
@@ -1905,14 +2309,20 @@ type SearchResponse struct {
 	// out; it has no token only where the path of the last file is too long for one.
 	Cut CutReason `protobuf:"varint,6,opt,name=cut,proto3,enum=trawl.search.v1.CutReason" json:"cut,omitempty"`
 	// How the page was answered; only with SearchOptions.explain.
-	Explanation   *Explanation `protobuf:"bytes,7,opt,name=explanation,proto3" json:"explanation,omitempty"`
+	Explanation *Explanation `protobuf:"bytes,7,opt,name=explanation,proto3" json:"explanation,omitempty"`
+	// In the order of SearchOptions.facets.
+	Facets []*FacetCounts `protobuf:"bytes,8,rep,name=facets,proto3" json:"facets,omitempty"`
+	// What the query lists in place of files, by its select:. It is the first of facets.
+	Selected Facet `protobuf:"varint,9,opt,name=selected,proto3,enum=trawl.search.v1.Facet" json:"selected,omitempty"`
+	// Set where nothing matches. Said by routers only.
+	Empty         *Empty `protobuf:"bytes,10,opt,name=empty,proto3" json:"empty,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SearchResponse) Reset() {
 	*x = SearchResponse{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[16]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1924,7 +2334,7 @@ func (x *SearchResponse) String() string {
 func (*SearchResponse) ProtoMessage() {}
 
 func (x *SearchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[16]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1937,7 +2347,7 @@ func (x *SearchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SearchResponse.ProtoReflect.Descriptor instead.
 func (*SearchResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{16}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *SearchResponse) GetFiles() []*FileMatch {
@@ -1989,6 +2399,27 @@ func (x *SearchResponse) GetExplanation() *Explanation {
 	return nil
 }
 
+func (x *SearchResponse) GetFacets() []*FacetCounts {
+	if x != nil {
+		return x.Facets
+	}
+	return nil
+}
+
+func (x *SearchResponse) GetSelected() Facet {
+	if x != nil {
+		return x.Selected
+	}
+	return Facet_FACET_UNSPECIFIED
+}
+
+func (x *SearchResponse) GetEmpty() *Empty {
+	if x != nil {
+		return x.Empty
+	}
+	return nil
+}
+
 // StreamSearchRequest is a SearchRequest for the streaming call; it takes no page token.
 type StreamSearchRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1999,7 +2430,7 @@ type StreamSearchRequest struct {
 
 func (x *StreamSearchRequest) Reset() {
 	*x = StreamSearchRequest{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[17]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2011,7 +2442,7 @@ func (x *StreamSearchRequest) String() string {
 func (*StreamSearchRequest) ProtoMessage() {}
 
 func (x *StreamSearchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[17]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2024,7 +2455,7 @@ func (x *StreamSearchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamSearchRequest.ProtoReflect.Descriptor instead.
 func (*StreamSearchRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{17}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *StreamSearchRequest) GetSearch() *SearchRequest {
@@ -2051,14 +2482,21 @@ type StreamSearchResponse struct {
 	// goes, and the files received.
 	Cut CutReason `protobuf:"varint,5,opt,name=cut,proto3,enum=trawl.search.v1.CutReason" json:"cut,omitempty"`
 	// How the query was answered; in the last message only, with SearchOptions.explain.
-	Explanation   *Explanation `protobuf:"bytes,6,opt,name=explanation,proto3" json:"explanation,omitempty"`
+	Explanation *Explanation `protobuf:"bytes,6,opt,name=explanation,proto3" json:"explanation,omitempty"`
+	// In the last message only, where a router sends them. A searcher sends each in a message of its own, with all
+	// values that it has counted.
+	Facets []*FacetCounts `protobuf:"bytes,7,rep,name=facets,proto3" json:"facets,omitempty"`
+	// In the last message only, as in SearchResponse.
+	Selected Facet `protobuf:"varint,8,opt,name=selected,proto3,enum=trawl.search.v1.Facet" json:"selected,omitempty"`
+	// In the last message only, as in SearchResponse.
+	Empty         *Empty `protobuf:"bytes,9,opt,name=empty,proto3" json:"empty,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StreamSearchResponse) Reset() {
 	*x = StreamSearchResponse{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[18]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2070,7 +2508,7 @@ func (x *StreamSearchResponse) String() string {
 func (*StreamSearchResponse) ProtoMessage() {}
 
 func (x *StreamSearchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[18]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2083,7 +2521,7 @@ func (x *StreamSearchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamSearchResponse.ProtoReflect.Descriptor instead.
 func (*StreamSearchResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{18}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *StreamSearchResponse) GetFiles() []*FileMatch {
@@ -2124,6 +2562,27 @@ func (x *StreamSearchResponse) GetCut() CutReason {
 func (x *StreamSearchResponse) GetExplanation() *Explanation {
 	if x != nil {
 		return x.Explanation
+	}
+	return nil
+}
+
+func (x *StreamSearchResponse) GetFacets() []*FacetCounts {
+	if x != nil {
+		return x.Facets
+	}
+	return nil
+}
+
+func (x *StreamSearchResponse) GetSelected() Facet {
+	if x != nil {
+		return x.Selected
+	}
+	return Facet_FACET_UNSPECIFIED
+}
+
+func (x *StreamSearchResponse) GetEmpty() *Empty {
+	if x != nil {
+		return x.Empty
 	}
 	return nil
 }
@@ -2170,7 +2629,7 @@ type FileMatch struct {
 
 func (x *FileMatch) Reset() {
 	*x = FileMatch{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[19]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2182,7 +2641,7 @@ func (x *FileMatch) String() string {
 func (*FileMatch) ProtoMessage() {}
 
 func (x *FileMatch) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[19]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2195,7 +2654,7 @@ func (x *FileMatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileMatch.ProtoReflect.Descriptor instead.
 func (*FileMatch) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{19}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *FileMatch) GetRepo() string {
@@ -2326,7 +2785,7 @@ type Symbol struct {
 
 func (x *Symbol) Reset() {
 	*x = Symbol{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[20]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2338,7 +2797,7 @@ func (x *Symbol) String() string {
 func (*Symbol) ProtoMessage() {}
 
 func (x *Symbol) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[20]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2351,7 +2810,7 @@ func (x *Symbol) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Symbol.ProtoReflect.Descriptor instead.
 func (*Symbol) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{20}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Symbol) GetName() string {
@@ -2394,7 +2853,7 @@ type ChunkMatch struct {
 
 func (x *ChunkMatch) Reset() {
 	*x = ChunkMatch{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[21]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2406,7 +2865,7 @@ func (x *ChunkMatch) String() string {
 func (*ChunkMatch) ProtoMessage() {}
 
 func (x *ChunkMatch) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[21]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2419,7 +2878,7 @@ func (x *ChunkMatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChunkMatch.ProtoReflect.Descriptor instead.
 func (*ChunkMatch) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{21}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ChunkMatch) GetContent() []byte {
@@ -2473,7 +2932,7 @@ type Range struct {
 
 func (x *Range) Reset() {
 	*x = Range{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[22]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2485,7 +2944,7 @@ func (x *Range) String() string {
 func (*Range) ProtoMessage() {}
 
 func (x *Range) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[22]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2498,7 +2957,7 @@ func (x *Range) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Range.ProtoReflect.Descriptor instead.
 func (*Range) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{22}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Range) GetStart() *Location {
@@ -2544,7 +3003,7 @@ type Location struct {
 
 func (x *Location) Reset() {
 	*x = Location{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[23]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2556,7 +3015,7 @@ func (x *Location) String() string {
 func (*Location) ProtoMessage() {}
 
 func (x *Location) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[23]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2569,7 +3028,7 @@ func (x *Location) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Location.ProtoReflect.Descriptor instead.
 func (*Location) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{23}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Location) GetByteOffset() uint32 {
@@ -2616,7 +3075,7 @@ type Statistics struct {
 
 func (x *Statistics) Reset() {
 	*x = Statistics{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[24]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2628,7 +3087,7 @@ func (x *Statistics) String() string {
 func (*Statistics) ProtoMessage() {}
 
 func (x *Statistics) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[24]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2641,7 +3100,7 @@ func (x *Statistics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Statistics.ProtoReflect.Descriptor instead.
 func (*Statistics) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{24}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Statistics) GetFilesMatched() uint64 {
@@ -2756,7 +3215,7 @@ type Explanation struct {
 
 func (x *Explanation) Reset() {
 	*x = Explanation{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[25]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2768,7 +3227,7 @@ func (x *Explanation) String() string {
 func (*Explanation) ProtoMessage() {}
 
 func (x *Explanation) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[25]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2781,7 +3240,7 @@ func (x *Explanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
 func (*Explanation) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{25}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Explanation) GetShards() uint64 {
@@ -2908,7 +3367,7 @@ type ExplainedNode struct {
 
 func (x *ExplainedNode) Reset() {
 	*x = ExplainedNode{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[26]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2920,7 +3379,7 @@ func (x *ExplainedNode) String() string {
 func (*ExplainedNode) ProtoMessage() {}
 
 func (x *ExplainedNode) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[26]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2933,7 +3392,7 @@ func (x *ExplainedNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainedNode.ProtoReflect.Descriptor instead.
 func (*ExplainedNode) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{26}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ExplainedNode) GetQuery() string {
@@ -2997,7 +3456,7 @@ type ExplainedMethod struct {
 
 func (x *ExplainedMethod) Reset() {
 	*x = ExplainedMethod{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[27]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3009,7 +3468,7 @@ func (x *ExplainedMethod) String() string {
 func (*ExplainedMethod) ProtoMessage() {}
 
 func (x *ExplainedMethod) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[27]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3022,7 +3481,7 @@ func (x *ExplainedMethod) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainedMethod.ProtoReflect.Descriptor instead.
 func (*ExplainedMethod) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{27}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ExplainedMethod) GetMethod() AnswerMethod {
@@ -3062,7 +3521,7 @@ type Reads struct {
 
 func (x *Reads) Reset() {
 	*x = Reads{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[28]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3074,7 +3533,7 @@ func (x *Reads) String() string {
 func (*Reads) ProtoMessage() {}
 
 func (x *Reads) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[28]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3087,7 +3546,7 @@ func (x *Reads) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reads.ProtoReflect.Descriptor instead.
 func (*Reads) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{28}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Reads) GetLexiconBlocks() uint64 {
@@ -3150,7 +3609,7 @@ type ExplainedPhase struct {
 
 func (x *ExplainedPhase) Reset() {
 	*x = ExplainedPhase{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[29]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3162,7 +3621,7 @@ func (x *ExplainedPhase) String() string {
 func (*ExplainedPhase) ProtoMessage() {}
 
 func (x *ExplainedPhase) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[29]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3175,7 +3634,7 @@ func (x *ExplainedPhase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainedPhase.ProtoReflect.Descriptor instead.
 func (*ExplainedPhase) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{29}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ExplainedPhase) GetName() string {
@@ -3207,7 +3666,7 @@ type ExplainedShard struct {
 
 func (x *ExplainedShard) Reset() {
 	*x = ExplainedShard{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[30]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3219,7 +3678,7 @@ func (x *ExplainedShard) String() string {
 func (*ExplainedShard) ProtoMessage() {}
 
 func (x *ExplainedShard) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[30]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3232,7 +3691,7 @@ func (x *ExplainedShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainedShard.ProtoReflect.Descriptor instead.
 func (*ExplainedShard) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{30}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ExplainedShard) GetDigest() []byte {
@@ -3280,7 +3739,7 @@ type ExplainedCall struct {
 
 func (x *ExplainedCall) Reset() {
 	*x = ExplainedCall{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[31]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3292,7 +3751,7 @@ func (x *ExplainedCall) String() string {
 func (*ExplainedCall) ProtoMessage() {}
 
 func (x *ExplainedCall) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[31]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3305,7 +3764,7 @@ func (x *ExplainedCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainedCall.ProtoReflect.Descriptor instead.
 func (*ExplainedCall) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{31}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ExplainedCall) GetSearcher() string {
@@ -3359,7 +3818,7 @@ type Coverage struct {
 
 func (x *Coverage) Reset() {
 	*x = Coverage{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[32]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3371,7 +3830,7 @@ func (x *Coverage) String() string {
 func (*Coverage) ProtoMessage() {}
 
 func (x *Coverage) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[32]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3384,7 +3843,7 @@ func (x *Coverage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Coverage.ProtoReflect.Descriptor instead.
 func (*Coverage) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{32}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Coverage) GetComplete() bool {
@@ -3458,7 +3917,7 @@ type UncoveredShard struct {
 
 func (x *UncoveredShard) Reset() {
 	*x = UncoveredShard{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[33]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3470,7 +3929,7 @@ func (x *UncoveredShard) String() string {
 func (*UncoveredShard) ProtoMessage() {}
 
 func (x *UncoveredShard) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[33]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3483,7 +3942,7 @@ func (x *UncoveredShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UncoveredShard.ProtoReflect.Descriptor instead.
 func (*UncoveredShard) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{33}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *UncoveredShard) GetDigest() []byte {
@@ -3533,7 +3992,7 @@ type DefinitionsRequest struct {
 
 func (x *DefinitionsRequest) Reset() {
 	*x = DefinitionsRequest{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[34]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3545,7 +4004,7 @@ func (x *DefinitionsRequest) String() string {
 func (*DefinitionsRequest) ProtoMessage() {}
 
 func (x *DefinitionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[34]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3558,7 +4017,7 @@ func (x *DefinitionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DefinitionsRequest.ProtoReflect.Descriptor instead.
 func (*DefinitionsRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{34}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *DefinitionsRequest) GetName() string {
@@ -3610,7 +4069,7 @@ type DefinitionsResponse struct {
 
 func (x *DefinitionsResponse) Reset() {
 	*x = DefinitionsResponse{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[35]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3622,7 +4081,7 @@ func (x *DefinitionsResponse) String() string {
 func (*DefinitionsResponse) ProtoMessage() {}
 
 func (x *DefinitionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[35]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3635,7 +4094,7 @@ func (x *DefinitionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DefinitionsResponse.ProtoReflect.Descriptor instead.
 func (*DefinitionsResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{35}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *DefinitionsResponse) GetRepos() []*RepoMatches {
@@ -3699,7 +4158,7 @@ type RepoMatches struct {
 
 func (x *RepoMatches) Reset() {
 	*x = RepoMatches{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[36]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3711,7 +4170,7 @@ func (x *RepoMatches) String() string {
 func (*RepoMatches) ProtoMessage() {}
 
 func (x *RepoMatches) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[36]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3724,7 +4183,7 @@ func (x *RepoMatches) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepoMatches.ProtoReflect.Descriptor instead.
 func (*RepoMatches) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{36}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *RepoMatches) GetRepo() string {
@@ -3754,7 +4213,7 @@ type ReferencesRequest struct {
 
 func (x *ReferencesRequest) Reset() {
 	*x = ReferencesRequest{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[37]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3766,7 +4225,7 @@ func (x *ReferencesRequest) String() string {
 func (*ReferencesRequest) ProtoMessage() {}
 
 func (x *ReferencesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[37]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3779,7 +4238,7 @@ func (x *ReferencesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReferencesRequest.ProtoReflect.Descriptor instead.
 func (*ReferencesRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{37}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ReferencesRequest) GetName() string {
@@ -3827,7 +4286,7 @@ type ReferencesResponse struct {
 
 func (x *ReferencesResponse) Reset() {
 	*x = ReferencesResponse{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[38]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3839,7 +4298,7 @@ func (x *ReferencesResponse) String() string {
 func (*ReferencesResponse) ProtoMessage() {}
 
 func (x *ReferencesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[38]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3852,7 +4311,7 @@ func (x *ReferencesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReferencesResponse.ProtoReflect.Descriptor instead.
 func (*ReferencesResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{38}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ReferencesResponse) GetRepos() []*RepoMatches {
@@ -3927,7 +4386,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[39]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3939,7 +4398,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[39]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3952,7 +4411,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{39}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ListRequest) GetQuery() string {
@@ -4027,7 +4486,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[40]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4039,7 +4498,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[40]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4052,7 +4511,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{40}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ListResponse) GetRepos() []*RepoEntry {
@@ -4094,7 +4553,7 @@ type StreamListRequest struct {
 
 func (x *StreamListRequest) Reset() {
 	*x = StreamListRequest{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[41]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4106,7 +4565,7 @@ func (x *StreamListRequest) String() string {
 func (*StreamListRequest) ProtoMessage() {}
 
 func (x *StreamListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[41]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4119,7 +4578,7 @@ func (x *StreamListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamListRequest.ProtoReflect.Descriptor instead.
 func (*StreamListRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{41}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *StreamListRequest) GetList() *ListRequest {
@@ -4146,7 +4605,7 @@ type StreamListResponse struct {
 
 func (x *StreamListResponse) Reset() {
 	*x = StreamListResponse{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[42]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4158,7 +4617,7 @@ func (x *StreamListResponse) String() string {
 func (*StreamListResponse) ProtoMessage() {}
 
 func (x *StreamListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[42]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4171,7 +4630,7 @@ func (x *StreamListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamListResponse.ProtoReflect.Descriptor instead.
 func (*StreamListResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{42}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *StreamListResponse) GetRepos() []*RepoEntry {
@@ -4218,7 +4677,7 @@ type RepoEntry struct {
 
 func (x *RepoEntry) Reset() {
 	*x = RepoEntry{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[43]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4230,7 +4689,7 @@ func (x *RepoEntry) String() string {
 func (*RepoEntry) ProtoMessage() {}
 
 func (x *RepoEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[43]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4243,7 +4702,7 @@ func (x *RepoEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepoEntry.ProtoReflect.Descriptor instead.
 func (*RepoEntry) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{43}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *RepoEntry) GetName() string {
@@ -4342,7 +4801,7 @@ type BranchEntry struct {
 
 func (x *BranchEntry) Reset() {
 	*x = BranchEntry{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[44]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4354,7 +4813,7 @@ func (x *BranchEntry) String() string {
 func (*BranchEntry) ProtoMessage() {}
 
 func (x *BranchEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[44]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4367,7 +4826,7 @@ func (x *BranchEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BranchEntry.ProtoReflect.Descriptor instead.
 func (*BranchEntry) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{44}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *BranchEntry) GetName() string {
@@ -4396,7 +4855,7 @@ type LanguageShare struct {
 
 func (x *LanguageShare) Reset() {
 	*x = LanguageShare{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[45]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4408,7 +4867,7 @@ func (x *LanguageShare) String() string {
 func (*LanguageShare) ProtoMessage() {}
 
 func (x *LanguageShare) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[45]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4421,7 +4880,7 @@ func (x *LanguageShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LanguageShare.ProtoReflect.Descriptor instead.
 func (*LanguageShare) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{45}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *LanguageShare) GetLanguage() string {
@@ -4457,7 +4916,7 @@ type SkippedFile struct {
 
 func (x *SkippedFile) Reset() {
 	*x = SkippedFile{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[46]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4469,7 +4928,7 @@ func (x *SkippedFile) String() string {
 func (*SkippedFile) ProtoMessage() {}
 
 func (x *SkippedFile) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[46]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4482,7 +4941,7 @@ func (x *SkippedFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkippedFile.ProtoReflect.Descriptor instead.
 func (*SkippedFile) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{46}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *SkippedFile) GetPath() []byte {
@@ -4527,7 +4986,7 @@ type GetFileRequest struct {
 
 func (x *GetFileRequest) Reset() {
 	*x = GetFileRequest{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[47]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4539,7 +4998,7 @@ func (x *GetFileRequest) String() string {
 func (*GetFileRequest) ProtoMessage() {}
 
 func (x *GetFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[47]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4552,7 +5011,7 @@ func (x *GetFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFileRequest.ProtoReflect.Descriptor instead.
 func (*GetFileRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{47}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *GetFileRequest) GetRepo() string {
@@ -4624,7 +5083,7 @@ type GetFileResponse struct {
 
 func (x *GetFileResponse) Reset() {
 	*x = GetFileResponse{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[48]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4636,7 +5095,7 @@ func (x *GetFileResponse) String() string {
 func (*GetFileResponse) ProtoMessage() {}
 
 func (x *GetFileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[48]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4649,7 +5108,7 @@ func (x *GetFileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFileResponse.ProtoReflect.Descriptor instead.
 func (*GetFileResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{48}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *GetFileResponse) GetContent() []byte {
@@ -4725,7 +5184,7 @@ type QueryError struct {
 
 func (x *QueryError) Reset() {
 	*x = QueryError{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[49]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4737,7 +5196,7 @@ func (x *QueryError) String() string {
 func (*QueryError) ProtoMessage() {}
 
 func (x *QueryError) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[49]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4750,7 +5209,7 @@ func (x *QueryError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryError.ProtoReflect.Descriptor instead.
 func (*QueryError) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{49}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *QueryError) GetPosition() uint32 {
@@ -4841,7 +5300,7 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fKIND_FILE_MATCH\x10\x01\x12\x12\n" +
 	"\x0eKIND_FILE_NAME\x10\x02\x12\r\n" +
-	"\tKIND_REPO\x10\x03\"\xcd\x03\n" +
+	"\tKIND_REPO\x10\x03\"\xe5\x04\n" +
 	"\rSearchOptions\x123\n" +
 	"\x04mode\x18\x01 \x01(\x0e2\x15.trawl.search.v1.ModeB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04mode\x12%\n" +
 	"\tmax_files\x18\x02 \x01(\rB\b\xbaH\x05*\x03\x18\x90NR\bmaxFiles\x12:\n" +
@@ -4854,7 +5313,32 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\x0esyntax_version\x18\b \x01(\rB\a\xbaH\x04*\x02\x18\x02R\rsyntaxVersion\x12\x18\n" +
 	"\aexplain\x18\t \x01(\bR\aexplain\x12\x18\n" +
 	"\asymbols\x18\n" +
-	" \x01(\bR\asymbols\"\xb1\x01\n" +
+	" \x01(\bR\asymbols\x12C\n" +
+	"\x06facets\x18\v \x03(\x0e2\x16.trawl.search.v1.FacetB\x13\xbaH\x10\x92\x01\r\x10\x04\x18\x01\"\a\x82\x01\x04\x10\x01 \x00R\x06facets\x122\n" +
+	"\x10max_facet_values\x18\f \x01(\rB\b\xbaH\x05*\x03\x18\x90NR\x0emaxFacetValues\x12\x1d\n" +
+	"\n" +
+	"count_only\x18\r \x01(\bR\tcountOnly\"\xc4\x01\n" +
+	"\vFacetCounts\x12,\n" +
+	"\x05facet\x18\x01 \x01(\x0e2\x16.trawl.search.v1.FacetR\x05facet\x123\n" +
+	"\x06values\x18\x02 \x03(\v2\x1b.trawl.search.v1.FacetValueR\x06values\x12&\n" +
+	"\x0fvalues_left_out\x18\x03 \x01(\x04R\rvaluesLeftOut\x12*\n" +
+	"\x11files_not_counted\x18\x04 \x01(\x04R\x0ffilesNotCounted\"h\n" +
+	"\n" +
+	"FacetValue\x12\x12\n" +
+	"\x04repo\x18\x01 \x01(\tR\x04repo\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1c\n" +
+	"\tdirectory\x18\x03 \x01(\fR\tdirectory\x12\x14\n" +
+	"\x05files\x18\x04 \x01(\x04R\x05files\"\x85\x01\n" +
+	"\x05Empty\x12\x14\n" +
+	"\x05repos\x18\x01 \x01(\x04R\x05repos\x129\n" +
+	"\bsearched\x18\x02 \x03(\v2\x1d.trawl.search.v1.SearchedRepoR\bsearched\x12+\n" +
+	"\x05hints\x18\x03 \x03(\v2\x15.trawl.search.v1.HintR\x05hints\"\\\n" +
+	"\fSearchedRepo\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x128\n" +
+	"\bbranches\x18\x02 \x03(\v2\x1c.trawl.search.v1.BranchEntryR\bbranches\"0\n" +
+	"\x04Hint\x12\x12\n" +
+	"\x04text\x18\x01 \x01(\tR\x04text\x12\x14\n" +
+	"\x05query\x18\x02 \x01(\tR\x05query\"\xb1\x01\n" +
 	"\vConsistency\x12-\n" +
 	"\flinearizable\x18\x01 \x01(\bB\a\xbaH\x04j\x02\b\x01H\x00R\flinearizable\x12$\n" +
 	"\bat_least\x18\x02 \x01(\fB\a\xbaH\x04z\x02\x18@H\x00R\aatLeast\x12D\n" +
@@ -4885,7 +5369,7 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\x05score\x18\x01 \x01(\x01R\x05score\x12\x12\n" +
 	"\x04repo\x18\x02 \x01(\tR\x04repo\x12\x12\n" +
 	"\x04path\x18\x03 \x01(\fR\x04path\x12\x12\n" +
-	"\x04blob\x18\x04 \x01(\fR\x04blob\"\xf3\x02\n" +
+	"\x04blob\x18\x04 \x01(\fR\x04blob\"\x8b\x04\n" +
 	"\x0eSearchResponse\x120\n" +
 	"\x05files\x18\x01 \x03(\v2\x1a.trawl.search.v1.FileMatchR\x05files\x12;\n" +
 	"\n" +
@@ -4895,9 +5379,13 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\x0fnext_page_token\x18\x04 \x01(\fR\rnextPageToken\x12%\n" +
 	"\x0erevision_token\x18\x05 \x01(\fR\rrevisionToken\x12,\n" +
 	"\x03cut\x18\x06 \x01(\x0e2\x1a.trawl.search.v1.CutReasonR\x03cut\x12>\n" +
-	"\vexplanation\x18\a \x01(\v2\x1c.trawl.search.v1.ExplanationR\vexplanation\"U\n" +
+	"\vexplanation\x18\a \x01(\v2\x1c.trawl.search.v1.ExplanationR\vexplanation\x124\n" +
+	"\x06facets\x18\b \x03(\v2\x1c.trawl.search.v1.FacetCountsR\x06facets\x122\n" +
+	"\bselected\x18\t \x01(\x0e2\x16.trawl.search.v1.FacetR\bselected\x12,\n" +
+	"\x05empty\x18\n" +
+	" \x01(\v2\x16.trawl.search.v1.EmptyR\x05empty\"U\n" +
 	"\x13StreamSearchRequest\x12>\n" +
-	"\x06search\x18\x01 \x01(\v2\x1e.trawl.search.v1.SearchRequestB\x06\xbaH\x03\xc8\x01\x01R\x06search\"\xd1\x02\n" +
+	"\x06search\x18\x01 \x01(\v2\x1e.trawl.search.v1.SearchRequestB\x06\xbaH\x03\xc8\x01\x01R\x06search\"\xe9\x03\n" +
 	"\x14StreamSearchResponse\x120\n" +
 	"\x05files\x18\x01 \x03(\v2\x1a.trawl.search.v1.FileMatchR\x05files\x12;\n" +
 	"\n" +
@@ -4906,7 +5394,10 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\bcoverage\x18\x03 \x01(\v2\x19.trawl.search.v1.CoverageR\bcoverage\x12%\n" +
 	"\x0erevision_token\x18\x04 \x01(\fR\rrevisionToken\x12,\n" +
 	"\x03cut\x18\x05 \x01(\x0e2\x1a.trawl.search.v1.CutReasonR\x03cut\x12>\n" +
-	"\vexplanation\x18\x06 \x01(\v2\x1c.trawl.search.v1.ExplanationR\vexplanation\"\x9c\x04\n" +
+	"\vexplanation\x18\x06 \x01(\v2\x1c.trawl.search.v1.ExplanationR\vexplanation\x124\n" +
+	"\x06facets\x18\a \x03(\v2\x1c.trawl.search.v1.FacetCountsR\x06facets\x122\n" +
+	"\bselected\x18\b \x01(\x0e2\x16.trawl.search.v1.FacetR\bselected\x12,\n" +
+	"\x05empty\x18\t \x01(\v2\x16.trawl.search.v1.EmptyR\x05empty\"\x9c\x04\n" +
 	"\tFileMatch\x12\x12\n" +
 	"\x04repo\x18\x01 \x01(\tR\x04repo\x12\x12\n" +
 	"\x04path\x18\x02 \x01(\fR\x04path\x12\x1a\n" +
@@ -5153,7 +5644,14 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\x16TEXT_SCOPE_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12TEXT_SCOPE_CONTENT\x10\x01\x12\x13\n" +
 	"\x0fTEXT_SCOPE_PATH\x10\x02\x12\x19\n" +
-	"\x15TEXT_SCOPE_DEFINITION\x10\x03*X\n" +
+	"\x15TEXT_SCOPE_DEFINITION\x10\x03*i\n" +
+	"\x05Facet\x12\x15\n" +
+	"\x11FACET_UNSPECIFIED\x10\x00\x12\x0e\n" +
+	"\n" +
+	"FACET_REPO\x10\x01\x12\x12\n" +
+	"\x0eFACET_LANGUAGE\x10\x02\x12\x13\n" +
+	"\x0fFACET_DIRECTORY\x10\x03\x12\x10\n" +
+	"\fFACET_BRANCH\x10\x04*X\n" +
 	"\tCutReason\x12\x1a\n" +
 	"\x16CUT_REASON_UNSPECIFIED\x10\x00\x12\x18\n" +
 	"\x14CUT_REASON_MAX_BYTES\x10\x01\x12\x15\n" +
@@ -5228,181 +5726,199 @@ func file_trawl_search_v1_search_proto_rawDescGZIP() []byte {
 	return file_trawl_search_v1_search_proto_rawDescData
 }
 
-var file_trawl_search_v1_search_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
-var file_trawl_search_v1_search_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
+var file_trawl_search_v1_search_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
+var file_trawl_search_v1_search_proto_msgTypes = make([]protoimpl.MessageInfo, 55)
 var file_trawl_search_v1_search_proto_goTypes = []any{
 	(Mode)(0),                     // 0: trawl.search.v1.Mode
 	(TextScope)(0),                // 1: trawl.search.v1.TextScope
-	(CutReason)(0),                // 2: trawl.search.v1.CutReason
-	(SymbolKind)(0),               // 3: trawl.search.v1.SymbolKind
-	(SkipReason)(0),               // 4: trawl.search.v1.SkipReason
-	(AnswerMethod)(0),             // 5: trawl.search.v1.AnswerMethod
-	(UncoveredReason)(0),          // 6: trawl.search.v1.UncoveredReason
-	(RepoFact_Kind)(0),            // 7: trawl.search.v1.RepoFact.Kind
-	(Returned_Kind)(0),            // 8: trawl.search.v1.Returned.Kind
-	(*SearchRequest)(nil),         // 9: trawl.search.v1.SearchRequest
-	(*Query)(nil),                 // 10: trawl.search.v1.Query
-	(*Operands)(nil),              // 11: trawl.search.v1.Operands
-	(*Text)(nil),                  // 12: trawl.search.v1.Text
-	(*BranchName)(nil),            // 13: trawl.search.v1.BranchName
-	(*RepoMeta)(nil),              // 14: trawl.search.v1.RepoMeta
-	(*RepoFact)(nil),              // 15: trawl.search.v1.RepoFact
-	(*Returned)(nil),              // 16: trawl.search.v1.Returned
-	(*SearchOptions)(nil),         // 17: trawl.search.v1.SearchOptions
-	(*Consistency)(nil),           // 18: trawl.search.v1.Consistency
-	(*Plan)(nil),                  // 19: trawl.search.v1.Plan
-	(*RepoNames)(nil),             // 20: trawl.search.v1.RepoNames
-	(*PlannedShard)(nil),          // 21: trawl.search.v1.PlannedShard
-	(*HiddenDocuments)(nil),       // 22: trawl.search.v1.HiddenDocuments
-	(*ServedBranches)(nil),        // 23: trawl.search.v1.ServedBranches
-	(*OrderKey)(nil),              // 24: trawl.search.v1.OrderKey
-	(*SearchResponse)(nil),        // 25: trawl.search.v1.SearchResponse
-	(*StreamSearchRequest)(nil),   // 26: trawl.search.v1.StreamSearchRequest
-	(*StreamSearchResponse)(nil),  // 27: trawl.search.v1.StreamSearchResponse
-	(*FileMatch)(nil),             // 28: trawl.search.v1.FileMatch
-	(*Symbol)(nil),                // 29: trawl.search.v1.Symbol
-	(*ChunkMatch)(nil),            // 30: trawl.search.v1.ChunkMatch
-	(*Range)(nil),                 // 31: trawl.search.v1.Range
-	(*Location)(nil),              // 32: trawl.search.v1.Location
-	(*Statistics)(nil),            // 33: trawl.search.v1.Statistics
-	(*Explanation)(nil),           // 34: trawl.search.v1.Explanation
-	(*ExplainedNode)(nil),         // 35: trawl.search.v1.ExplainedNode
-	(*ExplainedMethod)(nil),       // 36: trawl.search.v1.ExplainedMethod
-	(*Reads)(nil),                 // 37: trawl.search.v1.Reads
-	(*ExplainedPhase)(nil),        // 38: trawl.search.v1.ExplainedPhase
-	(*ExplainedShard)(nil),        // 39: trawl.search.v1.ExplainedShard
-	(*ExplainedCall)(nil),         // 40: trawl.search.v1.ExplainedCall
-	(*Coverage)(nil),              // 41: trawl.search.v1.Coverage
-	(*UncoveredShard)(nil),        // 42: trawl.search.v1.UncoveredShard
-	(*DefinitionsRequest)(nil),    // 43: trawl.search.v1.DefinitionsRequest
-	(*DefinitionsResponse)(nil),   // 44: trawl.search.v1.DefinitionsResponse
-	(*RepoMatches)(nil),           // 45: trawl.search.v1.RepoMatches
-	(*ReferencesRequest)(nil),     // 46: trawl.search.v1.ReferencesRequest
-	(*ReferencesResponse)(nil),    // 47: trawl.search.v1.ReferencesResponse
-	(*ListRequest)(nil),           // 48: trawl.search.v1.ListRequest
-	(*ListResponse)(nil),          // 49: trawl.search.v1.ListResponse
-	(*StreamListRequest)(nil),     // 50: trawl.search.v1.StreamListRequest
-	(*StreamListResponse)(nil),    // 51: trawl.search.v1.StreamListResponse
-	(*RepoEntry)(nil),             // 52: trawl.search.v1.RepoEntry
-	(*BranchEntry)(nil),           // 53: trawl.search.v1.BranchEntry
-	(*LanguageShare)(nil),         // 54: trawl.search.v1.LanguageShare
-	(*SkippedFile)(nil),           // 55: trawl.search.v1.SkippedFile
-	(*GetFileRequest)(nil),        // 56: trawl.search.v1.GetFileRequest
-	(*GetFileResponse)(nil),       // 57: trawl.search.v1.GetFileResponse
-	(*QueryError)(nil),            // 58: trawl.search.v1.QueryError
-	(*durationpb.Duration)(nil),   // 59: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 60: google.protobuf.Timestamp
+	(Facet)(0),                    // 2: trawl.search.v1.Facet
+	(CutReason)(0),                // 3: trawl.search.v1.CutReason
+	(SymbolKind)(0),               // 4: trawl.search.v1.SymbolKind
+	(SkipReason)(0),               // 5: trawl.search.v1.SkipReason
+	(AnswerMethod)(0),             // 6: trawl.search.v1.AnswerMethod
+	(UncoveredReason)(0),          // 7: trawl.search.v1.UncoveredReason
+	(RepoFact_Kind)(0),            // 8: trawl.search.v1.RepoFact.Kind
+	(Returned_Kind)(0),            // 9: trawl.search.v1.Returned.Kind
+	(*SearchRequest)(nil),         // 10: trawl.search.v1.SearchRequest
+	(*Query)(nil),                 // 11: trawl.search.v1.Query
+	(*Operands)(nil),              // 12: trawl.search.v1.Operands
+	(*Text)(nil),                  // 13: trawl.search.v1.Text
+	(*BranchName)(nil),            // 14: trawl.search.v1.BranchName
+	(*RepoMeta)(nil),              // 15: trawl.search.v1.RepoMeta
+	(*RepoFact)(nil),              // 16: trawl.search.v1.RepoFact
+	(*Returned)(nil),              // 17: trawl.search.v1.Returned
+	(*SearchOptions)(nil),         // 18: trawl.search.v1.SearchOptions
+	(*FacetCounts)(nil),           // 19: trawl.search.v1.FacetCounts
+	(*FacetValue)(nil),            // 20: trawl.search.v1.FacetValue
+	(*Empty)(nil),                 // 21: trawl.search.v1.Empty
+	(*SearchedRepo)(nil),          // 22: trawl.search.v1.SearchedRepo
+	(*Hint)(nil),                  // 23: trawl.search.v1.Hint
+	(*Consistency)(nil),           // 24: trawl.search.v1.Consistency
+	(*Plan)(nil),                  // 25: trawl.search.v1.Plan
+	(*RepoNames)(nil),             // 26: trawl.search.v1.RepoNames
+	(*PlannedShard)(nil),          // 27: trawl.search.v1.PlannedShard
+	(*HiddenDocuments)(nil),       // 28: trawl.search.v1.HiddenDocuments
+	(*ServedBranches)(nil),        // 29: trawl.search.v1.ServedBranches
+	(*OrderKey)(nil),              // 30: trawl.search.v1.OrderKey
+	(*SearchResponse)(nil),        // 31: trawl.search.v1.SearchResponse
+	(*StreamSearchRequest)(nil),   // 32: trawl.search.v1.StreamSearchRequest
+	(*StreamSearchResponse)(nil),  // 33: trawl.search.v1.StreamSearchResponse
+	(*FileMatch)(nil),             // 34: trawl.search.v1.FileMatch
+	(*Symbol)(nil),                // 35: trawl.search.v1.Symbol
+	(*ChunkMatch)(nil),            // 36: trawl.search.v1.ChunkMatch
+	(*Range)(nil),                 // 37: trawl.search.v1.Range
+	(*Location)(nil),              // 38: trawl.search.v1.Location
+	(*Statistics)(nil),            // 39: trawl.search.v1.Statistics
+	(*Explanation)(nil),           // 40: trawl.search.v1.Explanation
+	(*ExplainedNode)(nil),         // 41: trawl.search.v1.ExplainedNode
+	(*ExplainedMethod)(nil),       // 42: trawl.search.v1.ExplainedMethod
+	(*Reads)(nil),                 // 43: trawl.search.v1.Reads
+	(*ExplainedPhase)(nil),        // 44: trawl.search.v1.ExplainedPhase
+	(*ExplainedShard)(nil),        // 45: trawl.search.v1.ExplainedShard
+	(*ExplainedCall)(nil),         // 46: trawl.search.v1.ExplainedCall
+	(*Coverage)(nil),              // 47: trawl.search.v1.Coverage
+	(*UncoveredShard)(nil),        // 48: trawl.search.v1.UncoveredShard
+	(*DefinitionsRequest)(nil),    // 49: trawl.search.v1.DefinitionsRequest
+	(*DefinitionsResponse)(nil),   // 50: trawl.search.v1.DefinitionsResponse
+	(*RepoMatches)(nil),           // 51: trawl.search.v1.RepoMatches
+	(*ReferencesRequest)(nil),     // 52: trawl.search.v1.ReferencesRequest
+	(*ReferencesResponse)(nil),    // 53: trawl.search.v1.ReferencesResponse
+	(*ListRequest)(nil),           // 54: trawl.search.v1.ListRequest
+	(*ListResponse)(nil),          // 55: trawl.search.v1.ListResponse
+	(*StreamListRequest)(nil),     // 56: trawl.search.v1.StreamListRequest
+	(*StreamListResponse)(nil),    // 57: trawl.search.v1.StreamListResponse
+	(*RepoEntry)(nil),             // 58: trawl.search.v1.RepoEntry
+	(*BranchEntry)(nil),           // 59: trawl.search.v1.BranchEntry
+	(*LanguageShare)(nil),         // 60: trawl.search.v1.LanguageShare
+	(*SkippedFile)(nil),           // 61: trawl.search.v1.SkippedFile
+	(*GetFileRequest)(nil),        // 62: trawl.search.v1.GetFileRequest
+	(*GetFileResponse)(nil),       // 63: trawl.search.v1.GetFileResponse
+	(*QueryError)(nil),            // 64: trawl.search.v1.QueryError
+	(*durationpb.Duration)(nil),   // 65: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 66: google.protobuf.Timestamp
 }
 var file_trawl_search_v1_search_proto_depIdxs = []int32{
-	17, // 0: trawl.search.v1.SearchRequest.options:type_name -> trawl.search.v1.SearchOptions
-	19, // 1: trawl.search.v1.SearchRequest.plan:type_name -> trawl.search.v1.Plan
-	10, // 2: trawl.search.v1.SearchRequest.tree:type_name -> trawl.search.v1.Query
-	11, // 3: trawl.search.v1.Query.and:type_name -> trawl.search.v1.Operands
-	11, // 4: trawl.search.v1.Query.or:type_name -> trawl.search.v1.Operands
-	10, // 5: trawl.search.v1.Query.not:type_name -> trawl.search.v1.Query
-	12, // 6: trawl.search.v1.Query.text:type_name -> trawl.search.v1.Text
-	20, // 7: trawl.search.v1.Query.repos:type_name -> trawl.search.v1.RepoNames
-	13, // 8: trawl.search.v1.Query.branch:type_name -> trawl.search.v1.BranchName
-	14, // 9: trawl.search.v1.Query.meta:type_name -> trawl.search.v1.RepoMeta
-	15, // 10: trawl.search.v1.Query.fact:type_name -> trawl.search.v1.RepoFact
-	16, // 11: trawl.search.v1.Query.returned:type_name -> trawl.search.v1.Returned
-	10, // 12: trawl.search.v1.Operands.queries:type_name -> trawl.search.v1.Query
-	1,  // 13: trawl.search.v1.Text.scope:type_name -> trawl.search.v1.TextScope
-	7,  // 14: trawl.search.v1.RepoFact.kind:type_name -> trawl.search.v1.RepoFact.Kind
-	8,  // 15: trawl.search.v1.Returned.kind:type_name -> trawl.search.v1.Returned.Kind
-	10, // 16: trawl.search.v1.Returned.query:type_name -> trawl.search.v1.Query
-	0,  // 17: trawl.search.v1.SearchOptions.mode:type_name -> trawl.search.v1.Mode
-	18, // 18: trawl.search.v1.SearchOptions.consistency:type_name -> trawl.search.v1.Consistency
-	59, // 19: trawl.search.v1.Consistency.bounded:type_name -> google.protobuf.Duration
-	21, // 20: trawl.search.v1.Plan.shards:type_name -> trawl.search.v1.PlannedShard
-	24, // 21: trawl.search.v1.Plan.after:type_name -> trawl.search.v1.OrderKey
-	20, // 22: trawl.search.v1.Plan.resolved:type_name -> trawl.search.v1.RepoNames
-	22, // 23: trawl.search.v1.PlannedShard.hidden:type_name -> trawl.search.v1.HiddenDocuments
-	23, // 24: trawl.search.v1.PlannedShard.branches:type_name -> trawl.search.v1.ServedBranches
-	28, // 25: trawl.search.v1.SearchResponse.files:type_name -> trawl.search.v1.FileMatch
-	33, // 26: trawl.search.v1.SearchResponse.statistics:type_name -> trawl.search.v1.Statistics
-	41, // 27: trawl.search.v1.SearchResponse.coverage:type_name -> trawl.search.v1.Coverage
-	2,  // 28: trawl.search.v1.SearchResponse.cut:type_name -> trawl.search.v1.CutReason
-	34, // 29: trawl.search.v1.SearchResponse.explanation:type_name -> trawl.search.v1.Explanation
-	9,  // 30: trawl.search.v1.StreamSearchRequest.search:type_name -> trawl.search.v1.SearchRequest
-	28, // 31: trawl.search.v1.StreamSearchResponse.files:type_name -> trawl.search.v1.FileMatch
-	33, // 32: trawl.search.v1.StreamSearchResponse.statistics:type_name -> trawl.search.v1.Statistics
-	41, // 33: trawl.search.v1.StreamSearchResponse.coverage:type_name -> trawl.search.v1.Coverage
-	2,  // 34: trawl.search.v1.StreamSearchResponse.cut:type_name -> trawl.search.v1.CutReason
-	34, // 35: trawl.search.v1.StreamSearchResponse.explanation:type_name -> trawl.search.v1.Explanation
-	30, // 36: trawl.search.v1.FileMatch.chunks:type_name -> trawl.search.v1.ChunkMatch
-	4,  // 37: trawl.search.v1.FileMatch.skip_reason:type_name -> trawl.search.v1.SkipReason
-	29, // 38: trawl.search.v1.FileMatch.symbols:type_name -> trawl.search.v1.Symbol
-	3,  // 39: trawl.search.v1.Symbol.kind:type_name -> trawl.search.v1.SymbolKind
-	32, // 40: trawl.search.v1.ChunkMatch.content_start:type_name -> trawl.search.v1.Location
-	31, // 41: trawl.search.v1.ChunkMatch.ranges:type_name -> trawl.search.v1.Range
-	32, // 42: trawl.search.v1.Range.start:type_name -> trawl.search.v1.Location
-	32, // 43: trawl.search.v1.Range.end:type_name -> trawl.search.v1.Location
-	59, // 44: trawl.search.v1.Statistics.duration:type_name -> google.protobuf.Duration
-	35, // 45: trawl.search.v1.Explanation.nodes:type_name -> trawl.search.v1.ExplainedNode
-	37, // 46: trawl.search.v1.Explanation.other:type_name -> trawl.search.v1.Reads
-	38, // 47: trawl.search.v1.Explanation.phases:type_name -> trawl.search.v1.ExplainedPhase
-	39, // 48: trawl.search.v1.Explanation.slowest_shards:type_name -> trawl.search.v1.ExplainedShard
-	38, // 49: trawl.search.v1.Explanation.router_phases:type_name -> trawl.search.v1.ExplainedPhase
-	40, // 50: trawl.search.v1.Explanation.slowest_calls:type_name -> trawl.search.v1.ExplainedCall
-	36, // 51: trawl.search.v1.ExplainedNode.methods:type_name -> trawl.search.v1.ExplainedMethod
-	37, // 52: trawl.search.v1.ExplainedNode.reads:type_name -> trawl.search.v1.Reads
-	5,  // 53: trawl.search.v1.ExplainedMethod.method:type_name -> trawl.search.v1.AnswerMethod
-	59, // 54: trawl.search.v1.Reads.time:type_name -> google.protobuf.Duration
-	59, // 55: trawl.search.v1.ExplainedPhase.time:type_name -> google.protobuf.Duration
-	59, // 56: trawl.search.v1.ExplainedShard.time:type_name -> google.protobuf.Duration
-	59, // 57: trawl.search.v1.ExplainedCall.time:type_name -> google.protobuf.Duration
-	59, // 58: trawl.search.v1.ExplainedCall.searching:type_name -> google.protobuf.Duration
-	42, // 59: trawl.search.v1.Coverage.uncovered:type_name -> trawl.search.v1.UncoveredShard
-	6,  // 60: trawl.search.v1.UncoveredShard.reason:type_name -> trawl.search.v1.UncoveredReason
-	17, // 61: trawl.search.v1.DefinitionsRequest.options:type_name -> trawl.search.v1.SearchOptions
-	45, // 62: trawl.search.v1.DefinitionsResponse.repos:type_name -> trawl.search.v1.RepoMatches
-	33, // 63: trawl.search.v1.DefinitionsResponse.statistics:type_name -> trawl.search.v1.Statistics
-	41, // 64: trawl.search.v1.DefinitionsResponse.coverage:type_name -> trawl.search.v1.Coverage
-	2,  // 65: trawl.search.v1.DefinitionsResponse.cut:type_name -> trawl.search.v1.CutReason
-	34, // 66: trawl.search.v1.DefinitionsResponse.explanation:type_name -> trawl.search.v1.Explanation
-	28, // 67: trawl.search.v1.RepoMatches.files:type_name -> trawl.search.v1.FileMatch
-	17, // 68: trawl.search.v1.ReferencesRequest.options:type_name -> trawl.search.v1.SearchOptions
-	45, // 69: trawl.search.v1.ReferencesResponse.repos:type_name -> trawl.search.v1.RepoMatches
-	33, // 70: trawl.search.v1.ReferencesResponse.statistics:type_name -> trawl.search.v1.Statistics
-	41, // 71: trawl.search.v1.ReferencesResponse.coverage:type_name -> trawl.search.v1.Coverage
-	2,  // 72: trawl.search.v1.ReferencesResponse.cut:type_name -> trawl.search.v1.CutReason
-	34, // 73: trawl.search.v1.ReferencesResponse.explanation:type_name -> trawl.search.v1.Explanation
-	18, // 74: trawl.search.v1.ListRequest.consistency:type_name -> trawl.search.v1.Consistency
-	19, // 75: trawl.search.v1.ListRequest.plan:type_name -> trawl.search.v1.Plan
-	10, // 76: trawl.search.v1.ListRequest.tree:type_name -> trawl.search.v1.Query
-	52, // 77: trawl.search.v1.ListResponse.repos:type_name -> trawl.search.v1.RepoEntry
-	41, // 78: trawl.search.v1.ListResponse.coverage:type_name -> trawl.search.v1.Coverage
-	48, // 79: trawl.search.v1.StreamListRequest.list:type_name -> trawl.search.v1.ListRequest
-	52, // 80: trawl.search.v1.StreamListResponse.repos:type_name -> trawl.search.v1.RepoEntry
-	41, // 81: trawl.search.v1.StreamListResponse.coverage:type_name -> trawl.search.v1.Coverage
-	53, // 82: trawl.search.v1.RepoEntry.branches:type_name -> trawl.search.v1.BranchEntry
-	54, // 83: trawl.search.v1.RepoEntry.languages:type_name -> trawl.search.v1.LanguageShare
-	55, // 84: trawl.search.v1.RepoEntry.skipped_files:type_name -> trawl.search.v1.SkippedFile
-	60, // 85: trawl.search.v1.RepoEntry.published_at:type_name -> google.protobuf.Timestamp
-	4,  // 86: trawl.search.v1.SkippedFile.reason:type_name -> trawl.search.v1.SkipReason
-	18, // 87: trawl.search.v1.GetFileRequest.consistency:type_name -> trawl.search.v1.Consistency
-	19, // 88: trawl.search.v1.GetFileRequest.plan:type_name -> trawl.search.v1.Plan
-	4,  // 89: trawl.search.v1.GetFileResponse.skip_reason:type_name -> trawl.search.v1.SkipReason
-	9,  // 90: trawl.search.v1.SearchService.Search:input_type -> trawl.search.v1.SearchRequest
-	26, // 91: trawl.search.v1.SearchService.StreamSearch:input_type -> trawl.search.v1.StreamSearchRequest
-	48, // 92: trawl.search.v1.SearchService.List:input_type -> trawl.search.v1.ListRequest
-	50, // 93: trawl.search.v1.SearchService.StreamList:input_type -> trawl.search.v1.StreamListRequest
-	56, // 94: trawl.search.v1.SearchService.GetFile:input_type -> trawl.search.v1.GetFileRequest
-	43, // 95: trawl.search.v1.SearchService.Definitions:input_type -> trawl.search.v1.DefinitionsRequest
-	46, // 96: trawl.search.v1.SearchService.References:input_type -> trawl.search.v1.ReferencesRequest
-	25, // 97: trawl.search.v1.SearchService.Search:output_type -> trawl.search.v1.SearchResponse
-	27, // 98: trawl.search.v1.SearchService.StreamSearch:output_type -> trawl.search.v1.StreamSearchResponse
-	49, // 99: trawl.search.v1.SearchService.List:output_type -> trawl.search.v1.ListResponse
-	51, // 100: trawl.search.v1.SearchService.StreamList:output_type -> trawl.search.v1.StreamListResponse
-	57, // 101: trawl.search.v1.SearchService.GetFile:output_type -> trawl.search.v1.GetFileResponse
-	44, // 102: trawl.search.v1.SearchService.Definitions:output_type -> trawl.search.v1.DefinitionsResponse
-	47, // 103: trawl.search.v1.SearchService.References:output_type -> trawl.search.v1.ReferencesResponse
-	97, // [97:104] is the sub-list for method output_type
-	90, // [90:97] is the sub-list for method input_type
-	90, // [90:90] is the sub-list for extension type_name
-	90, // [90:90] is the sub-list for extension extendee
-	0,  // [0:90] is the sub-list for field type_name
+	18,  // 0: trawl.search.v1.SearchRequest.options:type_name -> trawl.search.v1.SearchOptions
+	25,  // 1: trawl.search.v1.SearchRequest.plan:type_name -> trawl.search.v1.Plan
+	11,  // 2: trawl.search.v1.SearchRequest.tree:type_name -> trawl.search.v1.Query
+	12,  // 3: trawl.search.v1.Query.and:type_name -> trawl.search.v1.Operands
+	12,  // 4: trawl.search.v1.Query.or:type_name -> trawl.search.v1.Operands
+	11,  // 5: trawl.search.v1.Query.not:type_name -> trawl.search.v1.Query
+	13,  // 6: trawl.search.v1.Query.text:type_name -> trawl.search.v1.Text
+	26,  // 7: trawl.search.v1.Query.repos:type_name -> trawl.search.v1.RepoNames
+	14,  // 8: trawl.search.v1.Query.branch:type_name -> trawl.search.v1.BranchName
+	15,  // 9: trawl.search.v1.Query.meta:type_name -> trawl.search.v1.RepoMeta
+	16,  // 10: trawl.search.v1.Query.fact:type_name -> trawl.search.v1.RepoFact
+	17,  // 11: trawl.search.v1.Query.returned:type_name -> trawl.search.v1.Returned
+	11,  // 12: trawl.search.v1.Operands.queries:type_name -> trawl.search.v1.Query
+	1,   // 13: trawl.search.v1.Text.scope:type_name -> trawl.search.v1.TextScope
+	8,   // 14: trawl.search.v1.RepoFact.kind:type_name -> trawl.search.v1.RepoFact.Kind
+	9,   // 15: trawl.search.v1.Returned.kind:type_name -> trawl.search.v1.Returned.Kind
+	11,  // 16: trawl.search.v1.Returned.query:type_name -> trawl.search.v1.Query
+	0,   // 17: trawl.search.v1.SearchOptions.mode:type_name -> trawl.search.v1.Mode
+	24,  // 18: trawl.search.v1.SearchOptions.consistency:type_name -> trawl.search.v1.Consistency
+	2,   // 19: trawl.search.v1.SearchOptions.facets:type_name -> trawl.search.v1.Facet
+	2,   // 20: trawl.search.v1.FacetCounts.facet:type_name -> trawl.search.v1.Facet
+	20,  // 21: trawl.search.v1.FacetCounts.values:type_name -> trawl.search.v1.FacetValue
+	22,  // 22: trawl.search.v1.Empty.searched:type_name -> trawl.search.v1.SearchedRepo
+	23,  // 23: trawl.search.v1.Empty.hints:type_name -> trawl.search.v1.Hint
+	59,  // 24: trawl.search.v1.SearchedRepo.branches:type_name -> trawl.search.v1.BranchEntry
+	65,  // 25: trawl.search.v1.Consistency.bounded:type_name -> google.protobuf.Duration
+	27,  // 26: trawl.search.v1.Plan.shards:type_name -> trawl.search.v1.PlannedShard
+	30,  // 27: trawl.search.v1.Plan.after:type_name -> trawl.search.v1.OrderKey
+	26,  // 28: trawl.search.v1.Plan.resolved:type_name -> trawl.search.v1.RepoNames
+	28,  // 29: trawl.search.v1.PlannedShard.hidden:type_name -> trawl.search.v1.HiddenDocuments
+	29,  // 30: trawl.search.v1.PlannedShard.branches:type_name -> trawl.search.v1.ServedBranches
+	34,  // 31: trawl.search.v1.SearchResponse.files:type_name -> trawl.search.v1.FileMatch
+	39,  // 32: trawl.search.v1.SearchResponse.statistics:type_name -> trawl.search.v1.Statistics
+	47,  // 33: trawl.search.v1.SearchResponse.coverage:type_name -> trawl.search.v1.Coverage
+	3,   // 34: trawl.search.v1.SearchResponse.cut:type_name -> trawl.search.v1.CutReason
+	40,  // 35: trawl.search.v1.SearchResponse.explanation:type_name -> trawl.search.v1.Explanation
+	19,  // 36: trawl.search.v1.SearchResponse.facets:type_name -> trawl.search.v1.FacetCounts
+	2,   // 37: trawl.search.v1.SearchResponse.selected:type_name -> trawl.search.v1.Facet
+	21,  // 38: trawl.search.v1.SearchResponse.empty:type_name -> trawl.search.v1.Empty
+	10,  // 39: trawl.search.v1.StreamSearchRequest.search:type_name -> trawl.search.v1.SearchRequest
+	34,  // 40: trawl.search.v1.StreamSearchResponse.files:type_name -> trawl.search.v1.FileMatch
+	39,  // 41: trawl.search.v1.StreamSearchResponse.statistics:type_name -> trawl.search.v1.Statistics
+	47,  // 42: trawl.search.v1.StreamSearchResponse.coverage:type_name -> trawl.search.v1.Coverage
+	3,   // 43: trawl.search.v1.StreamSearchResponse.cut:type_name -> trawl.search.v1.CutReason
+	40,  // 44: trawl.search.v1.StreamSearchResponse.explanation:type_name -> trawl.search.v1.Explanation
+	19,  // 45: trawl.search.v1.StreamSearchResponse.facets:type_name -> trawl.search.v1.FacetCounts
+	2,   // 46: trawl.search.v1.StreamSearchResponse.selected:type_name -> trawl.search.v1.Facet
+	21,  // 47: trawl.search.v1.StreamSearchResponse.empty:type_name -> trawl.search.v1.Empty
+	36,  // 48: trawl.search.v1.FileMatch.chunks:type_name -> trawl.search.v1.ChunkMatch
+	5,   // 49: trawl.search.v1.FileMatch.skip_reason:type_name -> trawl.search.v1.SkipReason
+	35,  // 50: trawl.search.v1.FileMatch.symbols:type_name -> trawl.search.v1.Symbol
+	4,   // 51: trawl.search.v1.Symbol.kind:type_name -> trawl.search.v1.SymbolKind
+	38,  // 52: trawl.search.v1.ChunkMatch.content_start:type_name -> trawl.search.v1.Location
+	37,  // 53: trawl.search.v1.ChunkMatch.ranges:type_name -> trawl.search.v1.Range
+	38,  // 54: trawl.search.v1.Range.start:type_name -> trawl.search.v1.Location
+	38,  // 55: trawl.search.v1.Range.end:type_name -> trawl.search.v1.Location
+	65,  // 56: trawl.search.v1.Statistics.duration:type_name -> google.protobuf.Duration
+	41,  // 57: trawl.search.v1.Explanation.nodes:type_name -> trawl.search.v1.ExplainedNode
+	43,  // 58: trawl.search.v1.Explanation.other:type_name -> trawl.search.v1.Reads
+	44,  // 59: trawl.search.v1.Explanation.phases:type_name -> trawl.search.v1.ExplainedPhase
+	45,  // 60: trawl.search.v1.Explanation.slowest_shards:type_name -> trawl.search.v1.ExplainedShard
+	44,  // 61: trawl.search.v1.Explanation.router_phases:type_name -> trawl.search.v1.ExplainedPhase
+	46,  // 62: trawl.search.v1.Explanation.slowest_calls:type_name -> trawl.search.v1.ExplainedCall
+	42,  // 63: trawl.search.v1.ExplainedNode.methods:type_name -> trawl.search.v1.ExplainedMethod
+	43,  // 64: trawl.search.v1.ExplainedNode.reads:type_name -> trawl.search.v1.Reads
+	6,   // 65: trawl.search.v1.ExplainedMethod.method:type_name -> trawl.search.v1.AnswerMethod
+	65,  // 66: trawl.search.v1.Reads.time:type_name -> google.protobuf.Duration
+	65,  // 67: trawl.search.v1.ExplainedPhase.time:type_name -> google.protobuf.Duration
+	65,  // 68: trawl.search.v1.ExplainedShard.time:type_name -> google.protobuf.Duration
+	65,  // 69: trawl.search.v1.ExplainedCall.time:type_name -> google.protobuf.Duration
+	65,  // 70: trawl.search.v1.ExplainedCall.searching:type_name -> google.protobuf.Duration
+	48,  // 71: trawl.search.v1.Coverage.uncovered:type_name -> trawl.search.v1.UncoveredShard
+	7,   // 72: trawl.search.v1.UncoveredShard.reason:type_name -> trawl.search.v1.UncoveredReason
+	18,  // 73: trawl.search.v1.DefinitionsRequest.options:type_name -> trawl.search.v1.SearchOptions
+	51,  // 74: trawl.search.v1.DefinitionsResponse.repos:type_name -> trawl.search.v1.RepoMatches
+	39,  // 75: trawl.search.v1.DefinitionsResponse.statistics:type_name -> trawl.search.v1.Statistics
+	47,  // 76: trawl.search.v1.DefinitionsResponse.coverage:type_name -> trawl.search.v1.Coverage
+	3,   // 77: trawl.search.v1.DefinitionsResponse.cut:type_name -> trawl.search.v1.CutReason
+	40,  // 78: trawl.search.v1.DefinitionsResponse.explanation:type_name -> trawl.search.v1.Explanation
+	34,  // 79: trawl.search.v1.RepoMatches.files:type_name -> trawl.search.v1.FileMatch
+	18,  // 80: trawl.search.v1.ReferencesRequest.options:type_name -> trawl.search.v1.SearchOptions
+	51,  // 81: trawl.search.v1.ReferencesResponse.repos:type_name -> trawl.search.v1.RepoMatches
+	39,  // 82: trawl.search.v1.ReferencesResponse.statistics:type_name -> trawl.search.v1.Statistics
+	47,  // 83: trawl.search.v1.ReferencesResponse.coverage:type_name -> trawl.search.v1.Coverage
+	3,   // 84: trawl.search.v1.ReferencesResponse.cut:type_name -> trawl.search.v1.CutReason
+	40,  // 85: trawl.search.v1.ReferencesResponse.explanation:type_name -> trawl.search.v1.Explanation
+	24,  // 86: trawl.search.v1.ListRequest.consistency:type_name -> trawl.search.v1.Consistency
+	25,  // 87: trawl.search.v1.ListRequest.plan:type_name -> trawl.search.v1.Plan
+	11,  // 88: trawl.search.v1.ListRequest.tree:type_name -> trawl.search.v1.Query
+	58,  // 89: trawl.search.v1.ListResponse.repos:type_name -> trawl.search.v1.RepoEntry
+	47,  // 90: trawl.search.v1.ListResponse.coverage:type_name -> trawl.search.v1.Coverage
+	54,  // 91: trawl.search.v1.StreamListRequest.list:type_name -> trawl.search.v1.ListRequest
+	58,  // 92: trawl.search.v1.StreamListResponse.repos:type_name -> trawl.search.v1.RepoEntry
+	47,  // 93: trawl.search.v1.StreamListResponse.coverage:type_name -> trawl.search.v1.Coverage
+	59,  // 94: trawl.search.v1.RepoEntry.branches:type_name -> trawl.search.v1.BranchEntry
+	60,  // 95: trawl.search.v1.RepoEntry.languages:type_name -> trawl.search.v1.LanguageShare
+	61,  // 96: trawl.search.v1.RepoEntry.skipped_files:type_name -> trawl.search.v1.SkippedFile
+	66,  // 97: trawl.search.v1.RepoEntry.published_at:type_name -> google.protobuf.Timestamp
+	5,   // 98: trawl.search.v1.SkippedFile.reason:type_name -> trawl.search.v1.SkipReason
+	24,  // 99: trawl.search.v1.GetFileRequest.consistency:type_name -> trawl.search.v1.Consistency
+	25,  // 100: trawl.search.v1.GetFileRequest.plan:type_name -> trawl.search.v1.Plan
+	5,   // 101: trawl.search.v1.GetFileResponse.skip_reason:type_name -> trawl.search.v1.SkipReason
+	10,  // 102: trawl.search.v1.SearchService.Search:input_type -> trawl.search.v1.SearchRequest
+	32,  // 103: trawl.search.v1.SearchService.StreamSearch:input_type -> trawl.search.v1.StreamSearchRequest
+	54,  // 104: trawl.search.v1.SearchService.List:input_type -> trawl.search.v1.ListRequest
+	56,  // 105: trawl.search.v1.SearchService.StreamList:input_type -> trawl.search.v1.StreamListRequest
+	62,  // 106: trawl.search.v1.SearchService.GetFile:input_type -> trawl.search.v1.GetFileRequest
+	49,  // 107: trawl.search.v1.SearchService.Definitions:input_type -> trawl.search.v1.DefinitionsRequest
+	52,  // 108: trawl.search.v1.SearchService.References:input_type -> trawl.search.v1.ReferencesRequest
+	31,  // 109: trawl.search.v1.SearchService.Search:output_type -> trawl.search.v1.SearchResponse
+	33,  // 110: trawl.search.v1.SearchService.StreamSearch:output_type -> trawl.search.v1.StreamSearchResponse
+	55,  // 111: trawl.search.v1.SearchService.List:output_type -> trawl.search.v1.ListResponse
+	57,  // 112: trawl.search.v1.SearchService.StreamList:output_type -> trawl.search.v1.StreamListResponse
+	63,  // 113: trawl.search.v1.SearchService.GetFile:output_type -> trawl.search.v1.GetFileResponse
+	50,  // 114: trawl.search.v1.SearchService.Definitions:output_type -> trawl.search.v1.DefinitionsResponse
+	53,  // 115: trawl.search.v1.SearchService.References:output_type -> trawl.search.v1.ReferencesResponse
+	109, // [109:116] is the sub-list for method output_type
+	102, // [102:109] is the sub-list for method input_type
+	102, // [102:102] is the sub-list for extension type_name
+	102, // [102:102] is the sub-list for extension extendee
+	0,   // [0:102] is the sub-list for field type_name
 }
 
 func init() { file_trawl_search_v1_search_proto_init() }
@@ -5424,7 +5940,7 @@ func file_trawl_search_v1_search_proto_init() {
 		(*Query_Fact)(nil),
 		(*Query_Returned)(nil),
 	}
-	file_trawl_search_v1_search_proto_msgTypes[9].OneofWrappers = []any{
+	file_trawl_search_v1_search_proto_msgTypes[14].OneofWrappers = []any{
 		(*Consistency_Linearizable)(nil),
 		(*Consistency_AtLeast)(nil),
 		(*Consistency_Bounded)(nil),
@@ -5434,8 +5950,8 @@ func file_trawl_search_v1_search_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_trawl_search_v1_search_proto_rawDesc), len(file_trawl_search_v1_search_proto_rawDesc)),
-			NumEnums:      9,
-			NumMessages:   50,
+			NumEnums:      10,
+			NumMessages:   55,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

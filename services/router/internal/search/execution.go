@@ -28,6 +28,7 @@ type execution struct {
 	asked       *question
 	fingerprint fingerprint
 	layout      *Layout
+	tree        query.Q // resolved
 	// resolved are the repos of each type:repo of the query, in the order in which
 	// they were resolved.
 	resolved []*searchv1.RepoNames
@@ -78,7 +79,7 @@ func (s *Service) plan(ctx context.Context, ticket *ticket, asked *question, wan
 	if tree, err = query.ResolveRepos(tree, func(child query.Q) ([]string, error) { return e.resolve(ctx, child) }); err != nil {
 		return nil, callError(ctx, "resolve type:repo", err)
 	}
-	e.answered = false
+	e.answered, e.tree = false, tree
 	if e.wanted, err = e.prune(ctx, tree); err != nil {
 		return nil, err
 	}

@@ -43,6 +43,8 @@ type searcher struct {
 	lacks map[searchapi.Digest]searchv1.UncoveredReason
 	fails error
 	hangs bool
+	// gone, unless it is nil, receives how long each call that hangs had been given, once its context has ended.
+	gone chan time.Duration
 	// dies names the query at which the searcher's process ends.
 	dies string
 	end  func()
@@ -58,7 +60,12 @@ func (s *searcher) trouble(ctx context.Context) error {
 	fails, hangs := s.fails, s.hangs
 	s.mu.Unlock()
 	if hangs {
+		began := time.Now()
 		<-ctx.Done()
+		if s.gone != nil {
+			deadline, _ := ctx.Deadline()
+			s.gone <- deadline.Sub(began)
+		}
 		return status.FromContextError(ctx.Err()).Err()
 	}
 	return fails

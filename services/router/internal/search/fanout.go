@@ -39,6 +39,8 @@ var cutReasons = map[cut]searchv1.CutReason{
 type searchReply struct {
 	files      *fileList
 	statistics *searchv1.Statistics
+	// facets are in the order of the options.
+	facets []*searchv1.FacetCounts
 	// explanation is nil unless the caller asked for one.
 	explanation *searchv1.Explanation
 	searcher    string // ID of the searcher
@@ -76,6 +78,7 @@ func (r *searchReply) add(m *searchv1.StreamSearchResponse) error {
 			return err
 		}
 	}
+	r.facets = append(r.facets, m.Facets...)
 	if m.Coverage != nil {
 		r.statistics, r.explanation = m.Statistics, m.Explanation
 	}

@@ -3,6 +3,9 @@ package search
 import (
 	"context"
 
+	"google.golang.org/grpc/codes"
+
+	indexquery "github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -47,8 +50,12 @@ const groupBytes = 8
 
 // places is the search for the places of a name.
 func (s *Service) places(ctx context.Context, req nameRequest, query func(name, within string) string) (*searchv1.SearchResponse, error) {
-	if _, err := searchapi.Parse(req.GetQuery(), ownFields); err != nil {
+	_, answer, err := searchapi.ParseAnswer(req.GetQuery(), ownFields)
+	if err != nil {
 		return nil, err // its positions are those of the caller's own query
+	}
+	if answer.Select != indexquery.SelectFiles {
+		return nil, searchapi.FieldError(codes.InvalidArgument, "query", "places of a name are listed, not repos or folders: leave select: out")
 	}
 	options := searchapi.WithDefaults(req.GetOptions())
 	options.SyntaxVersion, options.Symbols = ownFields, true

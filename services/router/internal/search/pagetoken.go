@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/shard"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -19,11 +20,11 @@ import (
 //
 //	version  1 byte
 //	mark     16 bytes, the first of SHA-256 over mode, syntax version and query
-//	the rest a pageCursor: score (8 bytes, big endian IEEE 754), revision (uvarint),
+//	the rest a pageCursor: score (8 bytes, big endian IEEE 754), revision and left (uvarints),
 //	         repo, path and blob (each a uvarint length and bytes)
 
 // pageTokenVersion is the first byte of a token.
-const pageTokenVersion = 1
+const pageTokenVersion = 2
 
 const pageMarkSize = 16
 
@@ -44,6 +45,8 @@ type pageCursor struct {
 	After shard.Key
 	// Revision of the roots of the previous page. The next page reads these or newer ones.
 	Revision int64
+	// Left is how many files the pages that follow may have together; 0 is no bound.
+	Left int
 }
 
 // pageQuestion is what a token is bound to. Options that only shape a page, such as its
@@ -70,6 +73,7 @@ func encodePageToken(q pageQuestion, c pageCursor) []byte {
 	t := append([]byte{pageTokenVersion}, q.mark()...)
 	t = binary.BigEndian.AppendUint64(t, math.Float64bits(c.After.Score))
 	t = binary.AppendUvarint(t, uint64(c.Revision))
+	t = binary.AppendUvarint(t, uint64(c.Left))
 	for _, part := range [][]byte{[]byte(c.After.Repo), c.After.Path, c.After.Blob} {
 		t = binary.AppendUvarint(t, uint64(len(part)))
 		t = append(t, part...)
@@ -92,12 +96,13 @@ func decodePageToken(q pageQuestion, token []byte) (pageCursor, error) {
 	rest := token[1+pageMarkSize:]
 	c := pageCursor{After: shard.Key{Score: math.Float64frombits(binary.BigEndian.Uint64(rest))}}
 	revision, n := binary.Uvarint(rest[8:])
-	if n <= 0 || revision > math.MaxInt64 || math.IsNaN(c.After.Score) {
+	left, m := binary.Uvarint(rest[8+max(n, 0):])
+	if n <= 0 || m <= 0 || revision > math.MaxInt64 || left > query.MaxCount || math.IsNaN(c.After.Score) {
 		return pageCursor{}, fmt.Errorf("%w: its place is damaged", errPageToken)
 	}
-	c.Revision = int64(revision)
+	c.Revision, c.Left = int64(revision), int(left)
 	var parts [3][]byte
-	if !splitParts(rest[8+n:], &parts) {
+	if !splitParts(rest[8+n+m:], &parts) {
 		return pageCursor{}, fmt.Errorf("%w: its names are damaged", errPageToken)
 	}
 	c.After.Repo, c.After.Path, c.After.Blob = string(parts[0]), parts[1], parts[2]

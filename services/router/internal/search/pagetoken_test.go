@@ -23,7 +23,7 @@ func TestTokensComeBack(t *testing.T) {
 				Score: rapid.Float64().Draw(t, "score"), Repo: rapid.String().Draw(t, "repo"),
 				Path: rapid.SliceOfN(rapid.Byte(), 1, 50).Draw(t, "path"), Blob: rapid.SliceOfN(rapid.Byte(), 1, 20).Draw(t, "blob"),
 			},
-			Revision: rapid.Int64Range(0, math.MaxInt64).Draw(t, "revision"),
+			Revision: rapid.Int64Range(0, math.MaxInt64).Draw(t, "revision"), Left: rapid.IntRange(0, 1_000_000).Draw(t, "left"),
 		}
 		token := encodePageToken(q, c)
 		got, err := decodePageToken(q, token)

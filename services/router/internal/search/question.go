@@ -15,6 +15,8 @@ type question struct {
 	version uint32
 	// sets is the number of sets of repos in the tree.
 	sets int
+	// answer is what the text asks of its answer, once it is parsed.
+	answer query.Answer
 }
 
 // everything is a query that matches every document.
@@ -35,9 +37,14 @@ func (q *question) key() string {
 
 // parse parses the question.
 func (q *question) parse() (query.Q, error) {
-	parsed, err := searchapi.ParseAny(q.text, q.tree, q.version)
-	if err != nil || q.tree == nil {
+	if q.tree == nil {
+		parsed, answer, err := searchapi.ParseAnswer(q.text, q.version)
+		q.answer = answer
 		return parsed, err
+	}
+	parsed, err := searchapi.ParseAny(q.text, q.tree, q.version)
+	if err != nil {
+		return nil, err
 	}
 	query.Walk(parsed, func(n query.Q) bool {
 		if _, ok := n.(*query.RepoSet); ok {

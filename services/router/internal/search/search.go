@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/shard"
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/searchapi"
@@ -39,6 +40,9 @@ func (s *Service) Search(ctx context.Context, req *searchv1.SearchRequest) (resp
 	if err != nil {
 		return nil, err
 	}
+	p.shape(e.asked.answer)
+	asking, stop := within(asking, start, e.asked.answer)
+	defer stop()
 	results := s.newFileSet()
 	var lists []*fileList
 	e.search(asking, p, results, func(r *searchReply) {
@@ -50,7 +54,10 @@ func (s *Service) Search(ctx context.Context, req *searchv1.SearchRequest) (resp
 	defer span.End()
 	files, cut := results.merge(int(p.options.MaxFiles)+1, lists...)
 	e.setCommits(files)
-	resp = &searchv1.SearchResponse{Statistics: p.statistics, RevisionToken: catalog.EncodeToken(e.layout.Revision)}
+	resp = &searchv1.SearchResponse{
+		Statistics: p.statistics, RevisionToken: catalog.EncodeToken(e.layout.Revision), Facets: p.counted(), Selected: p.selected,
+		Empty: e.empty(p.statistics),
+	}
 	if resp.Coverage, err = e.account(whole, p.options.RequireComplete); err != nil {
 		return nil, err
 	}
@@ -72,9 +79,13 @@ type searchPage struct {
 
 	asked *question
 	// mark binds the token of the next page to the question.
-	mark       pageQuestion
-	after      *shard.Key
-	atLeast    int64
+	mark    pageQuestion
+	after   *shard.Key
+	atLeast int64
+	// left is how many files this page and those that follow may have together; 0 is no bound.
+	left       int
+	selected   searchv1.Facet
+	facets     []shard.FacetCounts // of the options, in their order
 	statistics *searchv1.Statistics
 	explain    *explainer
 }
@@ -88,7 +99,6 @@ func (s *Service) newPage(req *searchv1.SearchRequest, options *searchv1.SearchO
 	p := &searchPage{options: options}
 	p.explain = newExplainer(p.options)
 	p.statistics = &searchv1.Statistics{CountsExact: true, Clamped: s.cfg.Limits.lower(p.options)}
-	p.searcherOptions = searcherOptions(p.options)
 	p.asked = &question{text: req.Query, tree: req.Tree, version: p.options.SyntaxVersion}
 	p.mark = pageQuestion{Query: p.asked.key(), Mode: p.options.Mode, SyntaxVersion: p.options.SyntaxVersion}
 	if len(req.PageToken) == 0 {
@@ -101,8 +111,26 @@ func (s *Service) newPage(req *searchv1.SearchRequest, options *searchv1.SearchO
 		}
 		return nil, err
 	}
-	p.after, p.atLeast = &c.After, c.Revision
+	p.after, p.atLeast, p.left = &c.After, c.Revision, c.Left
 	return p, nil
+}
+
+// shape shapes the page as the query asks, once that is parsed.
+func (p *searchPage) shape(a query.Answer) {
+	if p.after != nil && a.Select == query.SelectFiles {
+		a.Count = p.left
+	}
+	p.left, p.selected = a.Count, searchapi.ApplyAnswer(p.options, a)
+	p.facets = make([]shard.FacetCounts, len(p.options.Facets))
+	p.searcherOptions = searcherOptions(p.options)
+}
+
+// within is ctx, with the timeout of the query, which began at start.
+func within(ctx context.Context, start time.Time, a query.Answer) (context.Context, context.CancelFunc) {
+	if a.Timeout == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithDeadline(ctx, start.Add(a.Timeout))
 }
 
 // searcherOptions ask a searcher for one file more than the page has, which shows
@@ -117,7 +145,19 @@ func searcherOptions(page *searchv1.SearchOptions) *searchv1.SearchOptions {
 // add adds the statistics and the explanation of one call.
 func (p *searchPage) add(r *searchReply) {
 	searchapi.AddStatistics(p.statistics, r.statistics)
+	for i, counts := range r.facets {
+		if i < len(p.facets) {
+			searchapi.AddFacet(&p.facets[i], counts)
+		}
+	}
 	p.explain.add(r)
+}
+
+// counted are the files of the whole answer by facets. A quarter of the answer is room for them.
+func (p *searchPage) counted() []*searchv1.FacetCounts {
+	counted := searchapi.Facets(searchapi.ShardFacets(p.options), p.facets, int(p.options.MaxFacetValues))
+	searchapi.TrimFacets(counted, int(p.options.MaxBytes/4))
+	return counted
 }
 
 // tokenRoom is the room for the next page token and the fields that are set last, in
@@ -128,7 +168,7 @@ const tokenRoom = maxPageToken + 64
 // page. Files has one more than the page may have if there are that many. The largest
 // page possible may be followed by an empty one.
 func (p *searchPage) fill(resp *searchv1.SearchResponse, files []*searchv1.FileMatch, cut cut, revision int64) error {
-	limit, maxBytes := int(p.options.MaxFiles), int(p.options.MaxBytes)
+	limit, maxBytes := searchapi.FilesOf(p.options), int(p.options.MaxBytes)
 	more := len(files) > limit || cut != notCut || limit == searchapi.MaxFiles && len(files) == limit
 	files = files[:min(limit, len(files))]
 	if len(files) < limit {
@@ -146,7 +186,7 @@ func (p *searchPage) fill(resp *searchv1.SearchResponse, files []*searchv1.FileM
 		}
 	}
 	resp.Files = files
-	if !more || len(files) == 0 {
+	if !more || len(files) == 0 || len(files) == p.left {
 		return nil
 	}
 	kept, next := p.endAt(files, revision)
@@ -165,7 +205,7 @@ func (p *searchPage) fill(resp *searchv1.SearchResponse, files []*searchv1.FileM
 func (p *searchPage) endAt(files []*searchv1.FileMatch, revision int64) (kept []*searchv1.FileMatch, next []byte) {
 	for n := len(files); n > 0 && next == nil; n-- {
 		kept = files[:n]
-		next = encodePageToken(p.mark, pageCursor{After: searchapi.Key(files[n-1]), Revision: revision})
+		next = encodePageToken(p.mark, pageCursor{After: searchapi.Key(files[n-1]), Revision: revision, Left: max(p.left-n, 0)})
 	}
 	return kept, next
 }

@@ -255,14 +255,33 @@ func TestLimitsAreLoweredAndTold(t *testing.T) {
 	}
 }
 
+// TestCallerGone: the work of searchers ends with the call of who goes away, long before its deadline.
 func TestCallerGone(t *testing.T) {
 	c := start(t, 1, func(c *cluster) {
 		c.searchers[0].files[d(1)] = []*searchv1.FileMatch{file("r", "a", 1)}
-		c.searchers[0].hangs = true
+		c.searchers[0].hangs, c.searchers[0].gone = true, make(chan time.Duration, 10)
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(20*time.Millisecond, cancel)
 	if _, err := c.Search(ctx, &searchv1.SearchRequest{Query: "q"}); status.Code(err) != codes.Canceled {
 		t.Errorf("got %v", err)
+	}
+	if given := <-c.searchers[0].gone; given < time.Second {
+		t.Errorf("the searcher was given %v: its work may have ended with that", given)
+	}
+}
+
+// TestTimeoutOfQuery: timeout: ends a search before the deadline of its caller, and the answer says what was not reached.
+func TestTimeoutOfQuery(t *testing.T) {
+	c := start(t, 1, func(c *cluster) {
+		c.searchers[0].files[d(1)] = []*searchv1.FileMatch{file("r", "a", 1)}
+		c.searchers[0].hangs, c.searchers[0].gone = true, make(chan time.Duration, 10)
+	})
+	resp, err := c.Search(t.Context(), &searchv1.SearchRequest{Query: "q timeout:200ms", Options: &searchv1.SearchOptions{SyntaxVersion: 2}})
+	if err != nil || resp.Coverage.Complete || resp.Coverage.NotReached != 1 || resp.Empty.GetRepos() != 1 {
+		t.Errorf("%v, %v", resp, err)
+	}
+	if given := <-c.searchers[0].gone; given > 200*time.Millisecond {
+		t.Errorf("the searcher was given %v", given)
 	}
 }

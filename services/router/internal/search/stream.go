@@ -50,6 +50,9 @@ func (s *Service) StreamSearch(req *searchv1.StreamSearchRequest, stream grpc.Se
 	if err != nil {
 		return err
 	}
+	p.shape(e.asked.answer)
+	asking, stop := within(asking, start, e.asked.answer)
+	defer stop()
 	out := &pieces{stream: stream, execution: e, page: p, results: s.newFileSet()}
 	stopFirst := out.sendFirst()
 	e.search(asking, p, out.results, out.add)
@@ -67,6 +70,7 @@ func (s *Service) StreamSearch(req *searchv1.StreamSearchRequest, stream grpc.Se
 	return stream.Send(&searchv1.StreamSearchResponse{
 		Statistics: p.statistics, Coverage: searchapi.TrimCoverage(coverage, lastPiece), RevisionToken: catalog.EncodeToken(e.layout.Revision),
 		Cut: out.reason(), Explanation: p.explain.explained(e.layout, lastPiece),
+		Facets: p.counted(), Selected: p.selected, Empty: e.empty(p.statistics),
 	})
 }
 

@@ -118,3 +118,49 @@ func cutReason(c searchv1.CutReason) string {
 	}
 	return "The page ends early: the router holds no more for one query."
 }
+
+// empty says what was searched where nothing matches, and what may be wrong with the query.
+type empty struct {
+	Repos    string
+	Searched []searchedRepo
+	// Others is how many repos are not named; empty if all are.
+	Others string
+	Hints  []hint
+}
+
+type searchedRepo struct {
+	Name template.HTML
+	// At are branches with their commits.
+	At []string
+}
+
+// hint is what may be wrong, and the address of the search that was probably meant.
+type hint struct{ Text, Query, URL string }
+
+// maxSearched bounds the repos that a page names, maxSearchedBranches the branches of each.
+const maxSearched, maxSearchedBranches = 5, 3
+
+func newEmpty(e *searchv1.Empty) *empty {
+	if e == nil {
+		return nil
+	}
+	shown := &empty{Repos: plural(e.GetRepos(), "repo", "repos")}
+	for _, repo := range e.GetSearched()[:min(len(e.GetSearched()), maxSearched)] {
+		r := searchedRepo{Name: name(cut(repo.GetName(), nameBytes))}
+		for _, b := range repo.GetBranches()[:min(len(repo.GetBranches()), maxSearchedBranches)] {
+			r.At = append(r.At, plain(cut(b.GetName(), nameBytes))+"@"+short(b.GetCommit()))
+		}
+		shown.Searched = append(shown.Searched, r)
+	}
+	if n := e.GetRepos() - uint64(len(shown.Searched)); n > 0 {
+		shown.Others = grouped(n)
+	}
+	for _, h := range e.GetHints() {
+		to := hint{Text: plain(cut(h.GetText(), 1000))}
+		if h.GetQuery() != "" && len(h.GetQuery()) <= maxURL {
+			to.Query, to.URL = plain(h.GetQuery()), searchURL(h.GetQuery())
+		}
+		shown.Hints = append(shown.Hints, to)
+	}
+	return shown
+}

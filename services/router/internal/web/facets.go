@@ -1,69 +1,91 @@
 package web
 
 import (
-	"cmp"
 	"regexp"
 	"slices"
 	"strings"
 
+	indexquery "github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// facet is a property of the files of a page by which to narrow the search.
+// facet is a property of all files that match, by which to narrow the search.
 type facet struct {
 	Name   string
 	Values []facetValue
+	// More is how many values are not shown; empty if there are none.
+	More string
 }
 
 // facetValue is a value that some of the files have.
 type facetValue struct {
 	Text  string
-	Files int
-	// URL is the search narrowed to the value.
+	Files string
+	// URL is the search narrowed to the value; empty if there is none.
 	URL string
 }
 
-// maxFacet bounds the values of a facet.
-const maxFacet = 10
+// facetNames are the headings of facets.
+var facetNames = map[searchv1.Facet]string{
+	searchv1.Facet_FACET_REPO: "Repos", searchv1.Facet_FACET_LANGUAGE: "Languages",
+	searchv1.Facet_FACET_DIRECTORY: "Folders", searchv1.Facet_FACET_BRANCH: "Branches",
+}
 
-// facetsOf are the facets of the files that a page shows. One that all files share narrows
-// nothing and is left out.
-func facetsOf(query string, files []*searchv1.FileMatch) (facets []facet) {
-	repos, languages := map[string]int{}, map[string]int{}
-	for _, f := range files {
-		repos[f.GetRepo()]++
-		if f.GetLanguage() != "" {
-			languages[f.GetLanguage()]++
-		}
-	}
-	language := func(v string) string { return "lang:" + quote(v) }
-	for _, of := range []struct {
-		name  string
-		count map[string]int
-		term  func(string) string
-	}{{"Repos", repos, only}, {"Languages", languages, language}} {
-		if f := newFacet(of.name, of.count, query, of.term); len(f.Values) > 1 {
+// facetsOf are the facets of an answer. One that all files share narrows nothing and is left out.
+func facetsOf(query string, counts []*searchv1.FacetCounts) (facets []facet) {
+	for _, c := range counts {
+		if f := newFacet(query, c); len(f.Values) > 1 {
 			facets = append(facets, f)
 		}
 	}
 	return facets
 }
 
-func newFacet(label string, count map[string]int, query string, term func(string) string) facet {
-	f := facet{Name: label}
-	for value, n := range count {
-		narrowed := narrow(query, term(value))
-		if narrowed == "" || len(narrowed) > maxURL {
+func newFacet(query string, c *searchv1.FacetCounts) facet {
+	f := facet{Name: facetNames[c.GetFacet()]}
+	if n := c.GetValuesLeftOut(); n > 0 {
+		f.More = grouped(n)
+	}
+	for _, v := range c.GetValues() {
+		text, term := facetTerm(c.GetFacet(), v)
+		if text == "" {
 			continue
 		}
-		f.Values = append(f.Values, facetValue{plain(cutFront(value, 60)), n, searchURL(narrowed)})
+		value := facetValue{Text: plain(cutFront(text, 60)), Files: grouped(v.GetFiles())}
+		if narrowed := narrow(query, term); narrowed != "" && len(narrowed) <= maxURL {
+			value.URL = searchURL(narrowed)
+		}
+		f.Values = append(f.Values, value)
 	}
-	slices.SortFunc(f.Values, func(a, b facetValue) int {
-		return cmp.Or(b.Files-a.Files, strings.Compare(a.Text, b.Text))
-	})
-	f.Values = f.Values[:min(len(f.Values), maxFacet)]
 	return f
+}
+
+// facetTerm is how a value is shown, and the term that narrows a query to it.
+func facetTerm(f searchv1.Facet, v *searchv1.FacetValue) (text, term string) {
+	switch f {
+	case searchv1.Facet_FACET_REPO:
+		return v.GetRepo(), only(v.GetRepo())
+	case searchv1.Facet_FACET_LANGUAGE:
+		return v.GetName(), "lang:" + quote(v.GetName())
+	case searchv1.Facet_FACET_BRANCH:
+		return v.GetName(), "b:" + quote(v.GetName())
+	case searchv1.Facet_FACET_DIRECTORY:
+		folder := string(v.GetDirectory())
+		return v.GetRepo() + "/" + folder, only(v.GetRepo()) + " f:" + quote("^"+regexp.QuoteMeta(folder)+"[^/]*$")
+	}
+	return "", ""
+}
+
+// withoutSelect is the query without what makes it list repos or folders.
+func withoutSelect(query string) string {
+	terms := indexquery.Terms(query, syntaxVersion)
+	for _, t := range slices.Backward(terms) {
+		if t.Field == "select:" {
+			query = query[:t.Start] + query[t.End:]
+		}
+	}
+	return query
 }
 
 // orWord is the operator that binds less tightly than a term at its side.

@@ -55,6 +55,9 @@ type results struct {
 	// Hidden is how many files of the page are too large to be shown.
 	Hidden int
 	Facets []facet
+	// Selected is what the query lists in place of files.
+	Selected *facet
+	Empty    *empty
 	// Next is the address of the next page, First that of the first on all others.
 	Next, First string
 	// Repos is how many repos can be searched; empty if there are none.
@@ -102,6 +105,8 @@ func (p *Pages) search(ctx context.Context, r *http.Request) reply {
 		ctx, cancel = context.WithTimeout(ctx, liveTime)
 		defer cancel()
 		req.Options.Mode = searchv1.Mode_MODE_TOP_K
+	} else {
+		req.Options.Facets = []searchv1.Facet{searchv1.Facet_FACET_REPO, searchv1.Facet_FACET_LANGUAGE}
 	}
 	var err error
 	if req.PageToken, err = base64.RawURLEncoding.DecodeString(token); err != nil || len(req.PageToken) > maxPath {
@@ -117,7 +122,12 @@ func (p *Pages) search(ctx context.Context, r *http.Request) reply {
 	repos, _ := answers.Repos(ctx)
 	page.Account = newAccount(resp, repos, time.Now())
 	p.fill(ctx, &page, resp)
-	page.Facets = facetsOf(query, resp.GetFiles())
+	counts := resp.GetFacets()
+	if resp.GetSelected() != searchv1.Facet_FACET_UNSPECIFIED && len(counts) > 0 {
+		selected := newFacet(withoutSelect(query), counts[0])
+		page.Selected, counts = &selected, counts[1:]
+	}
+	page.Facets, page.Empty = facetsOf(query, counts), newEmpty(resp.GetEmpty())
 	if next := resp.GetNextPageToken(); len(next) > 0 {
 		page.Next = "/?" + url.Values{queryParam: {query}, pageParam: {base64.RawURLEncoding.EncodeToString(next)}}.Encode()
 	}

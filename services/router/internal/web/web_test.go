@@ -31,12 +31,20 @@ func TestSearchPage(t *testing.T) {
 	f.search.Statistics.Duration = durationpb.New(1500 * time.Microsecond)
 	f.search.Statistics.Matches = 12345
 	f.search.NextPageToken = []byte("next!")
+	f.search.Facets = []*searchv1.FacetCounts{
+		{Facet: searchv1.Facet_FACET_REPO, Values: []*searchv1.FacetValue{{Repo: "host/pond", Files: 1234}, {Repo: "host/lake", Files: 1}}, ValuesLeftOut: 7},
+		{Facet: searchv1.Facet_FACET_LANGUAGE, Values: []*searchv1.FacetValue{{Name: "Text", Files: 2}, {Name: "Go", Files: 1}, {Files: 1}}},
+	}
 	page := show(t, f.serve(t, false), "/?q=fish+or+b")
 	contains(
 		t, page, "<title>fish or b · Trawl</title>", `value="fish or b"`, "<strong>12,345 matches</strong> in 2 files, 1 ms.", "Complete over 2 repos",
 		`href="/r/host/pond@main/-/a/fish.go#L8"`, `<mark><span class="s">fish</span></mark>`, "7 more matches", "<mark>b</mark>.txt", "main</bdi>@0123456789ab",
 		url.Values{"q": {`r:^host/pond$ (fish or b )`}}.Encode(), url.Values{"q": {`lang:Text (fish or b )`}}.Encode(), `href="/?page=bmV4dCE&q=fish+or+b"`,
 	)
+	contains(t, textOf(page), "1,234", "7 more")
+	if got := f.asked[0].Options.Facets; len(got) != 2 {
+		t.Errorf("asked for the facets %v", got)
+	}
 	show(t, f.serve(t, false), "/?page=bmV4dCE&q=fish")
 	if got := f.asked[1]; string(got.PageToken) != "next!" || got.Options.Mode != searchv1.Mode_MODE_UNSPECIFIED {
 		t.Errorf("asked for %v", got)
@@ -62,6 +70,31 @@ func TestIncompleteAnswer(t *testing.T) {
 	if strings.Contains(text, "Complete over") {
 		t.Error("the page says that the answer is complete")
 	}
+}
+
+// TestSelectedReposAndFolders: what a query selects is listed with the number of its files, and leads to these.
+func TestSelectedReposAndFolders(t *testing.T) {
+	f := &fake{search: found()}
+	f.search.Statistics.FilesMatched = 5
+	f.search.Selected = searchv1.Facet_FACET_DIRECTORY
+	f.search.Facets = []*searchv1.FacetCounts{{Facet: searchv1.Facet_FACET_DIRECTORY, Values: []*searchv1.FacetValue{
+		{Repo: "host/pond", Directory: []byte("a+b/c/"), Files: 3}, {Repo: "host/pond", Files: 2}, {Repo: hostile[0], Directory: []byte(hostile[1] + "/"), Files: 1},
+	}}}
+	page := show(t, f.serve(t, false), "/?q=fish+select:dir+or+b")
+	contains(t, page, "host/pond/a+b/c/", url.Values{"q": {`r:^host/pond$ f:"^a\\+b/c/[^/]*$" (fish  or b )`}}.Encode())
+	harmless(t, "selected folders", page)
+}
+
+// TestNothingFound: an empty answer says what was searched, and what may be wrong.
+func TestNothingFound(t *testing.T) {
+	f := &fake{search: found()}
+	f.search.Empty = &searchv1.Empty{
+		Repos: 1234, Searched: []*searchv1.SearchedRepo{{Name: "host/pond", Branches: []*searchv1.BranchEntry{{Name: "main", Commit: testCommit}}}, {Name: hostile[0]}},
+		Hints: []*searchv1.Hint{{Text: "no language is called klingon" + hostile[0], Query: "lang:Kotlin x" + hostile[1]}},
+	}
+	page := show(t, f.serve(t, false), "/?q=fish")
+	contains(t, textOf(page), "Nothing matches.", "Searched: 1,234 repos, host/pond main@0123456789ab", "and 1,232 more", "no language is called klingon", "Try lang:Kotlin x")
+	harmless(t, "an empty answer", page)
 }
 
 // TestWrongQuery: a query that cannot be read is shown with the place.

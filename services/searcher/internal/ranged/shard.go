@@ -58,6 +58,15 @@ func (s *Shard) Show(ctx context.Context, found *shard.Found, n int) (r *shard.R
 	return r, err
 }
 
+// Count is shard.Shard's.
+func (s *Shard) Count(ctx context.Context, q *shard.Query, opts shard.Options, by []shard.Facet) (c *shard.Counted, err error) {
+	err = s.use(ctx, func(sh *shard.Shard) error {
+		c, err = sh.Count(ctx, q, opts, by)
+		return err
+	})
+	return c, err
+}
+
 // List is shard.Shard's.
 func (s *Shard) List(ctx context.Context, q *shard.Query, opts shard.ListOptions) (r *shard.ListResult, err error) {
 	err = s.use(ctx, func(sh *shard.Shard) error {

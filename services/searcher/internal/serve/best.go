@@ -17,6 +17,8 @@ type best struct {
 	parts   []part
 	// explanation is nil unless the request wants one. It covers the shards without a part.
 	explanation *searchv1.Explanation
+	// facets are those of the request, in their order.
+	facets []shard.FacetCounts
 }
 
 // part is what was found in one shard. It holds the shard open until release.
@@ -28,7 +30,7 @@ type part struct {
 }
 
 func newBest(o *searchv1.SearchOptions) *best {
-	b := &best{ranking: shard.NewRanking(int(o.MaxFiles), int64(o.MaxBytes))}
+	b := &best{ranking: shard.NewRanking(searchapi.FilesOf(o), int64(o.MaxBytes)), facets: make([]shard.FacetCounts, len(o.Facets))}
 	if o.Explain {
 		b.explanation = &searchv1.Explanation{}
 	}
@@ -44,9 +46,12 @@ func (b *best) floor() *shard.Key {
 }
 
 // add adds what was found in one shard, and keeps the shard open if any of it is among the best.
-func (b *best) add(h *shardcache.Handle, planned searchapi.Shard, found *shard.Found) {
+func (b *best) add(h *shardcache.Handle, planned searchapi.Shard, found *shard.Found, counted []shard.FacetCounts) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	for i := range counted {
+		b.facets[i].Merge(&counted[i])
+	}
 	number := b.ranking.Add(found)
 	if b.ranking.Count(number) > 0 {
 		b.parts = append(b.parts, part{number, h.Share(), planned, found})
@@ -89,13 +94,14 @@ func (b *best) drop(p *part) {
 type answer struct {
 	*shard.Result
 	explanation *searchv1.Explanation // nil unless one is asked for
+	facets      []shard.FacetCounts
 }
 
 func (b *best) answer() *answer {
 	for i := range b.parts {
 		b.explain(b.parts[i].planned, b.parts[i].found)
 	}
-	return &answer{b.ranking.Result(), b.explanation}
+	return &answer{b.ranking.Result(), b.explanation, b.facets}
 }
 
 // release closes the shards of all parts.

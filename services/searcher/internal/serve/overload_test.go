@@ -184,6 +184,30 @@ func TestEndOfWaiting(t *testing.T) {
 	})
 }
 
+// TestCallerGoneEndsItsWork: when its caller goes away, the searches of a call end at once, and those of other shards do
+// not begin.
+func TestCallerGoneEndsItsWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shards := []string{"slow", "dear-1", "dear-2", "dear-3", "dear-4"}
+		s := start(t, shards...)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		var ended time.Time
+		var calling sync.WaitGroup
+		calling.Go(func() {
+			_, _ = s.Search(ctx, &searchv1.SearchRequest{Query: "q", Plan: planOf("r", shards...)})
+			ended = time.Now()
+		})
+		synctest.Wait()
+		gone := time.Now()
+		cancel()
+		calling.Wait()
+		if after := ended.Sub(gone); after > dearLag {
+			t.Errorf("work went on for %v", after)
+		}
+	})
+}
+
 // readTime is how long a search of the shard "bucket" waits for the bucket.
 const readTime = time.Second
 

@@ -25,6 +25,7 @@ type question struct {
 	// query is the tree, compiled once the call is admitted.
 	query   *shard.Query
 	options *searchv1.SearchOptions
+	facets  []shard.Facet
 }
 
 func newQuestion(req *searchv1.SearchRequest) (*question, error) {
@@ -40,7 +41,7 @@ func newQuestion(req *searchv1.SearchRequest) (*question, error) {
 	if next != nil {
 		return nil, searchapi.FieldError(codes.FailedPrecondition, "plan.resolved", "the plan does not say which repos a type:repo stands for")
 	}
-	q.tree = tree
+	q.tree, q.facets = tree, searchapi.ShardFacets(q.options)
 	q.options.Symbols = q.options.Symbols || query.AsksForSymbols(tree)
 	return q, nil
 }
@@ -52,15 +53,25 @@ func (q *question) close() {
 	}
 }
 
-// in finds the best hits of one shard that come before the floor; nil means no floor.
-func (q *question) in(ctx context.Context, sh shardcache.Shard, planned searchapi.Shard, floor *shard.Key) (*shard.Found, error) {
+// in finds the best hits of one shard that come before the floor, and counts its files by facets. A nil floor means none.
+func (q *question) in(ctx context.Context, sh shardcache.Shard, planned searchapi.Shard, floor *shard.Key) (*shard.Found, []shard.FacetCounts, error) {
 	overlays, err := planned.ShardOverlays()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	opts := searchapi.ShardOptions(q.options, searchapi.KeyFromProto(q.plan.After), planned.Repos)
 	opts.Floor, opts.Overlays = floor, overlays
-	return sh.Find(ctx, q.query, opts)
+	found, err := sh.Find(ctx, q.query, opts)
+	if err != nil || len(q.facets) == 0 || found.Incomplete != nil {
+		return found, nil, err
+	}
+	counted, err := sh.Count(ctx, q.query, opts, q.facets)
+	if err != nil {
+		return nil, nil, err
+	}
+	found.Stats.Add(counted.Stats)
+	found.Incomplete = counted.Incomplete
+	return found, counted.Facets, nil
 }
 
 // search finds the best files of all planned shards, and then shows them.
@@ -81,11 +92,11 @@ func (s *Service) search(ctx context.Context, q *question) (*answer, *coverage.A
 	finding, cancel := beforeShowing(ctx)
 	defer cancel()
 	s.each(finding, call, "search shard", q.plan, q.shards, account, func(ctx context.Context, h *shardcache.Handle, planned searchapi.Shard) (error, error) {
-		found, err := q.in(ctx, h.Shard, planned, b.floor())
+		found, counted, err := q.in(ctx, h.Shard, planned, b.floor())
 		if err != nil {
 			return nil, err
 		}
-		b.add(h, planned, found)
+		b.add(h, planned, found, counted)
 		return found.Incomplete, nil
 	}, nil)
 	s.show(ctx, b, account)
@@ -161,6 +172,11 @@ func (s *Service) StreamSearch(req *searchv1.StreamSearchRequest, stream grpc.Se
 	last.Statistics.Duration = durationpb.New(time.Since(start))
 	if found.Cut {
 		last.Cut = searchv1.CutReason_CUT_REASON_MAX_BYTES
+	}
+	for _, counts := range searchapi.Facets(q.facets, found.facets, 0) {
+		if err := stream.Send(&searchv1.StreamSearchResponse{Facets: []*searchv1.FacetCounts{counts}}); err != nil {
+			return err
+		}
 	}
 	// Messages are made one at a time. All at once would take many times the memory of
 	// the results.

@@ -105,6 +105,14 @@ func (a act) Show(ctx context.Context, found *shard.Found, n int) (*shard.Result
 	return r, nil
 }
 
+func (a act) Count(_ context.Context, q *shard.Query, _ shard.Options, by []shard.Facet) (*shard.Counted, error) {
+	counted := &shard.Counted{Facets: make([]shard.FacetCounts, len(by))}
+	for i := range by {
+		counted.Facets[i].Add(shard.FacetValue{Name: q.String()}, uint64(by[i])+1)
+	}
+	return counted, nil
+}
+
 func (a act) List(ctx context.Context, q *shard.Query, opts shard.ListOptions) (*shard.ListResult, error) {
 	return &shard.ListResult{Repos: []shard.RepoStats{{
 		Repo: docstore.Repo{Name: q.String()}, Documents: 1,

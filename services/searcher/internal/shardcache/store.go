@@ -47,6 +47,7 @@ var (
 // Shard is what is done with an open shard; *shard.Shard does it.
 type Shard interface {
 	shard.Finder
+	Count(ctx context.Context, q *shard.Query, opts shard.Options, by []shard.Facet) (*shard.Counted, error)
 	List(ctx context.Context, q *shard.Query, opts shard.ListOptions) (*shard.ListResult, error)
 	File(ctx context.Context, repo string, path []byte, branch string, overlay shard.Overlay, part shard.Part) (*shard.File, error)
 	Close() error

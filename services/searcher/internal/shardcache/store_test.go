@@ -41,6 +41,10 @@ func (o *opened) Show(context.Context, *shard.Found, int) (*shard.Result, error)
 	return &shard.Result{}, nil
 }
 
+func (o *opened) Count(context.Context, *shard.Query, shard.Options, []shard.Facet) (*shard.Counted, error) {
+	return nil, nil
+}
+
 func (o *opened) List(context.Context, *shard.Query, shard.ListOptions) (*shard.ListResult, error) {
 	return &shard.ListResult{}, nil
 }

@@ -1,0 +1,169 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// Rest prints what an answer has beside its files: counts by facet and, where nothing matches, what was
+// searched and what may be wrong with the query.
+func (t *Text) Rest(resp *searchv1.SearchResponse) error {
+	var b strings.Builder
+	for _, c := range resp.GetFacets() {
+		for _, v := range c.GetValues() {
+			paint(&b, t.color, styleLine, fmt.Appendf(nil, "%8d", v.GetFiles()))
+			b.WriteString("  ")
+			facetValue(&b, t.color, v, " ")
+			b.WriteByte('\n')
+		}
+		leftOut(&b, c)
+	}
+	nothing(&b, t.color, resp)
+	_, err := io.WriteString(t.w, b.String())
+	return err
+}
+
+// Rest prints the repos or folders that the query selects as REPO:FILES or REPO:FOLDER:FILES, and all else as notes.
+func (l *Lines) Rest(resp *searchv1.SearchResponse) error {
+	return rest(l.w, l.notes, l.style.Color, "\n", resp)
+}
+
+// Rest is that of Lines; where nothing is to be printed it prints nothing.
+func (p *Paths) Rest(resp *searchv1.SearchResponse) error {
+	if p.w == io.Discard {
+		return nil
+	}
+	return rest(p.w, p.notes, p.color, p.end, resp)
+}
+
+func rest(w, notes io.Writer, color bool, end string, resp *searchv1.SearchResponse) error {
+	var b, more strings.Builder
+	for _, c := range resp.GetFacets() {
+		for _, v := range c.GetValues() {
+			facetValue(&b, color, v, ":")
+			fmt.Fprintf(&b, ":%d%s", v.GetFiles(), end)
+		}
+		leftOut(&more, c)
+	}
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return err
+	}
+	nothing(&more, false, resp)
+	_, err := io.WriteString(notes, more.String())
+	return err
+}
+
+func facetValue(b *strings.Builder, color bool, v *searchv1.FacetValue, separator string) {
+	if v.GetRepo() == "" {
+		b.WriteString(Safe([]byte(v.GetName())))
+		return
+	}
+	paint(b, color, styleRepo, []byte(v.GetRepo()))
+	if len(v.GetDirectory()) > 0 {
+		b.WriteString(separator)
+		paint(b, color, stylePath, v.GetDirectory())
+	}
+}
+
+func leftOut(b *strings.Builder, c *searchv1.FacetCounts) {
+	if n := c.GetValuesLeftOut(); n > 0 {
+		fmt.Fprintf(b, "… and %d more; write count: for another number of them\n", n)
+	}
+	if n := c.GetFilesNotCounted(); n > 0 {
+		fmt.Fprintf(b, "%s more could not be counted apart: the numbers are lower bounds\n", count(n, "file", "files"))
+	}
+}
+
+// nothing says over which repos, and at which commits, nothing was found, and why that may be.
+func nothing(b *strings.Builder, color bool, resp *searchv1.SearchResponse) {
+	e := resp.GetEmpty()
+	if e == nil {
+		return
+	}
+	complete := "complete"
+	if !resp.GetCoverage().GetComplete() {
+		complete = "incomplete"
+	}
+	fmt.Fprintf(b, "0 matches, %s over %s", complete, count(e.GetRepos(), "repo", "repos"))
+	separator := ": "
+	for _, repo := range e.GetSearched() {
+		b.WriteString(separator)
+		paint(b, color, styleRepo, []byte(repo.GetName()))
+		for _, branch := range repo.GetBranches() {
+			commit := branch.GetCommit()
+			b.WriteString(" " + Safe([]byte(branch.GetName())) + "@" + Safe([]byte(commit[:min(len(commit), 12)])))
+		}
+		separator = ", "
+	}
+	if more := e.GetRepos() - uint64(len(e.GetSearched())); more > 0 {
+		fmt.Fprintf(b, " and %d more", more)
+	}
+	b.WriteByte('\n')
+	for _, h := range e.GetHints() {
+		b.WriteString("hint: " + Safe([]byte(h.GetText())))
+		if h.GetQuery() != "" {
+			b.WriteString("; try " + Safe([]byte(h.GetQuery())))
+		}
+		b.WriteByte('\n')
+	}
+}
+
+type facetJSON struct {
+	Type           string `json:"type"`  // facet
+	Facet          string `json:"facet"` // repo, language, directory or branch
+	Repo           string `json:"repo,omitempty"`
+	Name           string `json:"name,omitempty"`
+	Directory      string `json:"directory,omitempty"`
+	DirectoryBytes []byte `json:"directory_bytes,omitempty"`
+	Files          uint64 `json:"files"`
+}
+
+type nothingJSON struct {
+	Type     string         `json:"type"` // nothing
+	Repos    uint64         `json:"repos"`
+	Searched []searchedJSON `json:"searched"`
+	Hints    []hintJSON     `json:"hints"`
+}
+
+type searchedJSON struct {
+	Repo     string            `json:"repo"`
+	Branches map[string]string `json:"branches"` // with their commits
+}
+
+type hintJSON struct {
+	Text  string `json:"text"`
+	Query string `json:"query,omitempty"`
+}
+
+// Rest prints one object for each value of a facet and, where nothing matches, one for what was searched.
+func (j *JSON) Rest(resp *searchv1.SearchResponse) error {
+	for _, c := range resp.GetFacets() {
+		facet := strings.ToLower(strings.TrimPrefix(c.GetFacet().String(), "FACET_"))
+		for _, v := range c.GetValues() {
+			out := facetJSON{Type: "facet", Facet: facet, Repo: v.GetRepo(), Name: v.GetName(), Files: v.GetFiles()}
+			out.Directory, out.DirectoryBytes = textOrBytes(v.GetDirectory())
+			if err := j.enc.Encode(out); err != nil {
+				return err
+			}
+		}
+	}
+	e := resp.GetEmpty()
+	if e == nil {
+		return nil
+	}
+	out := nothingJSON{Type: "nothing", Repos: e.GetRepos(), Searched: []searchedJSON{}, Hints: []hintJSON{}}
+	for _, repo := range e.GetSearched() {
+		branches := map[string]string{}
+		for _, b := range repo.GetBranches() {
+			branches[b.GetName()] = b.GetCommit()
+		}
+		out.Searched = append(out.Searched, searchedJSON{repo.GetName(), branches})
+	}
+	for _, h := range e.GetHints() {
+		out.Hints = append(out.Hints, hintJSON{h.GetText(), h.GetQuery()})
+	}
+	return j.enc.Encode(out)
+}

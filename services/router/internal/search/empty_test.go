@@ -1,0 +1,174 @@
+package search_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+	"github.com/trawl-search/trawl/services/router/internal/search"
+)
+
+// hidden is a repo that the caller of the tests below may not see.
+const hidden = "host/pond-secret"
+
+// startEmpty is a service whose searchers find nothing, for a caller who may not see the repo hidden.
+func startEmpty(t *testing.T) *cluster {
+	t.Helper()
+	root := func(name string, shard int, languages []string, branches ...string) *catalogv1.Root {
+		digest := d(shard)
+		r := &catalogv1.Root{Repo: name, Shards: []*catalogv1.ShardRef{{Digest: digest[:], SizeBytes: 10, Languages: languages}}}
+		for _, b := range branches {
+			r.Branches = append(r.Branches, &catalogv1.Branch{Name: b, Commit: "c0-" + b})
+		}
+		return r
+	}
+	return start(t, 1, func(c *cluster) {
+		layout, err := search.NewLayout(7, []*catalogv1.Root{
+			root("host/pond", 1, []string{"Go", "Markdown"}, "main", "release/1"), root("host/lake", 2, []string{"Go", "C++"}, "main"),
+			root(hidden, 3, []string{"Secretlang"}, "main", "hidden-branch"),
+		})
+		if err == nil {
+			c.layout, err = layout.Only(func(repo string) bool { return repo != hidden })
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 3 {
+			c.searchers[0].files[d(i+1)] = nil
+		}
+	})
+}
+
+// TestHints: an empty answer says what may be wrong with the query, and how it was probably meant.
+func TestHints(t *testing.T) {
+	c := startEmpty(t)
+	for _, tt := range []struct{ query, says, instead string }{
+		{"x r:host/pnd", `no repo that you may see has "host/pnd" in its name; the nearest: "host/pond"`, `x r:"^host/pond$"`},
+		{"repo:^host/lkae$ x", `the nearest: "host/lake"`, `repo:"^host/lake$" x`},
+		{"r:pond-secre x", `the nearest: "host/pond"`, `r:"^host/pond$" x`},
+		{"lang:golnag x", `no language is called "golnag"; the nearest: "Go"`, `lang:"Go" x`},
+		{"lang:erlang x", `no file in Erlang is indexed`, ""},
+		{"lang:secretlnag", `no language is called "secretlnag"`, ""},
+		{"b:mian x", `no branch with "mian" in its name is indexed; the nearest: "main"`, `b:"main" x`},
+		{"b:hidden-branc x", `no branch with "hidden-branc"`, ""},
+		{"language:go x", `there is no field "language:"; "lang:" is one`, `lang:"go" x`},
+		{"rpeo:pond x", `there is no field "rpeo:"; "repo:" is one`, `repo:"pond" x`},
+		{"Lang:go", `there is no field "Lang:"; "lang:" is one`, `lang:"go"`},
+		{"ext:go x", `there is no field "ext:"`, `file:"\\.go$" x`},
+		{"foo(bar)", `the parentheses of "foo(bar)" group`, `"foo\\(bar\\)"`},
+		{"c:close()", `the parentheses of "close()"`, `c:"close\\(\\)"`},
+		{"args[0]", `the brackets of "args[0]"`, `"args\\[0\\]"`},
+		{"a OR b", `the operator is "or"`, "a or b"},
+		{"a AND b", "terms side by side must all match", ""},
+		{"a NOT b", "a dash before a term negates it", ""},
+		{"Kmalloc x", `a capital, as in "Kmalloc"`, "Kmalloc x case:no"},
+	} {
+		empty := c.ask(t, tt.query, 2).GetEmpty()
+		found := slices.ContainsFunc(empty.GetHints(), func(h *searchv1.Hint) bool {
+			return strings.Contains(h.Text, tt.says) && (tt.instead == "" || h.Query == tt.instead)
+		})
+		if text := fmt.Sprint(empty); !found || strings.Contains(text, hidden) || strings.Contains(text, "Secretlang") || strings.Contains(text, `nearest: "hidden`) {
+			t.Errorf("%s: %v, want %q, %s", tt.query, empty.GetHints(), tt.says, tt.instead)
+		}
+	}
+	for _, q := range []string{"plain words", "http://host", "std::move", "r:pond lang:go b:main x", "-r:nowhere -lang:klingon x", "-(r:nowhere Foo) x", "a.b|c", `"foo\\(bar\\)"`, "(a or b) c", "lang:cpp"} {
+		if hints := c.ask(t, q, 2).GetEmpty().GetHints(); len(hints) > 0 {
+			t.Errorf("%s: %v", q, hints)
+		}
+	}
+	if hints := c.ask(t, "path:x", 1).GetEmpty().GetHints(); len(hints) != 1 || hints[0].Query != `file:"x"` {
+		t.Errorf("path: in version 1: %v", hints)
+	}
+}
+
+func (c *cluster) ask(t *testing.T, query string, version uint32) *searchv1.SearchResponse {
+	t.Helper()
+	resp, err := c.Search(t.Context(), &searchv1.SearchRequest{Query: query, Options: &searchv1.SearchOptions{SyntaxVersion: version}})
+	if err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	if resp.Empty == nil {
+		t.Fatalf("%s: the answer is not empty: %v", query, resp)
+	}
+	return resp
+}
+
+// TestHintsOfAnyQuery: no query makes hints that cannot be read, or that are too many.
+func TestHintsOfAnyQuery(t *testing.T) {
+	c := startEmpty(t)
+	piece := rapid.SampledFrom([]string{
+		"r:", "lang:", "b:", "-", "(", ")", " ", "or", "OR", "Foo", "foo(", "[0]", `"`, `\`, ":", "path:", "count:", "x", "日", "pond", "*", "ext:", "select:repo ",
+	})
+	rapid.Check(t, func(rt *rapid.T) {
+		query := strings.Join(rapid.SliceOfN(piece, 1, 12).Draw(rt, "pieces"), "")
+		resp, err := c.Search(t.Context(), &searchv1.SearchRequest{Query: query, Options: &searchv1.SearchOptions{SyntaxVersion: 2}})
+		if err != nil {
+			return
+		}
+		if hints := resp.Empty.GetHints(); len(hints) > 5 {
+			rt.Errorf("%q: %v", query, hints)
+		}
+	})
+}
+
+// TestNothingIsFoundOverThese: an empty answer names the repos that its filters leave, at their commits.
+func TestNothingIsFoundOverThese(t *testing.T) {
+	c := startEmpty(t)
+	for query, want := range map[string]string{
+		"x":                 "2 host/lake main@c0-main, host/pond main@c0-main release/1@c0-release/1",
+		"r:pond x":          "1 host/pond main@c0-main release/1@c0-release/1",
+		"-r:pond x":         "1 host/lake main@c0-main",
+		"b:release x":       "1 host/pond main@c0-main release/1@c0-release/1",
+		"r:nowhere":         "0 ",
+		"lang:klingon x":    "2 host/lake main@c0-main, host/pond main@c0-main release/1@c0-release/1",
+		"(type:repo x ) y":  "2 host/lake main@c0-main, host/pond main@c0-main release/1@c0-release/1",
+		"-(type:repo x ) y": "2 host/lake main@c0-main, host/pond main@c0-main release/1@c0-release/1",
+	} {
+		empty := c.ask(t, query, 1).GetEmpty()
+		var repos []string
+		for _, r := range empty.Searched {
+			text := r.Name
+			for _, b := range r.Branches {
+				text += " " + b.Name + "@" + b.Commit
+			}
+			repos = append(repos, text)
+		}
+		if got := fmt.Sprint(empty.Repos, " ", strings.Join(repos, ", ")); got != want {
+			t.Errorf("%s: over %s, want %s", query, got, want)
+		}
+	}
+}
+
+// TestCountHoldsForAllPages: count: bounds what all pages list together, whatever their sizes.
+func TestCountHoldsForAllPages(t *testing.T) {
+	c := start(t, 1, func(c *cluster) {
+		for i := range 30 {
+			c.searchers[0].files[d(1)] = append(c.searchers[0].files[d(1)], file("r", fmt.Sprint("path", i), float64(i)))
+		}
+	})
+	rapid.Check(t, func(rt *rapid.T) {
+		most := rapid.IntRange(1, 40).Draw(rt, "count")
+		listed := 0
+		for token, first := []byte(nil), true; first || token != nil; first = false {
+			resp, err := c.Search(t.Context(), &searchv1.SearchRequest{
+				Query: fmt.Sprint("q count:", most), PageToken: token,
+				Options: &searchv1.SearchOptions{MaxFiles: uint32(rapid.IntRange(1, 12).Draw(rt, "page size")), SyntaxVersion: 2},
+			})
+			if err != nil {
+				rt.Fatal(err)
+			}
+			if !first && len(resp.Files) == 0 || resp.Statistics.FilesMatched != 30 {
+				rt.Fatalf("a page of %d files of %d", len(resp.Files), resp.Statistics.FilesMatched)
+			}
+			listed, token = listed+len(resp.Files), resp.NextPageToken
+		}
+		if listed != min(most, 30) {
+			rt.Errorf("%d files with count:%d", listed, most)
+		}
+	})
+}

@@ -1,0 +1,217 @@
+package search
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/internal/nearest"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// maxHints bounds the hints of an answer, hintBytes the part of a query that one repeats.
+const (
+	maxHints  = 5
+	hintBytes = 200
+)
+
+// hints say what may be wrong with a query that finds nothing. They name only what the caller may see.
+func (e *execution) hints() (hints []*searchv1.Hint) {
+	if e.asked == nil || e.asked.tree != nil {
+		return nil
+	}
+	h := hinter{layout: e.layout, text: e.asked.text, version: int(e.asked.version)}
+	for _, t := range query.Terms(h.text, h.version) {
+		switch t.Field {
+		case "repo:", "r:":
+			h.repo(t)
+		case "lang:":
+			h.language(t)
+		case "branch:", "b:":
+			h.branch(t)
+		case "", "regex:", "content:", "c:":
+			h.content(t)
+		}
+	}
+	return h.hints[:min(len(h.hints), maxHints)]
+}
+
+// hinter collects hints about one query.
+type hinter struct {
+	layout  *Layout
+	text    string
+	version int
+	hints   []*searchv1.Hint
+}
+
+// addf adds a hint. Instead is what the term should have been; empty if that is not known.
+func (h *hinter) addf(t query.Term, instead, format string, args ...any) {
+	hint := &searchv1.Hint{Text: fmt.Sprintf(format, args...)}
+	if instead != "" {
+		hint.Query = h.text[:t.Start] + instead + h.text[t.End:]
+	}
+	h.hints = append(h.hints, hint)
+}
+
+// quoted is a value within a hint.
+func quoted(value string) string {
+	if len(value) > hintBytes {
+		value = strings.ToValidUTF8(value[:hintBytes], "") + "…"
+	}
+	return `"` + value + `"`
+}
+
+// nearestTo names those names that are like one, after words that say so; empty if there are none.
+func nearestTo(name string, names []string) (text string, best []string) {
+	if best = nearest.Names(name, names); len(best) == 0 {
+		return "", nil
+	}
+	shown := make([]string, len(best))
+	for i, n := range best {
+		shown[i] = quoted(n)
+	}
+	return "; the nearest: " + strings.Join(shown, ", "), best
+}
+
+func (h *hinter) repo(t query.Term) {
+	re, err := regexp.Compile(t.Value)
+	if err != nil || slices.ContainsFunc(h.layout.names, re.MatchString) {
+		return
+	}
+	likely := strings.NewReplacer(`\`, "", "^", "", "$", "", "(?i)", "", ".*", "").Replace(t.Value)
+	text, best := nearestTo(likely, h.layout.names)
+	instead := ""
+	if len(best) > 0 {
+		instead = t.Field + query.Quote("^"+regexp.QuoteMeta(best[0])+"$")
+	}
+	h.addf(t, instead, "no repo that you may see has %s in its name%s", quoted(t.Value), text)
+}
+
+func (h *hinter) branch(t query.Term) {
+	branches := map[string]bool{}
+	b := &query.Branch{Pattern: t.Value}
+	for _, root := range h.layout.roots {
+		for i, branch := range root.Branches {
+			if b.Matches(branch.Name, i) {
+				return
+			}
+			branches[branch.Name] = true
+		}
+	}
+	text, best := nearestTo(t.Value, slices.Sorted(maps.Keys(branches)))
+	instead := ""
+	if len(best) > 0 {
+		instead = t.Field + query.Quote(best[0])
+	}
+	h.addf(t, instead, "no branch with %s in its name is indexed%s", quoted(t.Value), text)
+}
+
+func (h *hinter) language(t query.Term) {
+	languages, unknown := map[string]bool{}, false
+	for i := range h.layout.shards {
+		of := h.layout.shards[i].Ref.Languages
+		unknown = unknown || len(of) == 0 // the shard holds hidden repos too, or is older
+		for _, name := range of {
+			languages[name] = true
+		}
+	}
+	q, err := (&question{text: t.Field + query.Quote(t.Value), version: uint32(h.version)}).parse()
+	l, known := q.(*query.Language)
+	if err != nil || known && (languages[l.Name] || unknown) {
+		return
+	}
+	delete(languages, "")
+	text, best := nearestTo(t.Value, slices.Sorted(maps.Keys(languages)))
+	instead := ""
+	if len(best) > 0 {
+		instead = t.Field + query.Quote(best[0])
+	}
+	if known {
+		h.addf(t, instead, "no file in %s is indexed%s", l.Name, text)
+	} else {
+		h.addf(t, instead, "no language is called %s%s", quoted(t.Value), text)
+	}
+}
+
+// operators are texts that are operators elsewhere, with what is written here.
+var operators = map[string]string{"OR": "or", "||": "or", "|": "or", "AND": "", "&&": "", "and": ""}
+
+// elsewhere are fields of other search engines, by those that mean the same here.
+var elsewhere = map[string]string{
+	"language:": "lang:", "l:": "lang:", "repository:": "repo:", "repositories:": "repo:", "project:": "repo:", "org:": "repo:", "user:": "repo:",
+	"filename:": "file:", "filepath:": "file:", "symbol:": "sym:", "def:": "sym:", "function:": "sym:", "class:": "sym:", "text:": "content:",
+	"in:": "", "ext:": "", "extension:": "", "rev:": "branch:", "ref:": "sym:", "path:": "file:",
+}
+
+var (
+	looksLikeField = regexp.MustCompile(`^[A-Za-z][A-Za-z.]*:`)
+	literalCall    = regexp.MustCompile(`^[\w.:>-]*\w\([\w., &*-]*\)[;{]?$`)
+	literalIndex   = regexp.MustCompile(`^[\w.]+\[\w+\]$`)
+	escapes        = strings.NewReplacer("(", `\(`, ")", `\)`, "[", `\[`, "]", `\]`, "*", `\*`, ".", `\.`, "{", `\{`)
+)
+
+// content says what may be wrong with a text.
+func (h *hinter) content(t query.Term) {
+	prefix := looksLikeField.FindString(t.Value)
+	instead, operator := operators[t.Value]
+	switch {
+	case !t.Quoted && operator:
+		if instead == "" {
+			h.addf(t, "", `%s is a text: terms side by side must all match without it`, quoted(t.Value))
+		} else {
+			h.addf(t, instead, `%s is a text: the operator is "or", in lower case`, quoted(t.Value))
+		}
+	case !t.Quoted && t.Value == "NOT":
+		h.addf(t, "", `"NOT" is a text: a dash before a term negates it, as in -file:test`)
+	case !t.Quoted && t.Field == "" && prefix != "" && h.field(t, prefix):
+	case literalCall.MatchString(t.Value):
+		h.addf(t, t.Field+query.Quote(escapes.Replace(t.Value)), `the parentheses of %s group an expression; \( and \) are parentheses of the text`, quoted(t.Value))
+	case literalIndex.MatchString(t.Value):
+		h.addf(t, t.Field+query.Quote(escapes.Replace(t.Value)), `the brackets of %s are a class of characters; \[ and \] are brackets of the text`, quoted(t.Value))
+	case strings.ContainsFunc(t.Value, func(r rune) bool { return 'A' <= r && r <= 'Z' }) && !strings.Contains(h.text, "case:"):
+		if len(h.hints) == 0 || !strings.Contains(h.hints[len(h.hints)-1].Text, "case:no") {
+			h.hints = append(h.hints, &searchv1.Hint{Text: fmt.Sprintf("a capital, as in %s, makes a text case-sensitive; case:no finds it in any case", quoted(t.Value)), Query: h.text + " case:no"})
+		}
+	}
+}
+
+// field says which field a text may be meant to be that begins like one.
+func (h *hinter) field(t query.Term, prefix string) bool {
+	lower, value := strings.ToLower(prefix), t.Value[len(prefix):]
+	if strings.HasPrefix(value, "//") || strings.HasPrefix(value, ":") {
+		return false // an address, or a scope
+	}
+	fields := query.Fields(h.version)
+	own := query.Fields(query.MaxSyntaxVersion)
+	meant, known := elsewhere[lower]
+	switch {
+	case slices.Contains(fields, lower):
+		meant = lower
+	case slices.Contains(own, lower) && meant == "":
+		h.addf(t, "", "%s is a field of syntax version %d of the query language, and a text in version %d", quoted(lower), query.MaxSyntaxVersion, h.version)
+		return true
+	case known && meant == "" && value != "" && lower != "in:":
+		h.addf(t, "file:"+query.Quote(`\.`+regexp.QuoteMeta(strings.TrimPrefix(value, "."))+"$"), `there is no field %s; file:\.go$ finds files by the end of their names`, quoted(lower))
+		return true
+	case !known:
+		best := nearest.Names(lower, slices.DeleteFunc(fields, func(f string) bool { return len(f) < 4 }))
+		if meant = best[0]; nearest.Distance(lower, meant) > 1 && letters(lower) != letters(meant) {
+			return false
+		}
+	}
+	if meant == "" {
+		return false
+	}
+	h.addf(t, meant+query.Quote(value), "there is no field %s; %s is one", quoted(prefix), quoted(meant))
+	return true
+}
+
+// letters are those of a word in order: the same for words in which they only changed their places.
+func letters(word string) string {
+	sorted := []byte(word)
+	slices.Sort(sorted)
+	return string(sorted)
+}
