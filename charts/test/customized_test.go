@@ -136,15 +136,15 @@ func TestRelabelings(t *testing.T) {
 
 // TestLimitsOfCallers: the routers take the limits of the values.
 func TestLimitsOfCallers(t *testing.T) {
-	for set, want := range map[string][2]float64{"customized": {60, 1}, "external": {600, 0.5}} {
+	for set, want := range map[string][4]any{"customized": {60., 1., 1.5, "64MiB"}, "external": {600., 0.5, 0., "0"}} {
 		r := renderedAs(t, set, usual)
 		for _, p := range r.pods() {
 			if p.component() != "router" {
 				continue
 			}
 			s := r.effective(t, p)
-			if s["repos-per-minute"] != want[0] || s["caller-share"] != want[1] {
-				t.Errorf("%s: repos-per-minute %v, caller-share %v, want %v", set, s["repos-per-minute"], s["caller-share"], want)
+			if got := [4]any{s["repos-per-minute"], s["caller-share"], s["caller-processors"], s["caller-bytes"]}; got != want {
+				t.Errorf("%s: %v, want %v", set, got, want)
 			}
 		}
 	}

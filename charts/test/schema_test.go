@@ -64,6 +64,8 @@ func TestBadValuesAreRefused(t *testing.T) {
 		{`{image: {digests: {router: "md5:1"}}}`, "/image/digests/router"},
 		{`{router: {route: {grpc: {enabled: true, hostnames: [a.example.com]}}}}`, "/router/route/grpc/parentRefs"},
 		{`{router: {callerShare: 2}}`, "/router/callerShare"},
+		{`{router: {callerProcessors: -1}}`, "/router/callerProcessors"},
+		{`{router: {callerBytes: 1 MB}}`, "/router/callerBytes"},
 		{`{router: {reposPerMinute: 0}}`, "/router/reposPerMinute"},
 		{`{searcher: {sidecars: [{name: a}]}}`, "/searcher/sidecars/0': missing property 'image'"},
 		{`{image: {pullPolicy: Sometimes}}`, "/image/pullPolicy"},

@@ -51,6 +51,8 @@ type ListResult struct {
 	Repos []RepoStats
 	// Incomplete is nil, or why some repos may be missing (a context's error).
 	Incomplete error
+	// BytesDecoded counts content that was decompressed.
+	BytesDecoded uint64
 }
 
 // List describes the repos that hold at least one document that q matches.
@@ -62,7 +64,7 @@ func (s *Shard) List(ctx context.Context, q *Query, opts ListOptions) (*ListResu
 		if err != nil && !isContextError(err) {
 			return err
 		}
-		res.Incomplete = err
+		res.Incomplete, res.BytesDecoded = err, run.stats.BytesDecoded
 		for i, ok := range matched {
 			if !ok {
 				continue

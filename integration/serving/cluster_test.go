@@ -60,6 +60,7 @@ type cluster struct {
 	advertise   map[int]string // addresses of searchers, where others than their own
 	zones       map[int]string // of searchers that are started
 	access      access.Config  // zero: off
+	processors  float64        // that one caller may keep busy; 0: any number
 	// oneProcess: the router calls the searchers as in a process of all roles.
 	oneProcess bool
 	locals     map[string]*server.Local // the searchers, by address
@@ -215,6 +216,7 @@ func (c *cluster) startRouter() {
 	cfg.SetDefaults()
 	free(&cfg.Config)
 	cfg.Replication = c.replication
+	cfg.CallerProcessors = c.processors
 	if c.access.Asked() {
 		cfg.Access = c.access
 	}

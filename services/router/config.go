@@ -29,6 +29,9 @@ type Config struct {
 	CallerShare float64 `config:"caller-share" doc:"most of these queries that may be of one token, as a share; 1: all"`
 	CallerCalls int     `config:"caller-calls" doc:"most calls of one token in progress at once, streams included"`
 
+	CallerProcessors float64      `config:"caller-processors" doc:"processors of searchers that the queries of one token may keep busy on average, a minute's worth at once; each router counts for itself; 0: no limit"`
+	CallerBytes      config.Bytes `config:"caller-bytes" doc:"content that searchers may decode in a second for the queries of one token, on average, a minute's worth at once; each router counts for itself; 0: no limit"`
+
 	HedgeShare float64 `config:"hedge-share" doc:"calls to slow searchers that are also made to the next one, at most this share of all calls; 0: none"`
 	RetryShare float64 `config:"retry-share" doc:"failed calls that are made again to the next searcher, at most this share of all calls; 0: none"`
 
@@ -75,6 +78,8 @@ func (c *Config) Validate() error {
 	config.Between(&check, "max-queries", c.MaxQueries, 2, 1<<20)
 	config.Between(&check, "caller-share", c.CallerShare, 0.01, 1)
 	config.Between(&check, "caller-calls", c.CallerCalls, 1, 1<<20)
+	config.Between(&check, "caller-processors", c.CallerProcessors, 0, 1<<20)
+	config.Between(&check, "caller-bytes", c.CallerBytes, 0, config.Bytes(1<<50))
 	config.Between(&check, "hedge-share", c.HedgeShare, 0, 1)
 	config.Between(&check, "retry-share", c.RetryShare, 0, 1)
 	config.Between(&check, "repos-per-minute", c.ReposPerMinute, 1, 1<<20)

@@ -277,5 +277,6 @@ func (r *Router) searchConfig(peers *fanout.Peers) search.Config {
 		Limits: search.Limits{MaxFiles: r.cfg.MaxFiles, MaxBytes: r.cfg.answerBytes(), QueryBytes: int64(r.cfg.QueryBytes)},
 		Policy: fanout.Policy{CoverWait: r.cfg.CoverWait, Pause: coverPause, Replicas: r.cfg.Replication},
 		Peers:  peers, MaxQueries: r.cfg.MaxQueries, CallerShare: r.cfg.CallerShare,
+		CallerProcessors: r.cfg.CallerProcessors, CallerBytes: int64(r.cfg.CallerBytes),
 	}
 }

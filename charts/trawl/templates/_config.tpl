@@ -117,6 +117,8 @@ max-timeout: {{ .Values.maxQuerySeconds }}s
 push-pause: {{ .Values.pushPauseSeconds }}s
 repos-per-minute: {{ int .Values.router.reposPerMinute }}
 caller-share: {{ .Values.router.callerShare }}
+caller-processors: {{ .Values.router.callerProcessors }}
+caller-bytes: {{ .Values.router.callerBytes | quote }}
 {{- if .Values.router.webhookSecret }}
 credentials: {{ include "trawl.credentialsDir" . }}
 {{- end }}

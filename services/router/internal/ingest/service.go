@@ -9,7 +9,6 @@ import (
 	"iter"
 	"log/slog"
 
-	"golang.org/x/time/rate"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -53,8 +52,7 @@ type Config struct {
 
 // New returns a service. Watches end when draining is closed.
 func New(store *catalog.Store, jobs Jobs, cfg Config, draining <-chan struct{}, log *slog.Logger) *Service {
-	limits := &quota{perMinute: cfg.PerMinute, callers: map[string]*rate.Limiter{}}
-	return &Service{store: store, jobs: jobs, policy: cfg.Policy, quota: limits, draining: draining, log: log}
+	return &Service{store: store, jobs: jobs, policy: cfg.Policy, quota: newQuota(cfg.PerMinute), draining: draining, log: log}
 }
 
 // PutRepo implements ingestv1.IngestServiceServer.

@@ -217,9 +217,10 @@ func scatter[R any](ctx context.Context, e *execution, shards []searchapi.Shard,
 		}
 		s.metrics.calls.Inc()
 		result := callResult{searcher: target.ID}
-		asked := s.quarantine.begin(e.fingerprint, target.ID)
+		asked, sent := s.quarantine.begin(e.fingerprint, target.ID), time.Now()
 		reply, err := ask(ctx, client, shards, &result)
 		asked.end(ctx, result.diedWorking(err), err == nil)
+		e.ticket.charge(&result, time.Since(sent))
 		if searchapi.IsOverloaded(err) {
 			e.ticket.refused.Store(true)
 		}

@@ -27,6 +27,8 @@ type Metrics struct {
 	// limit is how many queries are admitted at once; sheds counts refused ones by class and limit.
 	limit prometheus.Gauge
 	sheds *prometheus.CounterVec
+	// processor and decoded count what searchers report that calls cost: seconds and bytes.
+	processor, decoded prometheus.Counter
 }
 
 // NewMetrics registers the metrics.
@@ -59,8 +61,14 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Name: "trawl_router_query_limit", Help: "Queries that are let in at once; it follows what searchers can do.",
 		}),
 		sheds: with.NewCounterVec(prometheus.CounterOpts{
-			Name: "trawl_router_shed_total", Help: "Queries that were refused because too many are being answered, by class and by the limit: of all, or of one caller.",
+			Name: "trawl_router_shed_total", Help: "Queries that were refused, by class and by the limit: too many of all or of one caller at once, or usage, what one caller used before.",
 		}, []string{"class", "limit"}),
+		processor: with.NewCounter(prometheus.CounterOpts{
+			Name: "trawl_router_searcher_processor_seconds_total", Help: "Time that calls of this router had a processor of searchers.",
+		}),
+		decoded: with.NewCounter(prometheus.CounterOpts{
+			Name: "trawl_router_searcher_decoded_bytes_total", Help: "Content that searchers decoded for calls of this router.",
+		}),
 	}
 	m.present()
 	return m
@@ -79,7 +87,7 @@ func (m *Metrics) present() {
 		m.shards.WithLabelValues(outcome)
 	}
 	for _, class := range []queryClass{interactive, batch} {
-		for _, limit := range []string{limitAll, limitCaller} {
+		for _, limit := range []string{limitAll, limitCaller, limitUsage} {
 			m.sheds.WithLabelValues(class.String(), limit)
 		}
 	}
@@ -138,6 +146,7 @@ func (m *Metrics) count(c *searchv1.Coverage) {
 const (
 	limitAll    = "all"
 	limitCaller = "caller"
+	limitUsage  = "usage"
 )
 
 func (m *Metrics) shed(c queryClass, limit string) { m.sheds.WithLabelValues(c.String(), limit).Inc() }

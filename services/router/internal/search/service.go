@@ -64,6 +64,10 @@ type Config struct {
 	MaxQueries int
 	// CallerShare is the most of them that may be of one caller, as a share; 0: all.
 	CallerShare float64
+	// CallerProcessors is how many processors of searchers one caller may use on average,
+	// and CallerBytes how many bytes of content a second may be decoded for one; 0: any number.
+	CallerProcessors float64
+	CallerBytes      int64
 	// Peers is what the router knows of its searchers. The caller forgets those that left.
 	Peers *fanout.Peers
 }
@@ -78,6 +82,7 @@ type Service struct {
 	// quarantine is shared by all sessions.
 	quarantine *quarantine
 	limiter    *limiter
+	usage      *usage
 	// expressions is the memory for the expressions of repo: of all queries.
 	expressions *regex.Memory
 	tracer      trace.Tracer
@@ -94,7 +99,7 @@ func New(cfg Config, layouts Layouts, searchers Searchers, tracer trace.Tracer, 
 		cfg: cfg, layouts: layouts, searchers: searchers, tracer: tracer, metrics: metrics,
 		fanout:     fanout.Fanout{Policy: cfg.Policy, Peers: cfg.Peers, Candidates: searchers.Candidates},
 		quarantine: newQuarantine(metrics, log),
-		limiter:    newLimiter(cfg.MaxQueries, cmp.Or(cfg.CallerShare, 1), metrics), expressions: expressions,
+		limiter:    newLimiter(cfg.MaxQueries, cmp.Or(cfg.CallerShare, 1), metrics), usage: newUsage(cfg.CallerProcessors, cfg.CallerBytes, metrics), expressions: expressions,
 	}
 }
 

@@ -26,6 +26,7 @@ const fairDeadline = 50 * time.Millisecond
 // ticket is the admission of one query.
 type ticket struct {
 	slot  *slot
+	usage *usage
 	whole context.Context //nolint:containedctx // it ends with the query
 	start time.Time
 	// spent observes the share of its time that the query took.
@@ -54,11 +55,14 @@ func (s *Service) admit(whole context.Context, method string, start time.Time, c
 	if p, err := access.From(whole); err == nil {
 		caller = p.ID()
 	}
+	if err := s.usage.check(class, caller); err != nil {
+		return nil, err
+	}
 	slot, err := s.limiter.admit(class, caller)
 	if err != nil {
 		return nil, err
 	}
-	return &ticket{slot: slot, whole: whole, start: start, spent: s.metrics.spent.WithLabelValues(method)}, nil
+	return &ticket{slot: slot, usage: s.usage, whole: whole, start: start, spent: s.metrics.spent.WithLabelValues(method)}, nil
 }
 
 // end gives the slot back. A query that missed a fair deadline in this router

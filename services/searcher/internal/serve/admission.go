@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/grpc"
+
 	"github.com/trawl-search/trawl/internal/searchapi"
 )
 
@@ -36,6 +38,8 @@ type admitted struct {
 	ctx context.Context //nolint:containedctx // it ends with the call
 	// shards counts those that are not done.
 	shards int
+	// cost is what the call cost so far.
+	cost searchapi.Cost
 }
 
 // ahead is how long the call delays another one of that many shards: by one shard for
@@ -87,21 +91,32 @@ func (c *admitted) done() {
 }
 
 // tookAlso adds the time that a shard, whose search took has counted, had a processor again.
-func (a *admission) tookAlso(took time.Duration) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.mean += admissionWeight * took.Seconds()
+func (c *admitted) tookAlso(took time.Duration) {
+	c.to.mu.Lock()
+	defer c.to.mu.Unlock()
+	c.cost.Processor += took
+	c.to.mean += admissionWeight * took.Seconds()
 }
 
 // took records how long a shard had a processor.
-func (a *admission) took(took time.Duration) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.mean += admissionWeight * (took.Seconds() - a.mean)
+func (c *admitted) took(took time.Duration) {
+	c.to.mu.Lock()
+	defer c.to.mu.Unlock()
+	c.cost.Processor += took
+	c.to.mean += admissionWeight * (took.Seconds() - c.to.mean)
 }
 
+// decoded records that content was decompressed, in bytes.
+func (c *admitted) decoded(bytes uint64) {
+	c.to.mu.Lock()
+	defer c.to.mu.Unlock()
+	c.cost.Decoded += bytes
+}
+
+// end ends the call, and reports to the router what it cost.
 func (c *admitted) end() {
 	c.to.mu.Lock()
 	defer c.to.mu.Unlock()
 	delete(c.to.calls, c)
+	_ = grpc.SetTrailer(c.ctx, c.cost.Trailer()) // fails only without a call of gRPC
 }

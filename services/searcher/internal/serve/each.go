@@ -67,7 +67,7 @@ func (s *Service) each(ctx context.Context, call *admitted, span string, p *sear
 		}
 		shard := order[i]
 		reason, err := s.traced(ctx, span, shard, func(ctx context.Context) (searchv1.UncoveredReason, error) {
-			return s.one(ctx, loadCtx, shard, do)
+			return s.one(ctx, loadCtx, call, shard, do)
 		})
 		call.done()
 		mu.Lock()
@@ -132,7 +132,7 @@ func (s *Service) traced(ctx context.Context, name string, planned searchapi.Sha
 
 // one opens a shard, waits for a processor, and visits the shard. With an error it returns
 // the reason why the shard is not covered.
-func (s *Service) one(ctx, loadCtx context.Context, planned searchapi.Shard, do visit) (reason searchv1.UncoveredReason, err error) {
+func (s *Service) one(ctx, loadCtx context.Context, call *admitted, planned searchapi.Shard, do visit) (reason searchv1.UncoveredReason, err error) {
 	h, err := s.shards.Acquire(loadCtx, planned.Digest)
 	if err != nil {
 		return acquireReason(ctx, err), err
@@ -142,7 +142,7 @@ func (s *Service) one(ctx, loadCtx context.Context, planned searchapi.Shard, do 
 	if err != nil {
 		return deadline, err
 	}
-	defer func() { s.admission.took(slot.Release()) }()
+	defer func() { call.took(slot.Release()) }()
 	return s.visit(ctx, h, planned, do)
 }
 

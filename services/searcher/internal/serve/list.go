@@ -78,6 +78,7 @@ func (s *Service) list(ctx context.Context, req *searchv1.ListRequest, send func
 		if err != nil {
 			return nil, err
 		}
+		call.decoded(r.BytesDecoded)
 		out.put(r.Repos)
 		return r.Incomplete, nil
 	}, out.flush)
@@ -156,6 +157,7 @@ func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*s
 		if err != nil {
 			return nil, err
 		}
+		call.decoded(uint64(len(f.Content)))
 		mu.Lock()
 		defer mu.Unlock()
 		found = f

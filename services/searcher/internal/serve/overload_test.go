@@ -105,6 +105,8 @@ func TestGoodputUnderOverload(t *testing.T) {
 const (
 	dearTime = 100 * time.Millisecond
 	dearLag  = 5 * time.Millisecond
+	// decodedByDear is what the search of a dear shard decodes, in bytes.
+	decodedByDear = 1000
 )
 
 func dear(ctx context.Context) error {

@@ -99,14 +99,16 @@ func (s *Service) search(ctx context.Context, q *question) (*answer, *coverage.A
 		b.add(h, planned, found, counted)
 		return found.Incomplete, nil
 	}, nil)
-	s.show(ctx, b, account)
+	s.show(ctx, call, b, account)
 	s.metrics.count(account.Coverage())
-	return b.answer(), account, nil
+	found := b.answer()
+	call.decoded(found.Stats.BytesDecoded)
+	return found, account, nil
 }
 
 // show decodes the best files, several shards at a time. It accounts for shards whose
 // files cannot be shown, or not all of them in time.
-func (s *Service) show(ctx context.Context, b *best, account *coverage.Account) {
+func (s *Service) show(ctx context.Context, call *admitted, b *best, account *coverage.Account) {
 	var mu sync.Mutex
 	s.spread(len(b.parts), func(i int) {
 		p := &b.parts[i]
@@ -115,7 +117,7 @@ func (s *Service) show(ctx context.Context, b *best, account *coverage.Account) 
 			return
 		}
 		reason, err := s.traced(ctx, "show files", p.planned, func(ctx context.Context) (searchv1.UncoveredReason, error) {
-			return s.showPart(ctx, b, p, n)
+			return s.showPart(ctx, call, b, p, n)
 		})
 		switch {
 		case err == nil:
@@ -133,12 +135,12 @@ func (s *Service) show(ctx context.Context, b *best, account *coverage.Account) 
 
 // showPart shows the first n hits of a part. It takes a processor before searches that have
 // not started: the results would be lost if the deadline passed while it waits.
-func (s *Service) showPart(ctx context.Context, b *best, p *part, n int) (searchv1.UncoveredReason, error) {
+func (s *Service) showPart(ctx context.Context, call *admitted, b *best, p *part, n int) (searchv1.UncoveredReason, error) {
 	ctx, slot, err := s.slots.TakeFirst(ctx)
 	if err != nil {
 		return deadline, err
 	}
-	defer func() { s.admission.tookAlso(slot.Release()) }()
+	defer func() { call.tookAlso(slot.Release()) }()
 	return s.visit(ctx, p.handle, p.planned, func(ctx context.Context, h *shardcache.Handle, _ searchapi.Shard) (incomplete, err error) {
 		shown, err := h.Shard.Show(ctx, p.found, n)
 		if err != nil {

@@ -52,7 +52,7 @@ func (a act) Find(ctx context.Context, q *shard.Query, opts shard.Options) (*sha
 		r.Incomplete = work(ctx)
 	}
 	if strings.HasPrefix(string(a), "dear-") {
-		r.Incomplete = dear(ctx)
+		r.Incomplete, r.Stats.BytesDecoded = dear(ctx), decodedByDear
 	}
 	if strings.HasPrefix(string(a), "bucket-") {
 		r.Incomplete = read(ctx)
@@ -116,7 +116,7 @@ func (a act) Count(_ context.Context, q *shard.Query, _ shard.Options, by []shar
 func (a act) List(ctx context.Context, q *shard.Query, opts shard.ListOptions) (*shard.ListResult, error) {
 	return &shard.ListResult{Repos: []shard.RepoStats{{
 		Repo: docstore.Repo{Name: q.String()}, Documents: 1,
-	}}}, nil
+	}}, BytesDecoded: 1}, nil
 }
 
 func (a act) File(_ context.Context, repo string, path []byte, _ string, _ shard.Overlay, part shard.Part) (*shard.File, error) {

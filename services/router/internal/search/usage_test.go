@@ -1,0 +1,173 @@
+package search_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/trawl-search/trawl/internal/access"
+	"github.com/trawl-search/trawl/internal/coverage"
+	"github.com/trawl-search/trawl/internal/searchapi"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+	"github.com/trawl-search/trawl/services/router/internal/fanout"
+	"github.com/trawl-search/trawl/services/router/internal/search"
+)
+
+// costly is a searcher that says what its calls cost. It has no file.
+type costly struct {
+	searchv1.SearchServiceClient
+	cost  searchapi.Cost
+	hangs bool
+}
+
+func (*costly) Candidates(searchapi.Digest) []fanout.Target {
+	return []fanout.Target{{ID: "costly", Address: "costly"}}
+}
+
+func (c *costly) Client(string) (searchv1.SearchServiceClient, error) { return c, nil }
+
+// answer is the account of a call, whose cost is in the trailer.
+func (c *costly) answer(ctx context.Context, p *searchv1.Plan, opts []grpc.CallOption) (*searchv1.Coverage, error) {
+	if c.hangs {
+		<-ctx.Done()
+		return nil, status.FromContextError(ctx.Err()).Err()
+	}
+	for _, opt := range opts {
+		if trailer, ok := opt.(grpc.TrailerCallOption); ok {
+			*trailer.TrailerAddr = c.cost.Trailer()
+		}
+	}
+	shards := []searchapi.Shard{{Digest: searchapi.Digest(p.Shards[0].Digest), Repos: p.Shards[0].Repos}}
+	account := coverage.New(shards)
+	account.Searched(shards[0].Digest)
+	return account.Coverage(), nil
+}
+
+func (c *costly) StreamSearch(ctx context.Context, req *searchv1.StreamSearchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[searchv1.StreamSearchResponse], error) {
+	answered, err := c.answer(ctx, req.Search.Plan, opts)
+	return &oneMessage[searchv1.StreamSearchResponse]{message: &searchv1.StreamSearchResponse{Coverage: answered}}, err
+}
+
+func (c *costly) StreamList(ctx context.Context, req *searchv1.StreamListRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[searchv1.StreamListResponse], error) {
+	answered, err := c.answer(ctx, req.List.Plan, opts)
+	return &oneMessage[searchv1.StreamListResponse]{message: &searchv1.StreamListResponse{Coverage: answered}}, err
+}
+
+func (c *costly) GetFile(ctx context.Context, req *searchv1.GetFileRequest, opts ...grpc.CallOption) (*searchv1.GetFileResponse, error) {
+	if _, err := c.answer(ctx, req.Plan, opts); err != nil {
+		return nil, err
+	}
+	return nil, status.Error(codes.NotFound, "no such file")
+}
+
+// limitedService is a service over one costly searcher, whose callers may each use half a
+// processor and 1,000 bytes a second: 30 s and 60,000 bytes at once.
+func limitedService(t *testing.T, c *costly) *search.Service {
+	t.Helper()
+	digest := d(1)
+	root := &catalogv1.Root{Repo: "repo", Generation: 1, Shards: []*catalogv1.ShardRef{{Digest: digest[:], SizeBytes: 1}}}
+	layout, err := search.NewLayout(1, []*catalogv1.Root{root})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newService(t, search.Config{
+		Budget: search.Budget{Default: time.Second, Most: time.Minute}, MaxQueries: 1000, CallerProcessors: 0.5, CallerBytes: 1000,
+	}, &simulation{layout: layout}, c)
+}
+
+// TestUsageOfCallers: a caller who has used up what it may use of the searchers, by whatever
+// method, is refused until that has come back, at the time it is told. Others are not, nor
+// is anybody where nobody is asked who they are.
+func TestUsageOfCallers(t *testing.T) {
+	methods := map[string]func(context.Context, *search.Service) error{
+		"search": func(ctx context.Context, s *search.Service) error {
+			_, err := s.Search(ctx, &searchv1.SearchRequest{Query: "q"})
+			return err
+		},
+		"list": func(ctx context.Context, s *search.Service) error {
+			_, err := s.List(ctx, &searchv1.ListRequest{Query: "q"})
+			return err
+		},
+		"get file": func(ctx context.Context, s *search.Service) error {
+			if _, err := s.GetFile(ctx, &searchv1.GetFileRequest{Repo: "repo", Path: []byte("p")}); status.Code(err) != codes.NotFound {
+				return err
+			}
+			return nil
+		},
+	}
+	costs := map[string]searchapi.Cost{"processor": {Processor: 10 * time.Second}, "bytes": {Decoded: 20_000}}
+	for method, ask := range methods {
+		for of, cost := range costs {
+			t.Run(method+" by "+of, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s := limitedService(t, &costly{cost: cost})
+					greedy, other := access.With(t.Context(), caller{access.Anyone, "greedy"}), access.With(t.Context(), caller{access.Anyone, "other"})
+					for range 4 { // the fourth overdraws by all of its cost
+						if err := ask(greedy, s); err != nil {
+							t.Fatal(err)
+						}
+					}
+					err := ask(greedy, s)
+					if !searchapi.IsOverloaded(err) {
+						t.Fatalf("overdrawn: %v", err)
+					}
+					if err := ask(other, s); err != nil {
+						t.Errorf("another caller: %v", err)
+					}
+					for range 10 {
+						if err := ask(access.With(t.Context(), access.Anyone), s); err != nil {
+							t.Errorf("nobody in particular: %v", err)
+						}
+					}
+					wait := status.Convert(err).Details()[0].(*errdetails.RetryInfo).RetryDelay.AsDuration()
+					if wait.Round(time.Millisecond) != 20*time.Second {
+						t.Errorf("to come back after %v", wait)
+					}
+					time.Sleep(wait - time.Second)
+					if err := ask(greedy, s); !searchapi.IsOverloaded(err) {
+						t.Errorf("a second early: %v", err)
+					}
+					time.Sleep(time.Second + time.Millisecond)
+					if err := ask(greedy, s); err != nil {
+						t.Errorf("when it came back: %v", err)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestCallersWhoLeavePay: a query that its caller gives up costs the time that the searcher
+// had for it. One that a searcher did not answer costs its caller nothing.
+func TestCallersWhoLeavePay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hung := &costly{hangs: true}
+		s := limitedService(t, hung)
+		ask := func(who string, leaves bool) error {
+			ctx, cancel := context.WithTimeout(access.With(t.Context(), caller{access.Anyone, who}), 50*time.Second)
+			defer cancel()
+			if leaves {
+				time.AfterFunc(40*time.Second, cancel)
+			}
+			_, err := s.Search(ctx, &searchv1.SearchRequest{Query: "q"})
+			return err
+		}
+		for who, leaves := range map[string]bool{"patient": false, "hasty": true} {
+			hung.hangs = true
+			for range 3 {
+				_ = ask(who, leaves)
+			}
+			hung.hangs = false
+			if err := ask(who, false); searchapi.IsOverloaded(err) != leaves {
+				t.Errorf("%s: %v", who, err)
+			}
+		}
+	})
+}
