@@ -10,10 +10,12 @@ import (
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
 )
 
-// Limits of the patterns of one token.
+// Limits of the patterns of one token: how many allow and how many deny, the bytes of one,
+// and the bytes of all together. Every router holds the patterns of all tokens.
 const (
 	maxPatterns     = 256
 	maxPatternBytes = 1024
+	maxPatternText  = 32 << 10
 )
 
 // patterns are the repos that a token is for. In a pattern * stands for any
@@ -62,7 +64,7 @@ func checkPatterns(kind string, list []string) error {
 		case p == "":
 			return fmt.Errorf("an empty pattern to %s: ** stands for all repos", kind)
 		case len(p) > maxPatternBytes:
-			return fmt.Errorf("a pattern to %s of %d bytes, at most %d", kind, len(p), maxPatternBytes)
+			return fmt.Errorf("a pattern to %s of %d bytes, at most %d: use * and ** for a part of it", kind, len(p), maxPatternBytes)
 		case strings.Contains(p, "***"):
 			return fmt.Errorf("pattern %q: * stands for anything up to a slash, ** for anything, *** for nothing", p)
 		}
@@ -74,5 +76,12 @@ func (p patterns) check() error {
 	if len(p.allow) == 0 {
 		return errors.New("no pattern of repos that are allowed: ** stands for all")
 	}
-	return errors.Join(checkPatterns("allow", p.allow), checkPatterns("deny", p.deny))
+	text := 0
+	for _, pattern := range slices.Concat(p.allow, p.deny) {
+		text += len(pattern)
+	}
+	if err := errors.Join(checkPatterns("allow", p.allow), checkPatterns("deny", p.deny)); err != nil || text <= maxPatternText {
+		return err
+	}
+	return fmt.Errorf("patterns of %d bytes in all, at most %d: use * and ** for what they have in common", text, maxPatternText)
 }

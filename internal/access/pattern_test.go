@@ -1,6 +1,7 @@
 package access
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -38,6 +39,7 @@ func TestDeniedReposHaveNoOtherSpelling(t *testing.T) {
 }
 
 func TestSpecsThatCannotBe(t *testing.T) {
+	long := func(n int) []string { return slices.Repeat([]string{strings.Repeat("a", 1024)}, n) }
 	good := Spec{Name: "x", Allow: []string{"**"}, Scopes: []Scope{ScopeSearch}}
 	if err := good.Check(); err != nil {
 		t.Fatal(err)
@@ -49,7 +51,8 @@ func TestSpecsThatCannotBe(t *testing.T) {
 		"empty pattern":    func(s *Spec) { s.Deny = []string{""} },
 		"too many stars":   func(s *Spec) { s.Allow = []string{"a***"} },
 		"a long pattern":   func(s *Spec) { s.Allow = []string{strings.Repeat("a", 1025)} },
-		"many patterns":    func(s *Spec) { s.Deny = make([]string, 257) },
+		"many patterns":    func(s *Spec) { s.Deny = slices.Repeat([]string{"a"}, 257) },
+		"much text":        func(s *Spec) { s.Allow, s.Deny = long(20), long(13) },
 		"a past lifetime":  func(s *Spec) { s.Lifetime = -1 },
 		"a very long name": func(s *Spec) { s.Name = strings.Repeat("n", 257) },
 	} {
@@ -57,6 +60,9 @@ func TestSpecsThatCannotBe(t *testing.T) {
 		change(&s)
 		if s.Check() == nil {
 			t.Errorf("%s was taken", what)
+		}
+		if err := s.Check(); strings.Contains(what, "pattern") && (err == nil || !strings.Contains(err.Error(), "*")) {
+			t.Errorf("%s: %v does not say what to do", what, err)
 		}
 	}
 }
