@@ -81,11 +81,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, err)
 		return
 	}
-	// The limits of other requests are for callers that are slow to send. From here on the
-	// caller waits. A connection without deadlines has none to move.
-	conn := http.NewResponseController(w)
-	_ = conn.SetReadDeadline(time.Time{})
-	_ = conn.SetWriteDeadline(time.Now().Add(h.limits.WallTime + sendTime))
+	// A connection without deadlines has none to move.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.limits.WallTime + sendTime))
 	ctx := r.Context()
 	if timeout > 0 {
 		var cancel context.CancelFunc
