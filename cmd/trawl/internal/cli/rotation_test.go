@@ -1,0 +1,224 @@
+package cli
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/nats-io/jwt/v2"
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nkeys"
+
+	"github.com/trawl-search/trawl/internal/embedded"
+	"github.com/trawl-search/trawl/internal/tlsfiles/tlstest"
+)
+
+func put(t *testing.T, path string, text []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// natsRotation is a secret of NATS: change makes the next one, in the server's options and in
+// the files of the configuration.
+type natsRotation struct {
+	options *server.Options
+	cfg     natsConfig
+	change  func()
+}
+
+func passwordRotation(t *testing.T) *natsRotation {
+	r := &natsRotation{options: &server.Options{Username: "trawl"}, cfg: natsConfig{Username: "trawl", PasswordFile: filepath.Join(t.TempDir(), "password")}}
+	r.change = func() {
+		r.options.Password += "next"
+		put(t, r.cfg.PasswordFile, []byte(r.options.Password+"\n"))
+	}
+	return r
+}
+
+// credsRotation revokes each user when the next one is made.
+func credsRotation(t *testing.T) *natsRotation {
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	keys := func(make func() (nkeys.KeyPair, error)) (nkeys.KeyPair, string) {
+		t.Helper()
+		pair, err := make()
+		must(err)
+		public, err := pair.PublicKey()
+		must(err)
+		return pair, public
+	}
+	operator, operatorID := keys(nkeys.CreateOperator)
+	account, accountID := keys(nkeys.CreateAccount)
+	claims := jwt.NewAccountClaims(accountID)
+	accounts := &server.MemAccResolver{}
+	trusted := jwt.NewOperatorClaims(operatorID)
+	r := &natsRotation{
+		options: &server.Options{TrustedOperators: []*jwt.OperatorClaims{trusted}, AccountResolver: accounts},
+		cfg:     natsConfig{CredsFile: filepath.Join(t.TempDir(), "trawl.creds")},
+	}
+	last := ""
+	r.change = func() {
+		user, userID := keys(nkeys.CreateUser)
+		if last != "" {
+			claims.RevokeAt(last, time.Now().Add(time.Minute))
+		}
+		last = userID
+		signed, err := claims.Encode(operator)
+		must(err)
+		must(accounts.Store(accountID, signed))
+		token, err := jwt.NewUserClaims(userID).Encode(account)
+		must(err)
+		seed, err := user.Seed()
+		must(err)
+		creds, err := jwt.FormatUserConfig(token, seed)
+		must(err)
+		put(t, r.cfg.CredsFile, creds)
+	}
+	return r
+}
+
+// certificateRotation changes the CA of both ends: the server knows the client by nothing else.
+func certificateRotation(t *testing.T) *natsRotation {
+	r := &natsRotation{options: &server.Options{TLS: true, TLSVerify: true, TLSTimeout: 60}}
+	dir := t.TempDir()
+	r.cfg.TLS.CAFile = filepath.Join(dir, "ca.pem")
+	var mine tlstest.Files
+	r.change = func() {
+		ca := tlstest.NewCA(t)
+		own := ca.Issue("127.0.0.1")
+		options, err := server.GenTLSConfig(&server.TLSConfigOpts{CertFile: own.Cert, KeyFile: own.Key, CaFile: ca.File, Verify: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.options.TLSConfig = options
+		text, err := os.ReadFile(ca.File)
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(t, r.cfg.TLS.CAFile, text)
+		if mine == (tlstest.Files{}) {
+			mine = ca.Issue("trawl")
+			r.cfg.TLS.CertFile, r.cfg.TLS.KeyFile = mine.Cert, mine.Key
+		} else {
+			ca.IssueTo(mine, time.Hour, "trawl")
+		}
+	}
+	return r
+}
+
+// TestSecretsOfNATSAreReadAgain: a connection that is there logs in with what its files have
+// when the server knows only the next password, user or CA. The one before would not do.
+func TestSecretsOfNATSAreReadAgain(t *testing.T) {
+	for name, make := range map[string]func(*testing.T) *natsRotation{
+		"password": passwordRotation, "creds": credsRotation, "certificates": certificateRotation,
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := make(t)
+			r.options.Host, r.options.Port, r.options.NoSigs, r.options.NoLog = "127.0.0.1", server.RANDOM_PORT, true, true
+			r.change()
+			s := startNATS(t, r.options)
+			r.cfg.URL, r.cfg.Replicas, r.cfg.Prefix = "nats://"+s.Addr().String(), 1, "trawl"
+			if err := r.cfg.Validate(); err != nil {
+				t.Fatal(err)
+			}
+			conn, err := r.cfg.connect(slog.New(slog.DiscardHandler))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			connected := func(when string) {
+				t.Helper()
+				for end := time.Now().Add(time.Minute); !conn.IsConnected() || s.NumClients() == 0; time.Sleep(10 * time.Millisecond) {
+					if time.Now().After(end) {
+						t.Fatalf("%s: not connected: %v", when, conn.LastError())
+					}
+				}
+			}
+			connected("at the start")
+			r.options.Port = s.Addr().(*net.TCPAddr).Port
+			s.Shutdown()
+			s.WaitForShutdown()
+			r.change()
+			s = startNATS(t, r.options)
+			defer s.WaitForShutdown()
+			defer s.Shutdown()
+			connected("after the change")
+		})
+	}
+}
+
+func startNATS(t *testing.T, options *server.Options) *server.Server {
+	t.Helper()
+	s, err := server.NewServer(options.Clone()) // it changes them
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	if !s.ReadyForConnections(time.Minute) {
+		t.Fatal("NATS does not start")
+	}
+	return s
+}
+
+// TestOneSecretOfNATS: a password and a file with one are not accepted together.
+func TestOneSecretOfNATS(t *testing.T) {
+	r := passwordRotation(t)
+	r.cfg.URL, r.cfg.Replicas, r.cfg.Prefix = "nats://127.0.0.1:4222", 1, "trawl"
+	if err := r.cfg.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	if r.cfg.Password = "both"; r.cfg.Validate() == nil {
+		t.Error("a password and a file with one are accepted together")
+	}
+}
+
+// TestPasswordOfEtcdIsReadAgain: a client that is there logs in with what the file has when
+// the password of its user has changed.
+func TestPasswordOfEtcdIsReadAgain(t *testing.T) {
+	e, err := embedded.StartEtcd(t.Context(), embedded.Config{
+		Dir: t.TempDir(), Heartbeat: 10 * time.Millisecond, Election: 100 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	file := filepath.Join(t.TempDir(), "password")
+	cfg := etcdConfig{Endpoints: []string{e.Endpoint()}, Username: "root", PasswordFile: file, Prefix: "/trawl/"}
+	put(t, file, []byte("first\n"))
+	if err := cfg.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	client, err := cfg.connect(slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	for _, step := range []func(context.Context) error{
+		func(ctx context.Context) error { _, err := client.UserAdd(ctx, "root", "first"); return err },
+		func(ctx context.Context) error { _, err := client.UserGrantRole(ctx, "root", "root"); return err },
+		func(ctx context.Context) error { _, err := client.AuthEnable(ctx); return err },
+		func(ctx context.Context) error { _, err := client.Put(ctx, "/trawl/a", "first"); return err },
+		func(ctx context.Context) error { _, err := client.UserChangePassword(ctx, "root", "second"); return err },
+	} {
+		if err := step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := client.Put(t.Context(), "/trawl/a", "stale"); err == nil {
+		t.Error("the first password still does")
+	}
+	put(t, file, []byte("second\n"))
+	if _, err := client.Put(t.Context(), "/trawl/a", "second"); err != nil {
+		t.Errorf("with the second password: %v", err)
+	}
+}
