@@ -73,6 +73,16 @@ func failure(kind Kind, err error, reason string) error {
 	return &Failure{Kind: kind, Reason: reason, Err: err}
 }
 
+// movedReason is why git did not follow a redirect.
+const movedReason = "the host redirects git to another URL, and the credentials of the indexer are for the one that was asked for: " +
+	"index the repository by the URL that it has now"
+
+// isMoved reports whether git did not follow a redirect.
+func isMoved(err error) bool {
+	f, ok := errors.AsType[*Failure](err)
+	return ok && strings.HasPrefix(f.Reason, movedReason)
+}
+
 // message is what git says, in the C locale.
 type message struct {
 	kind   Kind
@@ -95,6 +105,7 @@ var messages = sync.OnceValue(func() []message {
 		{NeedsCredentials, regexp.MustCompile(`could not read (Username|Password)|Authentication failed|Permission denied \(|` +
 			`terminal prompts disabled|returned error: 40[13]|HTTP Basic: Access denied|Permission denied, please try again`),
 			"the repository needs credentials that the indexer does not have"},
+		{Refused, regexp.MustCompile(`requested URL returned error: 30\d`), movedReason},
 		{Refused, regexp.MustCompile(`transport '[^']*' not allowed`), "the transport is not allowed"},
 		{Unreachable, regexp.MustCompile(`(?i)could not resolve|connection refused|connection reset|timed out|timeout|` +
 			`no route to host|network is unreachable|early EOF|RPC failed|unexpected disconnect|hung up|` +

@@ -168,8 +168,17 @@ func (f *Fetcher) fetchOnce(ctx context.Context, mirror, url string, branches []
 }
 
 // session runs fn with a session with the remote repository, within the time limit. If
-// the session ended early, the error is the reason.
+// the session ended early, the error is the reason. Where git follows no redirects, fn runs
+// again for a URL that ends in .git: some hosts redirect to that one.
 func (f *Fetcher) session(ctx context.Context, url string, fn func(context.Context, *session) error) error {
+	err := f.sessionOnce(ctx, url, fn)
+	if isMoved(err) && !strings.HasSuffix(url, ".git") && f.sessionOnce(ctx, strings.TrimRight(url, "/")+".git", fn) == nil {
+		return nil
+	}
+	return err
+}
+
+func (f *Fetcher) sessionOnce(ctx context.Context, url string, fn func(context.Context, *session) error) error {
 	timeout := failure(TimedOut, nil, fmt.Sprintf("it took longer than the limit of %s", f.cfg.Timeout))
 	limited, cancel := context.WithTimeoutCause(ctx, f.cfg.Timeout, timeout)
 	defer cancel()

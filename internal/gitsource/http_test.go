@@ -213,9 +213,57 @@ func TestRedirectDoesNotTakeCredentialsAlong(t *testing.T) {
 	})
 	f := newFetcher(t, func(c *FetchConfig) { config(c); credentials(t, url, secret)(c) })
 	_, err := f.Branches(t.Context(), url, nil)
-	wantFailure(t, err, NeedsCredentials, "")
+	wantFailure(t, err, Refused, "the URL that it has now")
 	if leaked.Load() {
 		t.Error("the password went to the other server")
+	}
+}
+
+// TestCredentialsAreForOneRepository: a host that sends git to another of its repositories,
+// as for one that was renamed, does not have that one read with the credentials of the host:
+// who may ask for the first may not see the second. Without credentials git follows, and with
+// them to the ending .git, which some hosts insist on.
+func TestCredentialsAreForOneRepository(t *testing.T) {
+	redirects := func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			for from, to := range map[string]string{"/renamed/": "/repo.git/", "/renamed.git/": "/repo.git/", "/repo/": "/repo.git/"} {
+				if rest, ok := strings.CutPrefix(r.URL.Path, from); ok {
+					http.Redirect(w, r, to+rest+"?"+r.URL.RawQuery, http.StatusMovedPermanently)
+					return
+				}
+			}
+			r.URL.Path = strings.Replace(r.URL.Path, "/repo.git/", "/repo/.git/", 1)
+			h.ServeHTTP(w, r)
+		})
+	}
+	for _, c := range []struct {
+		path        string
+		credentials bool
+		wrap        func(http.Handler) http.Handler
+		ok          bool
+	}{
+		{"/renamed.git", true, withPassword, false},
+		{"/renamed.git", true, asIs, false},
+		{"/renamed", true, asIs, false},
+		{"/renamed.git", false, asIs, true},
+		{"/repo.git", true, withPassword, true},
+		{"/repo", true, withPassword, true},
+		{"/repo/", true, withPassword, true},
+	} {
+		r, url, config := httpRepo(t, func(h http.Handler) http.Handler { return redirects(c.wrap(h)) })
+		r.Files("main", "a", "1")
+		url = strings.TrimSuffix(url, "/repo/.git") + c.path
+		f := newFetcher(t, func(cfg *FetchConfig) {
+			if config(cfg); c.credentials {
+				credentials(t, url, secret)(cfg)
+			}
+		})
+		if !c.ok {
+			_, err := f.Branches(t.Context(), url, nil)
+			wantFailure(t, err, Refused, "the URL that it has now")
+		} else if got := fetchAll(t, f, filepath.Join(t.TempDir(), "m"), url); got["a@main"] != "1" {
+			t.Errorf("%s: %v", c.path, got)
+		}
 	}
 }
 

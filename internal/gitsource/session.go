@@ -104,6 +104,11 @@ func (s *session) openHTTP(remote origin.Remote) error {
 		config = append(config, [2]string{"http.sslCAInfo", authorities})
 	}
 	env, secrets := f.httpsCredentials(remote)
+	if len(secrets) > 0 {
+		// Git would show them to every repository of the host that it is redirected to, which
+		// may be one that whoever asked for this one must not see.
+		config = append(config, [2]string{"http.followRedirects", "false"})
+	}
 	if f.cfg.Credentials != "" {
 		s.read = append(s.read, filepath.Join(f.cfg.Credentials, remote.HostPort(remote.Host)))
 	}
