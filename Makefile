@@ -122,6 +122,10 @@ processes:
 containers:
 	@$(GO) test $(or $(JSON),-v) -count=1 -timeout 25m ./integration/cluster/...
 
+.PHONY: hostile
+hostile: ## Send all that hostile callers have at once to a Trawl in 4 GiB (needs Docker)
+	$(GO) test -v -count=1 -timeout 25m -run '^TestHostileCallers$$' ./integration/cluster
+
 .PHONY: e2e-k8s
 e2e-k8s: ## Prove the Helm chart on a Kubernetes of three nodes in containers (a quarter of an hour; the first time it builds Kubernetes, too)
 	TRAWL_TEST_K8S=build $(GO) test -v -count=1 -timeout 100m ./integration/k8s

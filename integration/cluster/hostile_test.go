@@ -19,6 +19,7 @@ import (
 
 	"github.com/trawl-search/trawl/integration/hostile"
 	"github.com/trawl-search/trawl/internal/access"
+	"github.com/trawl-search/trawl/internal/gitsource/gitsourcetest"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -27,7 +28,7 @@ import (
 const smallMemory = 4 << 30
 
 // TestHostileCallers: all that hostile callers send comes at once to a `trawl up` in 4 GiB: bombs of gzip, heavy
-// expressions, two repositories that are tree bombs, web pages, and revisions that do not exist. No process
+// expressions, repositories that are bombs of trees and of a pack, web pages, and revisions that do not exist. No process
 // is killed, and honest callers get complete answers throughout, where tokens say who calls and where nobody is
 // asked.
 func TestHostileCallers(t *testing.T) {
@@ -36,7 +37,7 @@ func TestHostileCallers(t *testing.T) {
 			s := startSmall(t, mode)
 			stop := s.asking(queryTime, s.repos...)
 			var recipes sync.WaitGroup
-			for _, recipe := range []func(){s.throwBombs, s.askTypeRepos, s.indexTreeBombs, s.askFutureRevisions} {
+			for _, recipe := range []func(){s.throwBombs, s.askTypeRepos, s.indexBombs, s.askFutureRevisions} {
 				recipes.Go(recipe)
 			}
 			ended := make(chan struct{})
@@ -143,23 +144,28 @@ func (s *small) askTypeRepos() {
 	s.t.Logf("of %d heavy queries %d tries were refused", hostile.TypeRepos, refused.Load())
 }
 
-// indexTreeBombs has two bombs indexed at the same time, again and again.
-func (s *small) indexTreeBombs() {
+// indexBombs has repositories that are bombs indexed at the same time, again and again.
+func (s *small) indexBombs() {
 	const rounds = 3
+	bombs := []func(*gitsourcetest.Repo){
+		func(r *gitsourcetest.Repo) { hostile.TreeBomb(r, "") },
+		func(r *gitsourcetest.Repo) { hostile.TreeBomb(r, strings.Repeat("long", 50)) },
+		func(r *gitsourcetest.Repo) { r.CommitPackBomb(3 << 29) }, // half as much again as git may hold
+	}
 	var callers sync.WaitGroup
-	for i, part := range []string{"", strings.Repeat("long", 50)} {
+	for i, bomb := range bombs {
 		r := s.newRepository(fmt.Sprintf("bomb%d", i))
 		callers.Go(func() {
-			hostile.TreeBomb(r.Repo, part)
+			bomb(r.Repo)
 			for range rounds {
 				put, err := s.hostile.ingest.PutRepo(s.t.Context(), &ingestv1.PutRepoRequest{Url: r.url})
 				if err != nil {
-					s.t.Errorf("a tree bomb: %v", err)
+					s.t.Errorf("bomb %d: %v", i, err)
 					return
 				}
 				got := s.settled(put)
 				if got.GetState() != ingestv1.State_STATE_FAILED || !tooLarge.MatchString(got.GetReason()) {
-					s.t.Errorf("a tree bomb: %v", got)
+					s.t.Errorf("bomb %d: %v", i, got)
 				}
 			}
 		})
@@ -208,7 +214,7 @@ func (s *small) openPages(ended <-chan struct{}) {
 }
 
 var (
-	tooLarge = regexp.MustCompile("more .*than")
+	tooLarge = regexp.MustCompile("more .*than|source.git-memory")
 	oomKills = regexp.MustCompile(`(?m)^oom_kill (\d+)$`)
 	peak     = regexp.MustCompile(`(?m)^peak (\d+)$`)
 )

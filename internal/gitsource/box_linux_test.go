@@ -2,9 +2,6 @@ package gitsource
 
 import (
 	"bytes"
-	"compress/zlib"
-	"crypto/sha1"
-	"encoding/binary"
 	"errors"
 	"io"
 	"os"
@@ -44,57 +41,12 @@ func TestGitIsInABox(t *testing.T) {
 	}
 }
 
-// chainBomb is a pack of a blob of zeros and a delta that makes size bytes of it by copying
-// it again and again: small for the one who sends it, and held whole by git.
-func chainBomb(t *testing.T, size int) []byte {
-	t.Helper()
-	const base = 1 << 20
-	compressed := func(data []byte) []byte {
-		var b bytes.Buffer
-		w := zlib.NewWriter(&b)
-		if _, err := w.Write(data); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-		return b.Bytes()
-	}
-	header := func(kind byte, n int) []byte {
-		h := []byte{kind<<4 | byte(n&15)}
-		for n >>= 4; n > 0; n >>= 7 {
-			h[len(h)-1] |= 0x80
-			h = append(h, byte(n&0x7f))
-		}
-		return h
-	}
-	zeros := make([]byte, base)
-	delta := binary.AppendUvarint(binary.AppendUvarint(nil, base), uint64(size))
-	for range size / base {
-		delta = append(delta, 0x80|0x40, 0x10) // copy from offset 0: the third byte of the length is 0x10
-	}
-	pack := append([]byte("PACK"), 0, 0, 0, 2, 0, 0, 0, 2)
-	const blob, offsetDelta = 3, 6
-	first := append(header(blob, base), compressed(zeros)...)
-	pack = append(pack, first...)
-	pack = append(pack, header(offsetDelta, len(delta))...)
-	offset := len(first) // one byte less for each further one, from the last
-	back := []byte{byte(offset & 0x7f)}
-	for offset >>= 7; offset > 0; offset >>= 7 {
-		offset--
-		back = append([]byte{0x80 | byte(offset&0x7f)}, back...)
-	}
-	pack = append(append(pack, back...), compressed(delta)...)
-	sum := sha1.Sum(pack)
-	return append(pack, sum[:]...)
-}
-
 // TestPackBomb: a small pack that inflates to more than git may hold ends with a reason
 // that names the limit.
 func TestPackBomb(t *testing.T) {
 	mirror := t.TempDir()
 	f := newFetcher(t, func(c *FetchConfig) { c.Memory = 256 * config.MiB })
-	pack := chainBomb(t, 1<<30)
+	pack := gitsourcetest.PackBomb(t, 1<<30)
 	if len(pack) > 64<<10 {
 		t.Errorf("the bomb has %d bytes", len(pack))
 	}
@@ -108,7 +60,7 @@ func TestPackBomb(t *testing.T) {
 		t.Errorf("%v has not the type of a limit", err)
 	}
 	// The same pack within the limit is sound, so that it was the limit that ended git.
-	_, err = s.local(t.Context(), mirror, bytes.NewReader(chainBomb(t, 32<<20)), "index-pack", "--stdin", "--fix-thin")
+	_, err = s.local(t.Context(), mirror, bytes.NewReader(gitsourcetest.PackBomb(t, 32<<20)), "index-pack", "--stdin", "--fix-thin")
 	if err != nil {
 		t.Error(err)
 	}

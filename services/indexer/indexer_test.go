@@ -19,6 +19,7 @@ import (
 
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/config"
 	"github.com/trawl-search/trawl/internal/embedded"
 	"github.com/trawl-search/trawl/internal/gitsource/gitsourcetest"
 	"github.com/trawl-search/trawl/internal/queue"
@@ -158,12 +159,14 @@ func (r *role) wait(name string, epoch uint64, state ingestv1.State) *ingestv1.R
 
 // TestBadReposStopNothing has good and bad repos side by side.
 func TestBadReposStopNothing(t *testing.T) {
-	good, empty := gitsourcetest.New(t), gitsourcetest.New(t)
+	good, empty, bomb := gitsourcetest.New(t), gitsourcetest.New(t), gitsourcetest.New(t)
 	good.Files("main", "a", "1")
-	r := newRole(t, filepath.Dir(good.Dir), filepath.Dir(empty.Dir))
+	bomb.CommitPackBomb(300 << 20)
+	r := newRole(t, filepath.Dir(good.Dir), filepath.Dir(empty.Dir), filepath.Dir(bomb.Dir))
+	r.config.Source.Memory = 128 * config.MiB
 	r.run()
 	bad := map[string]string{
-		"empty": empty.Dir, "missing": good.Dir + "-none", "scheme": "ext::sh -c x", "private": "https://127.0.0.1/x",
+		"bomb": bomb.Dir, "empty": empty.Dir, "missing": good.Dir + "-none", "scheme": "ext::sh -c x", "private": "https://127.0.0.1/x",
 	}
 	for name, url := range bad {
 		r.put(name, url, true)
@@ -172,8 +175,12 @@ func TestBadReposStopNothing(t *testing.T) {
 		r.put(fmt.Sprintf("good/%d", i), good.Dir, true)
 	}
 	for name := range bad {
-		if s := r.wait(name, 1, ingestv1.State_STATE_FAILED); s.GetReason() == "" || s.GetGeneration() != 0 {
+		s := r.wait(name, 1, ingestv1.State_STATE_FAILED)
+		if s.GetReason() == "" || s.GetGeneration() != 0 {
 			t.Errorf("%s: %v", name, s)
+		}
+		if limit := "source.git-memory"; name == "bomb" && !strings.Contains(s.GetReason(), limit) {
+			t.Errorf("%s: %v does not name %s", name, s, limit)
 		}
 	}
 	for i := range 3 {

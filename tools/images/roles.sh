@@ -11,6 +11,10 @@ binary=${BIN:-bin/trawl}
 out=.cache/images
 rm -rf "$out" && mkdir -p "$out/context/bin"
 (cd tools/sbom && go build -o "../../$out/sbom" .)
+case $BASE in
+*@sha256:* | trawl-debian*) ;;
+*) echo "the indexer's image is made on $BASE as it is today: for a release give its digest too, BASE=$BASE@sha256:DIGEST" >&2 ;;
+esac
 cp "$binary" "$out/context/bin/trawl"
 chmod 755 "$out/context/bin/trawl"
 for target in serving indexing; do
