@@ -35,6 +35,8 @@ type ticket struct {
 	explain *explainer
 	// refused is set when a searcher had no room for the query.
 	refused atomic.Bool
+	// left is set at the end of the query: whether the caller left before.
+	left atomic.Pointer[bool]
 }
 
 // admit lets a query in. The caller's metadata chooses its class; class is the
@@ -68,6 +70,8 @@ func (s *Service) admit(whole context.Context, method string, start time.Time, c
 // end gives the slot back. A query that missed a fair deadline in this router
 // counts as overload.
 func (t *ticket) end() {
+	left := t.callerLeft()
+	t.left.Store(&left)
 	deadline, _ := t.whole.Deadline()
 	if given := deadline.Sub(t.start); given >= fairDeadline {
 		t.spent.Observe(time.Since(t.start).Seconds() / given.Seconds())
@@ -76,6 +80,16 @@ func (t *ticket) end() {
 		}
 	}
 	t.slot.end()
+}
+
+// callerLeft reports whether the caller left before the query ended. Calls can outlive the
+// query, whose end cancels the context too.
+func (t *ticket) callerLeft() bool {
+	canceled := errors.Is(t.whole.Err(), context.Canceled) // before left is read, which end sets before that
+	if left := t.left.Load(); left != nil {
+		return *left
+	}
+	return canceled
 }
 
 // checkOverload counts an overload if a searcher refused the query and no replica

@@ -1,8 +1,6 @@
 package search
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -87,7 +85,7 @@ func take(rates *access.Rates, caller string, n int) {
 // caller did not wait for has no account: it counts as one processor for all of its time.
 func (t *ticket) charge(result *callResult, took time.Duration) {
 	cost, reported := searchapi.CostOf(result.trailer)
-	if !reported && errors.Is(t.whole.Err(), context.Canceled) {
+	if !reported && t.callerLeft() {
 		cost.Processor = took
 	}
 	t.usage.charge(t.slot.caller, cost)

@@ -25,18 +25,31 @@ type costly struct {
 	searchv1.SearchServiceClient
 	cost  searchapi.Cost
 	hangs bool
+	lags  time.Duration // how long it takes to end when it hangs
+	// other is the next replica, nil for none.
+	other *costly
 }
 
-func (*costly) Candidates(searchapi.Digest) []fanout.Target {
-	return []fanout.Target{{ID: "costly", Address: "costly"}}
+func (c *costly) Candidates(searchapi.Digest) []fanout.Target {
+	targets := []fanout.Target{{ID: "first", Address: "first"}}
+	if c.other != nil {
+		targets = append(targets, fanout.Target{ID: "other", Address: "other"})
+	}
+	return targets
 }
 
-func (c *costly) Client(string) (searchv1.SearchServiceClient, error) { return c, nil }
+func (c *costly) Client(address string) (searchv1.SearchServiceClient, error) {
+	if address == "other" {
+		return c.other, nil
+	}
+	return c, nil
+}
 
 // answer is the account of a call, whose cost is in the trailer.
 func (c *costly) answer(ctx context.Context, p *searchv1.Plan, opts []grpc.CallOption) (*searchv1.Coverage, error) {
 	if c.hangs {
 		<-ctx.Done()
+		time.Sleep(c.lags)
 		return nil, status.FromContextError(ctx.Err()).Err()
 	}
 	for _, opt := range opts {
@@ -169,5 +182,36 @@ func TestCallersWhoLeavePay(t *testing.T) {
 				t.Errorf("%s: %v", who, err)
 			}
 		}
+	})
+}
+
+// TestHedgesCostNothing: a call that is given up for another searcher's answer is charged to
+// nobody, although the query has ended when it ends.
+func TestHedgesCostNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first := &costly{other: &costly{}}
+		s := limitedService(t, first)
+		ctx := access.With(t.Context(), caller{access.Anyone, "c"})
+		ask := func() time.Duration {
+			within, cancel := context.WithTimeout(ctx, time.Minute)
+			defer cancel()
+			began := time.Now()
+			if _, err := s.Search(within, &searchv1.SearchRequest{Query: "q"}); err != nil {
+				t.Fatal(err)
+			}
+			return time.Since(began)
+		}
+		for range 20 {
+			ask()
+		}
+		first.hangs, first.lags = true, time.Minute
+		if took := ask(); took > 30*time.Second {
+			t.Errorf("it took %v: there was no hedge", took)
+		}
+		time.Sleep(time.Minute) // the call that was given up ends
+		synctest.Wait()
+		first.hangs, first.cost = false, searchapi.Cost{Processor: 30*time.Second - time.Millisecond}
+		ask()
+		ask() // the allowance is not used up
 	})
 }
