@@ -49,9 +49,9 @@ func credsRotation(t *testing.T) *natsRotation {
 			t.Fatal(err)
 		}
 	}
-	keys := func(make func() (nkeys.KeyPair, error)) (nkeys.KeyPair, string) {
+	keys := func(create func() (nkeys.KeyPair, error)) (nkeys.KeyPair, string) {
 		t.Helper()
-		pair, err := make()
+		pair, err := create()
 		must(err)
 		public, err := pair.PublicKey()
 		must(err)
@@ -119,11 +119,11 @@ func certificateRotation(t *testing.T) *natsRotation {
 // TestSecretsOfNATSAreReadAgain: a connection that is there logs in with what its files have
 // when the server knows only the next password, user or CA. The one before would not do.
 func TestSecretsOfNATSAreReadAgain(t *testing.T) {
-	for name, make := range map[string]func(*testing.T) *natsRotation{
+	for name, newRotation := range map[string]func(*testing.T) *natsRotation{
 		"password": passwordRotation, "creds": credsRotation, "certificates": certificateRotation,
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := make(t)
+			r := newRotation(t)
 			r.options.Host, r.options.Port, r.options.NoSigs, r.options.NoLog = "127.0.0.1", server.RANDOM_PORT, true, true
 			r.change()
 			s := startNATS(t, r.options)
@@ -208,7 +208,10 @@ func TestPasswordOfEtcdIsReadAgain(t *testing.T) {
 		func(ctx context.Context) error { _, err := client.UserGrantRole(ctx, "root", "root"); return err },
 		func(ctx context.Context) error { _, err := client.AuthEnable(ctx); return err },
 		func(ctx context.Context) error { _, err := client.Put(ctx, "/trawl/a", "first"); return err },
-		func(ctx context.Context) error { _, err := client.UserChangePassword(ctx, "root", "second"); return err },
+		func(ctx context.Context) error {
+			_, err := client.UserChangePassword(ctx, "root", "second")
+			return err
+		},
 	} {
 		if err := step(t.Context()); err != nil {
 			t.Fatal(err)
