@@ -274,6 +274,9 @@ func (s *search) contentAtom(p *Query, n *atomNode, m *matching, keep int) (err 
 	n.content = a
 	s.textAtoms++
 	if a.verifies = read; read {
+		known := s.known[m]
+		known.read = s.among
+		s.known[m] = known
 		return nil
 	}
 	if len(p.texts) == 1 {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/ngram"
+	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/rank"
 )
 
@@ -36,7 +37,12 @@ func (s *search) prepareTogether(q *Query) (err error) {
 	if q.line == nil || s.words == nil || s.opts.MaxFiles == 0 {
 		return nil
 	}
-	if t.places, err = s.commonPlaces(s.bareHits(q)); len(t.places) == 0 || err != nil {
+	if hits := s.bareHits(q); len(hits) > 0 {
+		t.places, err = s.commonPlaces(hits)
+	} else {
+		t.places, err = s.placesRead(q)
+	}
+	if len(t.places) == 0 || err != nil {
 		return err
 	}
 	if err := s.markSequences(); err != nil {
@@ -83,9 +89,6 @@ func (s *search) bareHits(q *Query) (hits []*wordHits) {
 
 // commonPlaces are the superblocks that are not opaque in which all have matches.
 func (s *search) commonPlaces(hits []*wordHits) (places []uint32, err error) {
-	if len(hits) == 0 { // paths have excluded all
-		return nil, nil
-	}
 	opaque, err := s.words.Opaque()
 	if err != nil {
 		return nil, err
@@ -107,6 +110,27 @@ func (s *search) commonPlaces(hits []*wordHits) (places []uint32, err error) {
 		}
 		superblock, agreed = superblock+1, 0
 	}
+}
+
+// placesRead are all superblocks that are not opaque of the few contents that are read for a word, where none was looked up.
+func (s *search) placesRead(q *Query) (places []uint32, err error) {
+	i := slices.IndexFunc(q.bare, func(b *query.Substring) bool { return s.known[q.texts[b]].read != nil })
+	if i < 0 { // paths have excluded all
+		return nil, nil
+	}
+	opaque, err := s.words.Opaque()
+	if err != nil {
+		return nil, err
+	}
+	spans, err := s.known[q.texts[q.bare[i]]].read.superblocks(s.content)
+	for _, span := range spans {
+		for superblock := span.first; superblock < span.end; superblock++ {
+			if _, hidden := opaque.Find(uint64(superblock)); !hidden {
+				places = append(places, superblock)
+			}
+		}
+	}
+	return places, err
 }
 
 // seekTally returns the index, not below at, of the first tally of a superblock from one on.

@@ -49,7 +49,8 @@ func scatteredWords(seed uint64) *indextest.Corpus {
 // wait for others, in one goroutine and in several, and on later pages.
 func TestTogether(t *testing.T) {
 	var texts []indextest.Query
-	for i, text := range []string{"read file", "file read", "read file header", "case:yes read file header", "header file x", "read Files", "read file or x", "read file -x", "x f:tests read header"} {
+	for i, text := range []string{"read file", "file read", "read file header", "case:yes read file header", "header file x", "read Files", "read file or x", "read file -x", "x f:tests read header",
+		"f:edge/1\\.go read file header", "f:edge/3 file read", "f:/\\d\\.go$ x read"} {
 		texts = append(texts, indextest.Query{Text: text, Kind: "together", Number: i})
 	}
 	words := []string{"read", "file", "header", "er", "Files", "read_file", "x", "kelvin", "c:x", "le"}

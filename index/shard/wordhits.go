@@ -20,6 +20,7 @@ type wordHits struct {
 type knownWords struct {
 	candidates *candidateWords
 	hits       *wordHits
+	read       *among // that are read instead
 	names      *nameHits
 	defining   []uint32 // blobs with a symbol that may match
 	name       *nameIn
