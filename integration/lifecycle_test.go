@@ -77,7 +77,7 @@ func searchAcross(t *testing.T, c *cluster) {
 func searchByCommand(t *testing.T, c *cluster) {
 	addr := "--addr=" + c.router.addresses(t).GRPC
 	out, errs, exit := command(t, "search", addr, "--heading", "--color", "always", "alphaOnly")
-	if exit != 0 || !strings.Contains(out, "\x1b[1;31malphaOnly\x1b[0m") || !strings.Contains(out, "     4") {
+	if exit != 0 || !strings.Contains(out, "\x1b[1;31malphaOnly\x1b[0m") || !strings.Contains(out, "     \x1b[32m4\x1b[0m") {
 		t.Errorf("exit %d: %s%s", exit, out, errs)
 	}
 	out, errs, exit = command(t, "search", addr, "--json", "alphaOnly")
@@ -89,7 +89,7 @@ func searchByCommand(t *testing.T, c *cluster) {
 		t.Errorf("exit %d: %s%s", exit, out, errs)
 	}
 	out, errs, exit = command(t, "search", addr, "-w", "alphaOnl")
-	if exit != 1 || out+errs != "" {
+	if exit != 1 || out != "" || !strings.HasPrefix(errs, "0 matches, complete over 3 repos: ") {
 		t.Errorf("exit %d: %s%s", exit, out, errs)
 	}
 	out, errs, exit = command(t, "repos", addr)
