@@ -14,12 +14,11 @@ func (e *execution) empty(s *searchv1.Statistics) *searchv1.Empty {
 	if s.GetFilesMatched() > 0 {
 		return nil
 	}
-	empty := &searchv1.Empty{Hints: e.hints()}
-	for _, root := range e.filteredRoots() {
-		if empty.Repos++; empty.Repos > searchedRepos {
-			continue
-		}
-		repo := &searchv1.SearchedRepo{Name: root.Repo}
+	repos, named := e.filteredRepos()
+	empty := &searchv1.Empty{Hints: e.hints(), Repos: uint64(repos)}
+	for _, name := range named {
+		root := e.layout.roots[name]
+		repo := &searchv1.SearchedRepo{Name: name}
 		for _, b := range root.Branches {
 			repo.Branches = append(repo.Branches, &searchv1.BranchEntry{Name: b.Name, Commit: b.Commit})
 		}
@@ -28,22 +27,47 @@ func (e *execution) empty(s *searchv1.Statistics) *searchv1.Empty {
 	return empty
 }
 
-// filteredRoots are the roots, by name, of the repos in which the query can match as far as roots show: all of
-// them if the memory for its expressions is taken.
-func (e *execution) filteredRoots() (left []*catalogv1.Root) {
-	evaluate, names := constant(maybe), e.layout.names
-	if memory, err := e.service.memoryFor(e.tree); err == nil {
-		defer memory.Close()
-		if f, err := make(expressions).compile(onlyRepos(e.tree)); err == nil {
-			evaluate = f
-		}
+// filteredRepos are the repos in which the query can match as far as roots show, and the first of their names: all of
+// them if the query does not say which, or the memory for its expressions is taken.
+func (e *execution) filteredRepos() (repos int, named []string) {
+	names := e.layout.names
+	evaluate := e.ofRoots()
+	if evaluate == nil {
+		return len(names), names[:min(len(names), searchedRepos)]
 	}
 	for _, name := range names {
-		if root := e.layout.roots[name]; evaluate(root, &catalogv1.ShardRef{}) != none {
-			left = append(left, root)
+		if evaluate(e.layout.roots[name], &catalogv1.ShardRef{}) == none {
+			continue
+		}
+		if repos++; repos <= searchedRepos {
+			named = append(named, name)
 		}
 	}
-	return left
+	return repos, named
+}
+
+// ofRoots decides the query by roots alone; nil if it says nothing of them.
+func (e *execution) ofRoots() (evaluate evaluator) {
+	says := false
+	query.Walk(e.tree, func(q query.Q) bool {
+		switch q.(type) {
+		case *query.Repo, *query.RepoSet, *query.Branch:
+			says = true
+		}
+		return !says
+	})
+	if !says {
+		return nil
+	}
+	memory, err := e.service.memoryFor(e.tree)
+	if err != nil {
+		return nil
+	}
+	defer memory.Close()
+	if evaluate, err = make(expressions).compile(onlyRepos(e.tree)); err != nil {
+		return nil
+	}
+	return evaluate
 }
 
 // onlyRepos is the query without constants: what is none for other reasons than the names of repos still leaves

@@ -12,10 +12,12 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// maxHints bounds the hints of an answer, hintBytes the part of a query that one repeats.
+// maxHints bounds the hints of an answer, hintedTerms the terms that are looked at for them, since one may be
+// compared with every name, and hintBytes the part of a query that a hint repeats.
 const (
-	maxHints  = 5
-	hintBytes = 200
+	maxHints    = 5
+	hintedTerms = 16
+	hintBytes   = 200
 )
 
 // hints say what may be wrong with a query that finds nothing. They name only what the caller may see.
@@ -24,7 +26,11 @@ func (e *execution) hints() (hints []*searchv1.Hint) {
 		return nil
 	}
 	h := hinter{layout: e.layout, text: e.asked.text, version: int(e.asked.version)}
-	for _, t := range query.Terms(h.text, h.version) {
+	terms := query.Terms(h.text, h.version)
+	for _, t := range terms[:min(len(terms), hintedTerms)] {
+		if len(h.hints) >= maxHints {
+			break
+		}
 		switch t.Field {
 		case "repo:", "r:":
 			h.repo(t)
@@ -36,7 +42,7 @@ func (e *execution) hints() (hints []*searchv1.Hint) {
 			h.content(t)
 		}
 	}
-	return h.hints[:min(len(h.hints), maxHints)]
+	return h.hints
 }
 
 // hinter collects hints about one query.
