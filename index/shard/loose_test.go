@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -25,7 +26,7 @@ func looseQueries(c *indextest.Corpus, rng *rand.Rand, n, words int) (queries []
 			if word == "" || rng.IntN(8) == 0 {
 				word = fmt.Sprintf("nobody%d", rng.IntN(100))
 			}
-			text += " " + query.Quote(word)
+			text += " " + query.Quote(regexp.QuoteMeta(word))
 		}
 		text += []string{"", "", " -f:a", " lang:Go", " c:e"}[rng.IntN(5)]
 		queries = append(queries, indextest.Query{Text: text, Kind: "any", Number: i})
