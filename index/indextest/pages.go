@@ -166,7 +166,8 @@ func (o *Oracle) comparePage(want, got Page, ask Ask) string {
 	return ""
 }
 
-// counts reports whether the file may have that many matches, of which it counts some: one more at least than it shows.
+// counts reports whether the file may have that many matches. A file that does not count all its matches counts at
+// least one more than it shows.
 func (f *PageFile) counts(matches int) bool {
 	return f.AtLeast && f.Matches <= matches && len(f.Content)+len(f.Name) < f.Matches
 }

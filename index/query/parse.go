@@ -246,7 +246,7 @@ func (p *parser) operators(items []item) (Q, error) {
 
 const orAdvice = `a term on each side of it (case: and type: are none, they apply to the whole list); write "or" in quotes to search for the word`
 
-// anyText makes the texts of a list that are looked for in content and paths alternatives, of which rarer ones count more.
+// anyText turns the texts of a list that have no field into alternatives: one of them is enough, and rarer ones count more.
 func anyText(list Q, operands []item) (Q, error) {
 	loose, and := &Or{Loose: true}, &And{}
 	for i := range operands {

@@ -96,24 +96,19 @@ func (s *search) boundedBlobs(named runs) ([]boundedBlob, error) {
 	candidates := make([]boundedBlob, 0, min(len(tallies), int(s.content.Blobs())))
 	for len(tallies) > 0 {
 		first := tallies[0].superblock
-		blob := cursor.of(first)
-		end := uint32(cursor.first) + cursor.superblocks(s.content.Superblocks())
-		if blob < 0 || end <= first {
-			return nil, s.corrupt("superblock %d belongs to no blob", first)
-		}
-		matches, n := mostIn(tallies, end)
-		tallies = tallies[n:]
-		if err := s.tick(); err != nil {
+		blob, end, err := s.blobOf(&cursor, first)
+		if err := cmp.Or(err, s.tick()); err != nil {
 			return nil, err
 		}
-		if named.has(uint32(blob)) {
+		matches, n := mostIn(tallies, end)
+		if tallies = tallies[n:]; named.has(blob) {
 			continue
 		}
 		bound := rank.Bound(rank.Content(rank.Word, matches, int(lengths[first])), s.terms, rank.NoName, false)
 		if after := s.opts.After; after != nil {
 			bound = min(bound, after.Score) // what is above was on an earlier page
 		}
-		candidates = append(candidates, boundedBlob{bound, uint32(blob)})
+		candidates = append(candidates, boundedBlob{bound, blob})
 	}
 	return candidates, nil
 }

@@ -146,16 +146,24 @@ func (s *search) mayBeEnough() (bool, error) {
 
 // addUpBlob adds up the first tallies, as many as are of one blob. Opaque superblocks do not count.
 func (s *search) addUpBlob(cursor *blobOfSuperblocks, tallies []tally) (blob uint32, in wholeIn, n int, err error) {
-	first, all := tallies[0].superblock, s.content.Superblocks()
-	at := cursor.of(first)
-	if at < 0 || uint32(cursor.first)+cursor.superblocks(all) <= first {
-		return 0, in, 0, s.corrupt("superblock %d belongs to no blob", first)
+	blob, end, err := s.blobOf(cursor, tallies[0].superblock)
+	if err != nil {
+		return 0, in, 0, err
 	}
-	in.length = int(min(cursor.superblocks(all), rank.CountedUnits))
-	for end := uint32(cursor.first) + cursor.superblocks(all); n < len(tallies) && tallies[n].superblock < end; n++ {
+	in.length = int(min(end-uint32(cursor.first), rank.CountedUnits))
+	for ; n < len(tallies) && tallies[n].superblock < end; n++ {
 		in.whole += tallies[n].matches.whole()
 	}
-	return uint32(at), in, n, nil
+	return blob, in, n, nil
+}
+
+// blobOf returns the blob of a superblock, and the superblock behind the last one of the blob.
+func (s *search) blobOf(cursor *blobOfSuperblocks, superblock uint32) (blob, end uint32, err error) {
+	at := cursor.of(superblock)
+	if end = uint32(cursor.first) + cursor.superblocks(s.content.Superblocks()); at < 0 || end <= superblock {
+		return 0, 0, s.corrupt("superblock %d belongs to no blob", superblock)
+	}
+	return uint32(at), end, nil
 }
 
 // leastWhole is the least score by which a document may be among the best, and better than all that have parts of words
