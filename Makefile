@@ -58,7 +58,7 @@ images-twice: ## Build the images in two folders with caches of their own, and f
 RELEASE := $(shell sed -n 's/^version: //p' charts/trawl/Chart.yaml)
 
 .PHONY: release
-release: ## Make archives for linux/amd64 and linux/arm64, the chart, bills of materials, checksums and provenance of the last commit in dist/
+release: ## Make archives for linux/amd64 and linux/arm64, the image of routers and searchers, the chart, bills of materials, checksums and provenance of the last commit in dist/
 	@VERSION="$(RELEASE)" tools/release/release.sh
 
 .PHONY: release-twice
@@ -69,13 +69,13 @@ release-twice: ## Make the release in two folders with caches of their own, and 
 debian: ## Make the image trawl-debian, a BASE for the indexer, without a registry
 	tools/images/debian.sh trawl-debian
 
-# Describes the HTTP interface in a file, given by its path from tools/openapi.
-OPENAPI = rm -rf .cache/openapi && $(BUF) generate --template buf.gen.openapi.yaml && cd tools/openapi && $(GO) run . ../../.cache/openapi
+# Describes the HTTP interface in a file, given by its path from tools.
+OPENAPI = rm -rf .cache/openapi && $(BUF) generate --template buf.gen.openapi.yaml && cd tools && $(GO) run ./openapi ../.cache/openapi
 
 .PHONY: generate
 generate: ## Generate the Go code of the protos, the description of the HTTP interface, and the references of settings and commands
 	$(BUF) generate
-	$(OPENAPI) ../../docs/api/openapi.json
+	$(OPENAPI) ../docs/api/openapi.json
 	$(GO) test -count=1 -run '^Test(Settings|Command)Reference$$' ./cmd/trawl/internal/cli -update
 
 .PHONY: clean
@@ -172,7 +172,7 @@ check-generated: ## Fail when generated code is not current, or the protos break
 	@$(BUF) generate --output .cache/generated
 	@diff -ru --exclude='*.proto' --exclude='*_test.go' --exclude=third_party proto .cache/generated/proto \
 		|| { echo "generated code is not current: run make generate"; exit 1; }
-	@$(OPENAPI) ../../.cache/generated/openapi.json
+	@$(OPENAPI) ../.cache/generated/openapi.json
 	@diff -u docs/api/openapi.json .cache/generated/openapi.json \
 		|| { echo "docs/api/openapi.json is not current: run make generate"; exit 1; }
 

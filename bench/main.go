@@ -15,11 +15,9 @@ import (
 	"time"
 
 	"github.com/trawl-search/trawl/bench/corpus"
-	"github.com/trawl-search/trawl/bench/localgrep"
 	"github.com/trawl-search/trawl/bench/relevance"
 	"github.com/trawl-search/trawl/bench/run"
 	"github.com/trawl-search/trawl/bench/served"
-	"github.com/trawl-search/trawl/bench/wordcount"
 )
 
 func main() {
@@ -104,8 +102,12 @@ func ranked(ctx context.Context, args []string) error {
 	flags.StringVar(&cfg.Repos, "repos", filepath.Join(".cache", "repos"), "folder of the Git repositories")
 	flags.StringVar(&cfg.Trawl, "trawl", filepath.Join(".cache", "trawl"), "the program")
 	flags.StringVar(&cfg.Results, "results", filepath.Join("bench", "results"), "folder of the dated results")
+	cases := flags.Bool("cases", false, "measure the cases of zoekt's own ranking test instead")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if *cases {
+		return relevance.Cases(ctx, cfg)
 	}
 	return relevance.Main(ctx, cfg)
 }
@@ -126,7 +128,7 @@ func compareDefinitions(ctx context.Context, args []string) error {
 
 // byWords measures ranked search by the number of words.
 func byWords(ctx context.Context, args []string) error {
-	cfg := wordcount.Config{Out: os.Stdout, Args: args}
+	cfg := wordsConfig{Out: os.Stdout, Args: args}
 	flags := flag.NewFlagSet("bench words", flag.ContinueOnError)
 	flags.StringVar(&cfg.Corpus, "corpus", "go", strings.Join(corpus.Names(), ", "))
 	flags.Uint64Var(&cfg.Seed, "seed", 1, "seed of the sampled queries")
@@ -136,12 +138,12 @@ func byWords(ctx context.Context, args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	return wordcount.Main(ctx, cfg)
+	return measureWords(ctx, cfg)
 }
 
 // grepFolder measures trawl grep.
 func grepFolder(ctx context.Context, args []string) error {
-	cfg := localgrep.Config{Out: os.Stdout, Args: args}
+	cfg := grepConfig{Out: os.Stdout, Args: args}
 	flags := flag.NewFlagSet("bench grep", flag.ContinueOnError)
 	flags.StringVar(&cfg.Trawl, "trawl", filepath.Join(".cache", "trawl"), "the program")
 	flags.IntVar(&cfg.Repeat, "repeat", 5, "times each query is asked by turns")
@@ -153,7 +155,7 @@ func grepFolder(ctx context.Context, args []string) error {
 		return errors.New("bench grep: name the one folder that is searched, after the flags")
 	}
 	cfg.Folder = flags.Arg(0)
-	return localgrep.Main(ctx, cfg)
+	return measureGrep(ctx, cfg)
 }
 
 // push measures how long pushes take until they can be searched.

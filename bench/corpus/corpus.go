@@ -1,5 +1,7 @@
-// Package corpus finds the trees that Trawl is measured on, and brings those
-// that are not there yet through the clients of their registries.
+// Package corpus finds the trees that Trawl is measured on, and downloads those
+// that are missing through the clients of their registries. It samples queries
+// from them: the same seed on the same files gives the same queries. Words are
+// rare or common by their number in a sample of the files; no engine is asked.
 package corpus
 
 import (

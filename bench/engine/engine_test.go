@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/trawl-search/trawl/bench/corpus"
-	"github.com/trawl-search/trawl/bench/querylog"
 	"github.com/trawl-search/trawl/index/docstore"
 )
 
@@ -47,7 +46,7 @@ func TestIndexAndSearch(t *testing.T) {
 				t.Error(err)
 			}
 		}()
-		for want, q := range map[string]querylog.Query{
+		for want, q := range map[string]corpus.Query{
 			"[a/x.go b/dir/x.go]": {Patterns: []string{"needle"}},
 			"[b/dir/x.go]":        {Patterns: []string{"Needle"}, CaseSensitive: true},
 			"[a/y.txt]":           {Patterns: []string{"nothing|none"}, File: `\.txt$`},

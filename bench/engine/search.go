@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/trawl-search/trawl/bench/querylog"
+	"github.com/trawl-search/trawl/bench/corpus"
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/shard"
 )
@@ -36,7 +36,7 @@ func (e *Engine) Close() error { return closeAll(e.shards) }
 
 // Files answers every file that the query matches, as repo and path. Of thousands of
 // shards the best are not ranked among each other.
-func (e *Engine) Files(ctx context.Context, q querylog.Query) (map[string]bool, error) {
+func (e *Engine) Files(ctx context.Context, q corpus.Query) (map[string]bool, error) {
 	tree, err := parse(q)
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (e *Engine) Rank(ctx context.Context, words string, files int) (time.Durati
 // Time answers how long the query takes with the best 50 files shown: all
 // matches counted, or only the 50 found. As zoekt's, its clock starts with the
 // parsed query, before expressions are compiled.
-func (e *Engine) Time(ctx context.Context, q querylog.Query, exhaustive bool) (time.Duration, error) {
+func (e *Engine) Time(ctx context.Context, q corpus.Query, exhaustive bool) (time.Duration, error) {
 	opts := shard.Options{Mode: shard.TopK, MaxFiles: 50, MaxMatchesPerFile: 100}
 	if exhaustive {
 		opts.Mode = shard.Exhaustive
@@ -112,7 +112,7 @@ func (e *Engine) Time(ctx context.Context, q querylog.Query, exhaustive bool) (t
 	return time.Since(start), err
 }
 
-func parse(q querylog.Query) (query.Q, error) {
+func parse(q corpus.Query) (query.Q, error) {
 	tree, err := query.Parse(q.Text(), query.ParseOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("parsing %s: %w", q.Text(), err)
@@ -205,7 +205,7 @@ func (e *Engine) Skipped(ctx context.Context) (map[string]string, error) {
 }
 
 // Allocs answers the allocations, and bytes of them, of one search.
-func (e *Engine) Allocs(ctx context.Context, q querylog.Query, exhaustive bool) (count, bytes uint64, err error) {
+func (e *Engine) Allocs(ctx context.Context, q corpus.Query, exhaustive bool) (count, bytes uint64, err error) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	_, err = e.Time(ctx, q, exhaustive)

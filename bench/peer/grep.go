@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/trawl-search/trawl/bench/corpus"
-	"github.com/trawl-search/trawl/bench/querylog"
 )
 
 // ripgrep reads the whole tree for each query.
@@ -27,11 +26,11 @@ func (p *ripgrep) Index(_ context.Context, c corpus.Corpus, _ string) (Cost, boo
 
 // byFolder says whether files are chosen by the folders they are in, which both
 // of these peers know with the folders above the corpus only.
-func byFolder(q querylog.Query) bool { return q.File != "" && q.Glob == "" }
+func byFolder(q corpus.Query) bool { return q.File != "" && q.Glob == "" }
 
 // args asks for every file that is not binary, whatever is ignored or hidden,
 // and for classes of characters as Go's regular expressions have them.
-func (p *ripgrep) args(q querylog.Query, mode string) ([]string, error) {
+func (p *ripgrep) args(q corpus.Query, mode string) ([]string, error) {
 	if len(q.Patterns) != 1 || byFolder(q) {
 		return nil, ErrUnsupported
 	}
@@ -45,7 +44,7 @@ func (p *ripgrep) args(q querylog.Query, mode string) ([]string, error) {
 	return append(append(args, "--regexp", q.Patterns[0], "--"), p.repos.dirs()...), nil
 }
 
-func (p *ripgrep) Files(ctx context.Context, q querylog.Query) (map[string]bool, error) {
+func (p *ripgrep) Files(ctx context.Context, q corpus.Query) (map[string]bool, error) {
 	args, err := p.args(q, "--files-with-matches")
 	if err != nil {
 		return nil, err
@@ -56,7 +55,7 @@ func (p *ripgrep) Files(ctx context.Context, q querylog.Query) (map[string]bool,
 
 // Time counts matches when exhaustive; ripgrep has no best files, and finding
 // the names of all is the nearest to it.
-func (p *ripgrep) Time(ctx context.Context, q querylog.Query, exhaustive bool) (time.Duration, error) {
+func (p *ripgrep) Time(ctx context.Context, q corpus.Query, exhaustive bool) (time.Duration, error) {
 	mode := "--files-with-matches"
 	if exhaustive {
 		mode = "--count-matches"
@@ -102,7 +101,7 @@ func (p *codesearch) Index(ctx context.Context, c corpus.Corpus, dir string) (co
 	return cost, true, nil
 }
 
-func (p *codesearch) args(q querylog.Query, mode string) ([]string, error) {
+func (p *codesearch) args(q corpus.Query, mode string) ([]string, error) {
 	if len(q.Patterns) != 1 || byFolder(q) {
 		return nil, ErrUnsupported
 	}
@@ -116,7 +115,7 @@ func (p *codesearch) args(q querylog.Query, mode string) ([]string, error) {
 	return append(args, q.Patterns[0]), nil
 }
 
-func (p *codesearch) Files(ctx context.Context, q querylog.Query) (map[string]bool, error) {
+func (p *codesearch) Files(ctx context.Context, q corpus.Query) (map[string]bool, error) {
 	args, err := p.args(q, "-l")
 	if err != nil {
 		return nil, err
@@ -126,7 +125,7 @@ func (p *codesearch) Files(ctx context.Context, q querylog.Query) (map[string]bo
 }
 
 // Time counts matching lines when exhaustive, and else lists the names.
-func (p *codesearch) Time(ctx context.Context, q querylog.Query, exhaustive bool) (time.Duration, error) {
+func (p *codesearch) Time(ctx context.Context, q corpus.Query, exhaustive bool) (time.Duration, error) {
 	mode := "-l"
 	if exhaustive {
 		mode = "-c"

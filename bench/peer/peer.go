@@ -1,6 +1,8 @@
-// Package peer drives other search engines, as they are installed, so that
-// they answer the same queries on the same files in the same run: ripgrep,
-// codesearch and zoekt.
+// Package peer drives the engines that are measured, so that they answer the same
+// queries on the same files in the same run: ripgrep, codesearch and zoekt as
+// commands, and `trawl up` and zoekt-webserver as servers. Each server is a process
+// of its own on a loopback address. Both are asked over zoekt's JSON interface by the
+// same client, and their cost is read from the system.
 package peer
 
 import (
@@ -13,7 +15,6 @@ import (
 	"time"
 
 	"github.com/trawl-search/trawl/bench/corpus"
-	"github.com/trawl-search/trawl/bench/querylog"
 )
 
 // ErrUnsupported is the error of a query that the peer has no words for.
@@ -43,10 +44,10 @@ type Peer interface {
 	// and so takes no part where every match is counted.
 	CountsAll() bool
 	// Files answers every file that the query matches, as repo and path.
-	Files(ctx context.Context, q querylog.Query) (map[string]bool, error)
+	Files(ctx context.Context, q corpus.Query) (map[string]bool, error)
 	// Time answers how long the query takes: with every match counted, or only
 	// the best 50 files looked for, where the peer knows that.
-	Time(ctx context.Context, q querylog.Query, exhaustive bool) (time.Duration, error)
+	Time(ctx context.Context, q corpus.Query, exhaustive bool) (time.Duration, error)
 	// Close ends what Index started.
 	Close() error
 }

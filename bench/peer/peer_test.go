@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/trawl-search/trawl/bench/corpus"
-	"github.com/trawl-search/trawl/bench/querylog"
 )
 
 var repos = []corpus.Repo{{Name: "a", Dir: "/src/a@1"}, {Name: "a/b", Dir: "/src/a@1b"}}
@@ -27,7 +26,7 @@ func TestParse(t *testing.T) {
 
 // TestArguments: what is asked of the peers is the query, all of it.
 func TestArguments(t *testing.T) {
-	q := querylog.Query{Patterns: []string{"a|b"}, Glob: "*.go", File: `\.go$`}
+	q := corpus.Query{Patterns: []string{"a|b"}, Glob: "*.go", File: `\.go$`}
 	rg, err := (&ripgrep{repos: repos}).args(q, "--count-matches")
 	if err != nil {
 		t.Fatal(err)

@@ -14,14 +14,12 @@ import (
 	"time"
 
 	"github.com/trawl-search/trawl/bench/corpus"
-	"github.com/trawl-search/trawl/bench/querylog"
-	"github.com/trawl-search/trawl/bench/server"
 )
 
 // zoekt is driven over its JSON API on a loopback address.
 type zoekt struct {
 	indexer, webserver string
-	server             *server.Server
+	server             *Server
 }
 
 // ZoektPrograms finds zoekt-index and zoekt-webserver in a folder; an empty one
@@ -125,15 +123,15 @@ func indexRepo(ctx context.Context, program string, r corpus.Repo, dir, ctags st
 
 // serve starts the server and waits until it has loaded all repos.
 func (z *zoekt) serve(ctx context.Context, dir string, repos int) (err error) {
-	if z.server, err = server.Zoekt(ctx, z.webserver, dir); err != nil {
+	if z.server, err = Zoekt(ctx, z.webserver, dir); err != nil {
 		return err
 	}
 	return z.server.AwaitRepos(ctx, repos)
 }
 
-func (z *zoekt) Files(ctx context.Context, q querylog.Query) (map[string]bool, error) {
+func (z *zoekt) Files(ctx context.Context, q corpus.Query) (map[string]bool, error) {
 	// Names only: the matches of a common word would be most of the tree.
-	answer, err := z.search(ctx, "type:file "+q.Text(), server.Every(0))
+	answer, err := z.search(ctx, "type:file "+q.Text(), Every(0))
 	if err != nil {
 		return nil, err
 	}
@@ -142,15 +140,15 @@ func (z *zoekt) Files(ctx context.Context, q querylog.Query) (map[string]bool, e
 
 // Time asks for 50 files of all matches, however they are asked for: with its
 // limits lifted zoekt chooses them from all, as Trawl does.
-func (z *zoekt) Time(ctx context.Context, q querylog.Query, _ bool) (time.Duration, error) {
-	return z.time(ctx, q, server.Every(shown))
+func (z *zoekt) Time(ctx context.Context, q corpus.Query, _ bool) (time.Duration, error) {
+	return z.time(ctx, q, Every(shown))
 }
 
 // shown is how many files are asked for.
 const shown = 50
 
 // time is by zoekt's own clock, without HTTP and JSON, as Trawl's is.
-func (z *zoekt) time(ctx context.Context, q querylog.Query, opts server.Options) (time.Duration, error) {
+func (z *zoekt) time(ctx context.Context, q corpus.Query, opts Options) (time.Duration, error) {
 	answer, err := z.search(ctx, q.Text(), opts)
 	if err != nil {
 		return 0, err
@@ -159,13 +157,13 @@ func (z *zoekt) time(ctx context.Context, q querylog.Query, opts server.Options)
 	return stats.Duration, err
 }
 
-func (z *zoekt) search(ctx context.Context, text string, opts server.Options) (*server.Reply, error) {
+func (z *zoekt) search(ctx context.Context, text string, opts Options) (*Reply, error) {
 	opts.MaxWallTime = time.Minute
 	return z.server.Search(ctx, text, opts)
 }
 
 // earlyZoekt is the same server, asked as its own interface asks: by the number
-// of files alone; see server.Early.
+// of files alone; see Early.
 type earlyZoekt struct{ *zoekt }
 
 func (*earlyZoekt) Name() string    { return "zoekt, stopping early" }
@@ -185,19 +183,19 @@ func (*earlyZoekt) Index(_ context.Context, c corpus.Corpus, _ string) (Cost, bo
 }
 
 // Files answers the 50 files only.
-func (z *earlyZoekt) Files(ctx context.Context, q querylog.Query) (map[string]bool, error) {
-	answer, err := z.search(ctx, q.Text(), server.Early(shown))
+func (z *earlyZoekt) Files(ctx context.Context, q corpus.Query) (map[string]bool, error) {
+	answer, err := z.search(ctx, q.Text(), Early(shown))
 	if err != nil {
 		return nil, err
 	}
 	return answer.Files()
 }
 
-func (z *earlyZoekt) Time(ctx context.Context, q querylog.Query, exhaustive bool) (time.Duration, error) {
+func (z *earlyZoekt) Time(ctx context.Context, q corpus.Query, exhaustive bool) (time.Duration, error) {
 	if exhaustive {
 		return 0, ErrUnsupported
 	}
-	return z.time(ctx, q, server.Early(shown))
+	return z.time(ctx, q, Early(shown))
 }
 
 // Close leaves the server to zoekt.

@@ -21,7 +21,6 @@ import (
 	"github.com/trawl-search/trawl/bench/corpus"
 	"github.com/trawl-search/trawl/bench/peer"
 	"github.com/trawl-search/trawl/bench/report"
-	"github.com/trawl-search/trawl/bench/server"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
@@ -41,7 +40,7 @@ type Config struct {
 // engine is a server, and how it is asked.
 type engine struct {
 	name  string
-	opts  server.Options
+	opts  peer.Options
 	ranks []int // of the targets, from 1; 0 if not among the files shown
 }
 
@@ -61,45 +60,50 @@ func Main(ctx context.Context, cfg Config) (err error) {
 	if err != nil {
 		return err
 	}
-	trawl := []*engine{{name: "trawl", opts: server.Early(shown)}}
-	if err := askTrawl(ctx, &cfg, repos, dir, queries, trawl); err != nil {
-		return err
-	}
-	bm25 := server.Every(shown)
-	bm25.UseBM25Scoring = true
-	zoekt := []*engine{{name: "zoekt, default", opts: server.Every(shown)}, {name: "zoekt, BM25", opts: bm25}}
-	indexer, webserver, ok := peer.ZoektPrograms(cfg.ZoektBin)
-	if ok {
-		err = askZoekt(ctx, &cfg, indexer, webserver, repos, dir, queries, zoekt)
-	} else {
-		zoekt = nil
-		fmt.Fprintln(cfg.Log, "zoekt-index and zoekt-webserver are neither on the PATH nor in ZOEKT_BIN: Trawl is measured alone")
-	}
+	engines, webserver, err := askAll(ctx, &cfg, repos, dir, queries)
 	if err != nil {
 		return err
 	}
 	for i, q := range queries { // of the half that is only reported, nothing but figures is seen
-		if rank := trawl[0].ranks[i]; q.tuning && rank != 1 {
+		if rank := engines[0].ranks[i]; q.tuning && rank != 1 {
 			fmt.Fprintf(cfg.Log, "%-14s %3d  %s  (%s)\n", q.kind, rank, q.query, q.target)
 		}
 	}
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "Relevance of %d known items in %d repos, %s\n\n", len(queries), len(repos.Repos), started.UTC().Format("2006-01-02 15:04"))
 	report.Host(ctx, &text, cfg.Args)
-	if ok {
+	if webserver != "" {
 		fmt.Fprintf(&text, "  zoekt     %s, with ctags\n", peer.ZoektVersion(ctx, webserver))
 	}
 	fmt.Fprintf(&text, "  queries   SHA-256 %.16s\n", digest(queries))
 	for _, p := range pins {
 		fmt.Fprintf(&text, "  %-9s %.12s\n", p.name, p.commit)
 	}
-	write(&text, queries, append(trawl, zoekt...))
+	write(&text, queries, engines)
 	stem := filepath.Join(cfg.Results, started.UTC().Format("2006-01-02-150405")+"-relevance.txt")
 	if err := os.WriteFile(stem, text.Bytes(), 0o666); err != nil {
 		return fmt.Errorf("writing the results: %w", err)
 	}
 	fmt.Fprintf(cfg.Log, "%s\nwritten to %s\n", text.String(), stem)
 	return nil
+}
+
+// askAll asks Trawl, and zoekt in both of its orders if that is installed; webserver is its program.
+func askAll(ctx context.Context, cfg *Config, repos corpus.Corpus, dir string, queries []known) (engines []*engine, webserver string, err error) {
+	engines = []*engine{{name: "trawl", opts: peer.Early(shown)}}
+	if err := askTrawl(ctx, cfg, repos, dir, queries, engines); err != nil {
+		return nil, "", err
+	}
+	indexer, webserver, ok := peer.ZoektPrograms(cfg.ZoektBin)
+	if !ok {
+		fmt.Fprintln(cfg.Log, "zoekt-index and zoekt-webserver are neither on the PATH nor in ZOEKT_BIN: Trawl is measured alone")
+		return engines, "", nil
+	}
+	bm25 := peer.Every(shown)
+	bm25.UseBM25Scoring = true
+	zoekt := []*engine{{name: "zoekt, default", opts: peer.Every(shown)}, {name: "zoekt, BM25", opts: bm25}}
+	err = askZoekt(ctx, cfg, indexer, webserver, repos, dir, queries, zoekt)
+	return append(engines, zoekt...), webserver, err
 }
 
 // prepare writes the files of the repos into a folder, and makes the queries.
@@ -132,7 +136,7 @@ func prepare(ctx context.Context, repos, dir string) (c corpus.Corpus, queries [
 
 // askTrawl indexes the repos with `trawl up` and asks it.
 func askTrawl(ctx context.Context, cfg *Config, c corpus.Corpus, dir string, queries []known, engines []*engine) (err error) {
-	s, err := server.Trawl(ctx, io.Discard, cfg.Trawl, filepath.Join(dir, "trawl"))
+	s, err := peer.Trawl(ctx, io.Discard, cfg.Trawl, filepath.Join(dir, "trawl"))
 	if err != nil {
 		return err
 	}
@@ -149,7 +153,7 @@ func askTrawl(ctx context.Context, cfg *Config, c corpus.Corpus, dir string, que
 		if err := r.Git(ctx, git); err != nil {
 			return err
 		}
-		if _, err := server.Publish(ctx, ingest, r.Name, git); err != nil {
+		if _, err := peer.Publish(ctx, ingest, r.Name, git); err != nil {
 			return err
 		}
 		bar.Step(r.Name)
@@ -170,7 +174,7 @@ func askZoekt(ctx context.Context, cfg *Config, indexer, webserver string, c cor
 	if _, err := peer.IndexZoekt(ctx, indexer, c, index, "-require_ctags"); err != nil {
 		return err
 	}
-	s, err := server.Zoekt(ctx, webserver, index)
+	s, err := peer.Zoekt(ctx, webserver, index)
 	if err != nil {
 		return err
 	}
@@ -182,7 +186,7 @@ func askZoekt(ctx context.Context, cfg *Config, indexer, webserver string, c cor
 }
 
 // ask asks a server every query in each of its ways.
-func ask(ctx context.Context, cfg *Config, s *server.Server, queries []known, engines []*engine) error {
+func ask(ctx context.Context, cfg *Config, s *peer.Server, queries []known, engines []*engine) error {
 	for _, e := range engines {
 		bar := report.NewProgress(cfg.Log, e.name, len(queries))
 		for _, q := range queries {

@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/trawl-search/trawl/bench/corpus"
 	"github.com/trawl-search/trawl/bench/engine"
 	"github.com/trawl-search/trawl/bench/peer"
-	"github.com/trawl-search/trawl/bench/querylog"
 	"github.com/trawl-search/trawl/bench/report"
 )
 
@@ -47,7 +47,7 @@ func (r *runner) pack(ctx context.Context, m *measured, dir string, single []str
 
 // searchPacks runs the queries over the shards of single repos and over the packs.
 // They find the same.
-func (r *runner) searchPacks(ctx context.Context, m *measured, queries []querylog.Query) (err error) {
+func (r *runner) searchPacks(ctx context.Context, m *measured, queries []corpus.Query) (err error) {
 	if m.packs == nil {
 		return nil
 	}

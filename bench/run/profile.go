@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"runtime/pprof"
 
+	"github.com/trawl-search/trawl/bench/corpus"
 	"github.com/trawl-search/trawl/bench/engine"
-	"github.com/trawl-search/trawl/bench/querylog"
 )
 
 // profile writes a CPU profile of indexing a corpus, or of its queries.
@@ -39,11 +39,11 @@ func (r *runner) profile(ctx context.Context, name string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, e.Close()) }()
-	files, err := querylog.ReadFiles(ctx, c, r.cfg.Seed)
+	files, err := corpus.ReadFiles(ctx, c, r.cfg.Seed)
 	if err != nil {
 		return err
 	}
-	queries := querylog.Sample(files, r.cfg.Seed, r.cfg.Queries)
+	queries := corpus.Sample(files, r.cfg.Seed, r.cfg.Queries)
 	return r.record(func() error {
 		for _, q := range queries {
 			if _, err := r.times(ctx, e, q, r.cfg.Repeat, exhaustive, top50); err != nil {

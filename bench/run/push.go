@@ -15,8 +15,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/trawl-search/trawl/bench/peer"
 	"github.com/trawl-search/trawl/bench/report"
-	"github.com/trawl-search/trawl/bench/server"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -49,7 +49,7 @@ type pusher struct {
 	cfg    PushConfig
 	dir    string
 	repo   *pushedRepo
-	server *server.Server
+	server *peer.Server
 	conn   *grpc.ClientConn
 	ingest ingestv1.IngestServiceClient
 	search searchv1.SearchServiceClient
@@ -84,7 +84,7 @@ func Push(ctx context.Context, cfg PushConfig) (err error) {
 
 // start runs `trawl up` until it is ready.
 func (p *pusher) start(ctx context.Context) (err error) {
-	if p.server, err = server.Trawl(ctx, os.Stderr, p.cfg.Trawl, filepath.Join(p.dir, "data")); err != nil {
+	if p.server, err = peer.Trawl(ctx, os.Stderr, p.cfg.Trawl, filepath.Join(p.dir, "data")); err != nil {
 		return err
 	}
 	if p.conn, err = grpc.NewClient(p.server.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials())); err != nil {
@@ -132,7 +132,7 @@ func (p *pusher) one(ctx context.Context, token string, to *push) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
 	began := time.Now()
-	status, err := server.Publish(ctx, p.ingest, repoName, p.repo.dir)
+	status, err := peer.Publish(ctx, p.ingest, repoName, p.repo.dir)
 	if err != nil {
 		return err
 	}

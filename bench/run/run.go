@@ -15,7 +15,6 @@ import (
 	"github.com/trawl-search/trawl/bench/corpus"
 	"github.com/trawl-search/trawl/bench/engine"
 	"github.com/trawl-search/trawl/bench/peer"
-	"github.com/trawl-search/trawl/bench/querylog"
 	"github.com/trawl-search/trawl/bench/report"
 )
 
@@ -167,11 +166,11 @@ func (r *runner) corpus(ctx context.Context, name string) (m *measured, err erro
 	if err := r.indexAgain(ctx, m, dir); err != nil {
 		return nil, err
 	}
-	files, err := querylog.ReadFiles(ctx, m.corpus, r.cfg.Seed)
+	files, err := corpus.ReadFiles(ctx, m.corpus, r.cfg.Seed)
 	if err != nil {
 		return nil, err
 	}
-	queries := querylog.Sample(files, r.cfg.Seed, r.cfg.Queries)
+	queries := corpus.Sample(files, r.cfg.Seed, r.cfg.Queries)
 	if err := r.search(ctx, m, queries); err != nil {
 		return m, err
 	}

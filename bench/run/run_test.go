@@ -14,7 +14,6 @@ import (
 	"github.com/trawl-search/trawl/bench/corpus"
 	"github.com/trawl-search/trawl/bench/engine"
 	"github.com/trawl-search/trawl/bench/peer"
-	"github.com/trawl-search/trawl/bench/querylog"
 	"github.com/trawl-search/trawl/bench/report"
 )
 
@@ -28,7 +27,7 @@ func set(files ...string) map[string]bool {
 
 func TestAgreement(t *testing.T) {
 	a := agreement{peer: "other"}
-	q := querylog.Query{Patterns: []string{"x"}}
+	q := corpus.Query{Patterns: []string{"x"}}
 	a.add(q, set("1", "2"), set("1", "2"), nil)
 	a.add(q, set("1", "2"), set("2", "3", "4"), map[string]string{"4": "binary"})
 	if a.same != 1 || a.different != 1 || a.onlyHere != 1 || a.onlyIt != 2 || a.skipped != 1 {
@@ -46,7 +45,7 @@ func TestAgreement(t *testing.T) {
 func sample() *measured {
 	own := [2][]time.Duration{{4 * time.Millisecond}, {time.Millisecond}}
 	there := [2][]time.Duration{{time.Millisecond}, {2 * time.Millisecond}}
-	b := bucket{name: querylog.Rare, queries: 1, engines: []timing{{name: "trawl"}, {name: "other"}}}
+	b := bucket{name: corpus.Rare, queries: 1, engines: []timing{{name: "trawl"}, {name: "other"}}}
 	b.engines[0].add(own, own)
 	b.engines[1].add(there, own)
 	m := &measured{corpus: corpus.Corpus{Name: "small"}, buckets: []bucket{b}}
@@ -67,11 +66,11 @@ func named(name string) peer.Peer { return fake{name: name} }
 func (f fake) Name() string       { return f.name }
 func (f fake) CountsAll() bool    { return !f.early }
 
-func (f fake) Files(context.Context, querylog.Query) (map[string]bool, error) {
+func (f fake) Files(context.Context, corpus.Query) (map[string]bool, error) {
 	return set("1", "2"), nil
 }
 
-func (f fake) Time(_ context.Context, _ querylog.Query, exhaustive bool) (time.Duration, error) {
+func (f fake) Time(_ context.Context, _ corpus.Query, exhaustive bool) (time.Duration, error) {
 	*f.asked = append(*f.asked, exhaustive)
 	return time.Millisecond, nil
 }
@@ -83,7 +82,7 @@ func TestEarlyPeersAreAskedForTheBestOnly(t *testing.T) {
 		var asked []bool
 		a := agreement{peer: "other"}
 		p := &opponent{Peer: fake{name: "other", early: early, asked: &asked}}
-		times, err := r.ask(t.Context(), p, &a, querylog.Query{Patterns: []string{"x"}}, set("2", "3"), nil)
+		times, err := r.ask(t.Context(), p, &a, corpus.Query{Patterns: []string{"x"}}, set("2", "3"), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

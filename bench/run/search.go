@@ -8,15 +8,15 @@ import (
 	"slices"
 	"time"
 
+	"github.com/trawl-search/trawl/bench/corpus"
 	"github.com/trawl-search/trawl/bench/engine"
 	"github.com/trawl-search/trawl/bench/peer"
-	"github.com/trawl-search/trawl/bench/querylog"
 	"github.com/trawl-search/trawl/bench/report"
 )
 
 // bucket is what the queries of one bucket took, Trawl's before the peers'.
 type bucket struct {
-	name    querylog.Bucket
+	name    corpus.Bucket
 	queries int
 	// allocs and bytes allocated by one search, the median over the queries.
 	allocs, bytes [2]uint64
@@ -57,11 +57,11 @@ type agreement struct {
 
 // timer is what Trawl and the peers have in common.
 type timer interface {
-	Files(ctx context.Context, q querylog.Query) (map[string]bool, error)
-	Time(ctx context.Context, q querylog.Query, exhaustive bool) (time.Duration, error)
+	Files(ctx context.Context, q corpus.Query) (map[string]bool, error)
+	Time(ctx context.Context, q corpus.Query, exhaustive bool) (time.Duration, error)
 }
 
-func (r *runner) search(ctx context.Context, m *measured, queries []querylog.Query) (err error) {
+func (r *runner) search(ctx context.Context, m *measured, queries []corpus.Query) (err error) {
 	e, err := engine.OpenEngine(m.indexed.Shards)
 	if err != nil {
 		return fmt.Errorf("opening the shards: %w", err)
@@ -72,8 +72,8 @@ func (r *runner) search(ctx context.Context, m *measured, queries []querylog.Que
 		return err
 	}
 	bar := report.NewProgress(r.cfg.Log, m.corpus.Name+": queries", len(queries))
-	for _, name := range querylog.Buckets() {
-		some := slices.DeleteFunc(slices.Clone(queries), func(q querylog.Query) bool { return q.Bucket != name })
+	for _, name := range corpus.Buckets() {
+		some := slices.DeleteFunc(slices.Clone(queries), func(q corpus.Query) bool { return q.Bucket != name })
 		if len(some) == 0 {
 			continue
 		}
@@ -97,7 +97,7 @@ func (r *runner) search(ctx context.Context, m *measured, queries []querylog.Que
 }
 
 // query compares the result sets first; that run also warms every engine up.
-func (r *runner) query(ctx context.Context, m *measured, e *engine.Engine, b *bucket, q querylog.Query, skipped map[string]string) error {
+func (r *runner) query(ctx context.Context, m *measured, e *engine.Engine, b *bucket, q corpus.Query, skipped map[string]string) error {
 	here, err := e.Files(ctx, q)
 	if err != nil {
 		return err
@@ -124,7 +124,7 @@ func (r *runner) query(ctx context.Context, m *measured, e *engine.Engine, b *bu
 }
 
 // ask has a peer answer the query, first for the result set.
-func (r *runner) ask(ctx context.Context, p *opponent, a *agreement, q querylog.Query, here map[string]bool, skipped map[string]string) (times [2][]time.Duration, err error) {
+func (r *runner) ask(ctx context.Context, p *opponent, a *agreement, q corpus.Query, here map[string]bool, skipped map[string]string) (times [2][]time.Duration, err error) {
 	there, err := r.files(ctx, p, q)
 	if err != nil {
 		return times, err
@@ -163,13 +163,13 @@ func reason(err error) string {
 	return err.Error()
 }
 
-func (r *runner) files(ctx context.Context, t timer, q querylog.Query) (map[string]bool, error) {
+func (r *runner) files(ctx context.Context, t timer, q corpus.Query) (map[string]bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.cfg.Timeout)
 	defer cancel()
 	return t.Files(ctx, q)
 }
 
-func (r *runner) times(ctx context.Context, t timer, q querylog.Query, repeat int, modes ...int) (times [2][]time.Duration, err error) {
+func (r *runner) times(ctx context.Context, t timer, q corpus.Query, repeat int, modes ...int) (times [2][]time.Duration, err error) {
 	for _, mode := range modes {
 		for range repeat {
 			ctx, cancel := context.WithTimeout(ctx, r.cfg.Timeout)
@@ -198,7 +198,7 @@ func (t *timing) add(times, own [2][]time.Duration) {
 	}
 }
 
-func (a *agreement) add(q querylog.Query, here, there map[string]bool, skipped map[string]string) {
+func (a *agreement) add(q corpus.Query, here, there map[string]bool, skipped map[string]string) {
 	alike := true
 	for _, f := range slices.Sorted(maps.Keys(here)) {
 		if !there[f] {
@@ -235,14 +235,14 @@ const (
 )
 
 // example keeps the first of each kind.
-func (a *agreement) example(kind int, q querylog.Query, file string) {
+func (a *agreement) example(kind int, q corpus.Query, file string) {
 	said := [...]string{"not found by " + a.peer, "found by " + a.peer + " only", "found by " + a.peer + ", by name only in trawl"}
 	if a.examples[kind] == "" {
 		a.examples[kind] = fmt.Sprintf("%s: %s: %s", q.Text(), said[kind], file)
 	}
 }
 
-func (r *runner) allocs(ctx context.Context, e *engine.Engine, b *bucket, queries []querylog.Query) error {
+func (r *runner) allocs(ctx context.Context, e *engine.Engine, b *bucket, queries []corpus.Query) error {
 	for mode := range modes {
 		var counts, sizes []uint64
 		for _, q := range queries {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/trawl-search/trawl/bench/querylog"
+	"github.com/trawl-search/trawl/bench/corpus"
 	"github.com/trawl-search/trawl/bench/report"
 )
 
@@ -30,9 +30,9 @@ const (
 )
 
 // wordLike are the buckets whose queries ask for words or parts of words.
-var wordLike = []querylog.Bucket{
-	querylog.Rare, querylog.Mid, querylog.Common, querylog.Case, querylog.Alternation,
-	querylog.TwoWords, querylog.ThreeWords, querylog.FourWords, querylog.PathWord,
+var wordLike = []corpus.Bucket{
+	corpus.Rare, corpus.Mid, corpus.Common, corpus.Case, corpus.Alternation,
+	corpus.TwoWords, corpus.ThreeWords, corpus.FourWords, corpus.PathWord,
 }
 
 const (
@@ -42,19 +42,19 @@ const (
 
 // timeTarget is how many times as fast as a peer the queries of a bucket must be, as a geometric mean.
 type timeTarget struct {
-	bucket querylog.Bucket
+	bucket corpus.Bucket
 	mode   int
 	peer   string
 	needed float64
 }
 
 var timeTargets = []timeTarget{
-	{querylog.Phrase, exhaustive, zoekt, 3},
-	{querylog.RegexWord, exhaustive, zoekt, 100},
-	{querylog.RegexLiteral, exhaustive, zoekt, 30},
-	{querylog.RegexOnly, exhaustive, zoekt, 30},
-	{querylog.RegexOnly, exhaustive, ripgrep, 1},
-	{querylog.Common, top50, early, 3},
+	{corpus.Phrase, exhaustive, zoekt, 3},
+	{corpus.RegexWord, exhaustive, zoekt, 100},
+	{corpus.RegexLiteral, exhaustive, zoekt, 30},
+	{corpus.RegexOnly, exhaustive, zoekt, 30},
+	{corpus.RegexOnly, exhaustive, ripgrep, 1},
+	{corpus.Common, top50, early, 3},
 }
 
 // figures lists the figures that the run has measured for a corpus.

@@ -9,8 +9,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/trawl-search/trawl/bench/querylog"
-	"github.com/trawl-search/trawl/bench/server"
+	"github.com/trawl-search/trawl/bench/corpus"
+	"github.com/trawl-search/trawl/bench/peer"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -34,28 +34,28 @@ const (
 // contestant is a server and a way of asking it.
 type contestant struct {
 	name string
-	*server.Server
+	*peer.Server
 
 	ask func(ctx context.Context, query string) (answer, error)
 	// all: an answer is complete with all shards searched.
 	all bool
 	// buckets that it takes part in; nil: all.
-	buckets func(querylog.Bucket) bool
+	buckets func(corpus.Bucket) bool
 }
 
-func (c *contestant) takesPart(b querylog.Bucket) bool { return c.buckets == nil || c.buckets(b) }
+func (c *contestant) takesPart(b corpus.Bucket) bool { return c.buckets == nil || c.buckets(b) }
 
 // answer is what is measured of one.
 type answer struct {
 	took time.Duration
-	server.Stats
+	peer.Stats
 }
 
 // contestants of a mode, Trawl first.
 func (h *host) contestants(mode int) []contestant {
-	opts, peerName := server.Every(shown), zoekt
+	opts, peerName := peer.Every(shown), zoekt
 	if mode == top50 {
-		opts, peerName = server.Early(shown), early
+		opts, peerName = peer.Early(shown), early
 	}
 	opts.MaxWallTime = h.cfg.Timeout
 	list := []contestant{
@@ -63,7 +63,7 @@ func (h *host) contestants(mode int) []contestant {
 		{name: peerName, Server: h.servers[zoekt], ask: asker(h.servers[zoekt], opts), all: mode == exhaustive},
 	}
 	if s := h.servers[re2]; s != nil && mode == exhaustive {
-		list = append(list, contestant{name: re2, Server: s, ask: asker(s, opts), all: true, buckets: querylog.Bucket.Regex})
+		list = append(list, contestant{name: re2, Server: s, ask: asker(s, opts), all: true, buckets: corpus.Bucket.Regex})
 	}
 	if mode == top50 {
 		list = append(list, contestant{name: topK, Server: h.servers[trawl], ask: h.askTopK, all: true})
@@ -72,7 +72,7 @@ func (h *host) contestants(mode int) []contestant {
 }
 
 // asker asks over JSON.
-func asker(s *server.Server, opts server.Options) func(context.Context, string) (answer, error) {
+func asker(s *peer.Server, opts peer.Options) func(context.Context, string) (answer, error) {
 	return func(ctx context.Context, query string) (answer, error) {
 		reply, err := s.Search(ctx, query, opts)
 		if err != nil {
@@ -110,7 +110,7 @@ type run struct {
 	late bool
 	// failed is why there is no time; empty if there is.
 	failed string
-	counts server.Stats
+	counts peer.Stats
 }
 
 // once asks once. Only the end of ctx is an error.

@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/trawl-search/trawl/bench/querylog"
+	"github.com/trawl-search/trawl/bench/corpus"
+	"github.com/trawl-search/trawl/bench/peer"
 	"github.com/trawl-search/trawl/bench/report"
-	"github.com/trawl-search/trawl/bench/server"
 )
 
 // users are how many ask at once of a server that has just started.
@@ -17,7 +17,7 @@ var users = []int{1, 8, 32}
 
 // chosen are the buckets whose queries are asked of a cold disk: those that find a
 // part of the corpus, so that reading what they need is what they cost.
-var chosen = []querylog.Bucket{querylog.Rare, querylog.Mid, querylog.Phrase, querylog.Case, querylog.Alternation, querylog.TwoWords, querylog.PathWord}
+var chosen = []corpus.Bucket{corpus.Rare, corpus.Mid, corpus.Phrase, corpus.Case, corpus.Alternation, corpus.TwoWords, corpus.PathWord}
 
 // cold is what the first queries of a server took whose index was on the disk only.
 type cold struct {
@@ -27,7 +27,7 @@ type cold struct {
 	times, ready []time.Duration
 	late, failed int
 	// used by the queries, and before them by starting, in all rounds.
-	used, starting server.Usage
+	used, starting peer.Usage
 }
 
 // freeze measures first queries: each round ends the server, drops its files from the
@@ -62,7 +62,7 @@ func (h *host) freeze(ctx context.Context) error {
 }
 
 // interleaved takes the queries one from each bucket in turn.
-func interleaved(queries []querylog.Query) []string {
+func interleaved(queries []corpus.Query) []string {
 	var lists [][]string
 	for _, b := range chosen {
 		var list []string
@@ -89,7 +89,7 @@ func (h *host) round(ctx context.Context, c *cold, queries []string, at int) (er
 	if c.name == zoekt {
 		dir = h.index()
 	}
-	if err := server.DropCache(dir); err != nil {
+	if err := peer.DropCache(dir); err != nil {
 		return err
 	}
 	began := time.Now()
@@ -100,7 +100,7 @@ func (h *host) round(ctx context.Context, c *cold, queries []string, at int) (er
 	defer func() { err = errors.Join(err, h.end(c.name)) }()
 	c.ready = append(c.ready, time.Since(began))
 	// What the server read without mapping it is in the cache again.
-	if err := server.DropCache(dir); err != nil {
+	if err := peer.DropCache(dir); err != nil {
 		return err
 	}
 	before, err := s.Usage()
@@ -119,8 +119,8 @@ func (h *host) round(ctx context.Context, c *cold, queries []string, at int) (er
 }
 
 // together has each user ask a query, all at once.
-func (h *host) together(ctx context.Context, c *cold, s *server.Server, queries []string, at int) error {
-	opts := server.Every(shown)
+func (h *host) together(ctx context.Context, c *cold, s *peer.Server, queries []string, at int) error {
+	opts := peer.Every(shown)
 	opts.MaxWallTime = h.cfg.Timeout
 	asked := contestant{name: c.name, Server: s, ask: asker(s, opts), all: true}
 	runs, errs := make([]run, c.users), make([]error, c.users)

@@ -16,8 +16,6 @@ import (
 
 	"github.com/trawl-search/trawl/bench/corpus"
 	"github.com/trawl-search/trawl/bench/peer"
-	"github.com/trawl-search/trawl/bench/querylog"
-	"github.com/trawl-search/trawl/bench/server"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
@@ -42,8 +40,8 @@ type host struct {
 	dir string
 	// trawlLog holds a line for each query that Trawl refuses.
 	trawlLog *os.File
-	queries  []querylog.Query
-	servers  map[string]*server.Server
+	queries  []corpus.Query
+	servers  map[string]*peer.Server
 	conn     *grpc.ClientConn // to Trawl
 }
 
@@ -58,15 +56,15 @@ func (h *host) data() string  { return filepath.Join(h.dir, trawl) }
 func (h *host) index() string { return filepath.Join(h.dir, zoekt) }
 
 // run starts one of the servers, which holds that number of repos.
-func (h *host) run(ctx context.Context, name string, repos int) (s *server.Server, err error) {
+func (h *host) run(ctx context.Context, name string, repos int) (s *peer.Server, err error) {
 	switch name {
 	case trawl:
 		// Compaction would begin at some time during the run and change what is measured.
-		s, err = server.Trawl(ctx, h.trawlLog, h.cfg.Trawl, h.data(), "--indexer-compact-every", "0")
+		s, err = peer.Trawl(ctx, h.trawlLog, h.cfg.Trawl, h.data(), "--indexer-compact-every", "0")
 	case re2:
-		s, err = server.Zoekt(ctx, h.webserver, h.index(), re2Threshold)
+		s, err = peer.Zoekt(ctx, h.webserver, h.index(), re2Threshold)
 	default:
-		s, err = server.Zoekt(ctx, h.webserver, h.index())
+		s, err = peer.Zoekt(ctx, h.webserver, h.index())
 	}
 	if err != nil {
 		return nil, err
@@ -75,7 +73,7 @@ func (h *host) run(ctx context.Context, name string, repos int) (s *server.Serve
 		return nil, errors.Join(err, s.Close())
 	}
 	if h.servers == nil {
-		h.servers = map[string]*server.Server{}
+		h.servers = map[string]*peer.Server{}
 	}
 	h.servers[name] = s
 	return s, nil
@@ -143,7 +141,7 @@ func (h *host) prepare(ctx context.Context) error {
 }
 
 // dial connects to Trawl's other interface.
-func dial(s *server.Server) (*grpc.ClientConn, error) {
+func dial(s *peer.Server) (*grpc.ClientConn, error) {
 	conn, err := grpc.NewClient(s.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(largestAnswer)))
 	if err != nil {
@@ -154,7 +152,7 @@ func dial(s *server.Server) (*grpc.ClientConn, error) {
 
 // publish makes Git repositories of the repos and has them indexed; the time is
 // when that began.
-func (h *host) publish(ctx context.Context, s *server.Server) (began time.Time, err error) {
+func (h *host) publish(ctx context.Context, s *peer.Server) (began time.Time, err error) {
 	conn, err := dial(s)
 	if err != nil {
 		return began, err
@@ -175,7 +173,7 @@ func (h *host) publish(ctx context.Context, s *server.Server) (began time.Time, 
 	began = time.Now()
 	ingest := ingestv1.NewIngestServiceClient(conn)
 	err = each(func(ctx context.Context, r corpus.Repo, dir string) error {
-		_, err := server.Publish(ctx, ingest, r.Name, dir)
+		_, err := peer.Publish(ctx, ingest, r.Name, dir)
 		return err
 	})
 	return began, errors.Join(err, os.RemoveAll(git))

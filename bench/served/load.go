@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/trawl-search/trawl/bench/querylog"
+	"github.com/trawl-search/trawl/bench/corpus"
+	"github.com/trawl-search/trawl/bench/peer"
 	"github.com/trawl-search/trawl/bench/report"
-	"github.com/trawl-search/trawl/bench/server"
 )
 
 // pause is what a client waits that was refused, before it asks again.
@@ -46,7 +46,7 @@ type load struct {
 
 // rate is answered queries for each second of the server's processor time.
 func (l *load) rate() float64 {
-	return float64(len(l.times)) / max(l.cpu, server.Tick).Seconds()
+	return float64(len(l.times)) / max(l.cpu, peer.Tick).Seconds()
 }
 
 // load measures each bucket, and mixtures, with several clients.
@@ -62,7 +62,7 @@ func (h *host) load(ctx context.Context) error {
 			from := len(h.loads)
 			for k := range list {
 				c := &list[(i+j+k)%len(list)] // now one first, now the other
-				if c.buckets != nil && !c.takesPart(querylog.Bucket(log.name)) {
+				if c.buckets != nil && !c.takesPart(corpus.Bucket(log.name)) {
 					continue
 				}
 				l, err := h.loop(ctx, c, log, clients)
@@ -85,10 +85,10 @@ type querySet struct {
 }
 
 // querySets are the buckets, and all of them shuffled.
-func querySets(queries []querylog.Query, seed uint64) []querySet {
+func querySets(queries []corpus.Query, seed uint64) []querySet {
 	var list []querySet
 	all, some := querySet{name: mixed}, querySet{name: quick}
-	for _, b := range querylog.Buckets() {
+	for _, b := range corpus.Buckets() {
 		one := querySet{name: string(b)}
 		for _, q := range queries {
 			if q.Bucket == b {
@@ -96,7 +96,7 @@ func querySets(queries []querylog.Query, seed uint64) []querySet {
 			}
 		}
 		all.queries = append(all.queries, one.queries...)
-		if b != querylog.Short && b != querylog.RegexOnly {
+		if b != corpus.Short && b != corpus.RegexOnly {
 			some.queries = append(some.queries, one.queries...)
 		}
 		if len(one.queries) > 0 {

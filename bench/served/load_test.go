@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/trawl-search/trawl/bench/querylog"
-	"github.com/trawl-search/trawl/bench/server"
+	"github.com/trawl-search/trawl/bench/corpus"
+	"github.com/trawl-search/trawl/bench/peer"
 )
 
 // drain takes all that a dispenser hands out.
@@ -43,9 +43,9 @@ func TestDispenser(t *testing.T) {
 }
 
 func TestQuerySets(t *testing.T) {
-	var queries []querylog.Query
-	for _, b := range []querylog.Bucket{querylog.Rare, querylog.Rare, querylog.Short, querylog.RegexOnly, querylog.Mid} {
-		queries = append(queries, querylog.Query{Bucket: b, Patterns: []string{string(b)}})
+	var queries []corpus.Query
+	for _, b := range []corpus.Bucket{corpus.Rare, corpus.Rare, corpus.Short, corpus.RegexOnly, corpus.Mid} {
+		queries = append(queries, corpus.Query{Bucket: b, Patterns: []string{string(b)}})
 	}
 	count := map[string]int{}
 	for _, s := range querySets(queries, 1) {
@@ -68,7 +68,7 @@ func TestLoop(t *testing.T) {
 	if err := os.WriteFile(program, []byte("#!/bin/sh\necho ready: gRPC a, HTTP b\nexec sleep 60\n"), 0o700); err != nil { //nolint:gosec // it is run
 		t.Fatal(err)
 	}
-	s, err := server.Trawl(t.Context(), io.Discard, program, "folder")
+	s, err := peer.Trawl(t.Context(), io.Discard, program, "folder")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func TestLoop(t *testing.T) {
 	if slices.Max(l.times) < pause {
 		t.Errorf("what was refused took %s, less than the pause", slices.Max(l.times))
 	}
-	if l.rate() != 3/max(l.cpu, server.Tick).Seconds() {
+	if l.rate() != 3/max(l.cpu, peer.Tick).Seconds() {
 		t.Errorf("rate %g", l.rate())
 	}
 }

@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/trawl-search/trawl/bench/server"
+	"github.com/trawl-search/trawl/bench/peer"
 )
 
 // memory is what a server held at one moment.
 type memory struct {
 	server, when string
-	server.Memory
+	peer.Memory
 }
 
 // memoryOf reads it of a server that runs.

@@ -11,8 +11,8 @@ import (
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
+	"github.com/trawl-search/trawl/bench/peer"
 	"github.com/trawl-search/trawl/bench/report"
-	"github.com/trawl-search/trawl/bench/server"
 	objects "github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/config"
 	"github.com/trawl-search/trawl/internal/pinned"
@@ -48,7 +48,7 @@ func (h *host) fetch(ctx context.Context) (err error) {
 		return err
 	}
 	files := filepath.Join(h.dir, "s3")
-	gateway, err := server.Gateway(ctx, h.trawlLog, program, files, accessKey, secretKey)
+	gateway, err := peer.Gateway(ctx, h.trawlLog, program, files, accessKey, secretKey)
 	if err != nil {
 		return err
 	}
@@ -57,12 +57,12 @@ func (h *host) fetch(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	hosted, err := server.Trawl(ctx, h.trawlLog, h.cfg.Trawl, h.data(), "--roles", "none", "--etcd-listen", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0")
+	hosted, err := peer.Trawl(ctx, h.trawlLog, h.cfg.Trawl, h.data(), "--roles", "none", "--etcd-listen", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, hosted.Close()) }()
-	router, err := server.Role(ctx, h.trawlLog, h.cfg.Trawl, "router", hosted.Etcd, nil, "--nats-url", hosted.NATS)
+	router, err := peer.Role(ctx, h.trawlLog, h.cfg.Trawl, "router", hosted.Etcd, nil, "--nats-url", hosted.NATS)
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (h *host) fetch(ctx context.Context) (err error) {
 	for _, n := range users {
 		r := ranged{cold: cold{name: trawl, users: n}}
 		for range h.cfg.Ranged {
-			if err := server.DropCache(files); err != nil {
+			if err := peer.DropCache(files); err != nil {
 				return err
 			}
 			if err := h.fetchRound(ctx, &r, roles, queries, at); err != nil {
@@ -89,15 +89,15 @@ func (h *host) fetch(ctx context.Context) (err error) {
 }
 
 // upload copies the bucket that Trawl wrote to the gateway and returns its URL there.
-func (h *host) upload(ctx context.Context, gateway *server.Server) (url string, err error) {
-	admin, err := minio.New(gateway.HTTP, &minio.Options{Creds: credentials.NewStaticV4(accessKey, secretKey, ""), Region: server.Region})
+func (h *host) upload(ctx context.Context, gateway *peer.Server) (url string, err error) {
+	admin, err := minio.New(gateway.HTTP, &minio.Options{Creds: credentials.NewStaticV4(accessKey, secretKey, ""), Region: peer.Region})
 	if err != nil {
 		return "", fmt.Errorf("making a client of S3: %w", err)
 	}
-	if err := admin.MakeBucket(ctx, bucketName, minio.MakeBucketOptions{Region: server.Region}); err != nil {
+	if err := admin.MakeBucket(ctx, bucketName, minio.MakeBucketOptions{Region: peer.Region}); err != nil {
 		return "", fmt.Errorf("making a bucket: %w", err)
 	}
-	url = fmt.Sprintf("s3://%s?endpoint=http://%s&region=%s", bucketName, gateway.HTTP, server.Region)
+	url = fmt.Sprintf("s3://%s?endpoint=http://%s&region=%s", bucketName, gateway.HTTP, peer.Region)
 	var from, to objects.Config
 	from.SetDefaults()
 	to.SetDefaults()
@@ -133,13 +133,13 @@ func copyObject(ctx context.Context, from, to objects.Bucket, key string) (err e
 
 // Counters of a searcher's calls of the bucket.
 var (
-	bytesRead  = server.Series{Name: "trawl_bucket_bytes_total", Label: `direction="read"`}
-	rangesRead = server.Series{Name: "trawl_bucket_calls_total", Label: `op="get_range"`}
+	bytesRead  = peer.Series{Name: "trawl_bucket_bytes_total", Label: `direction="read"`}
+	rangesRead = peer.Series{Name: "trawl_bucket_calls_total", Label: `op="get_range"`}
 )
 
 // separate are the parts that outlive a searcher.
 type separate struct {
-	router       *server.Server
+	router       *peer.Server
 	etcd, bucket string
 	// budget of the searcher's disk, in bytes.
 	budget int64
@@ -155,7 +155,7 @@ func (h *host) fetchRound(ctx context.Context, r *ranged, roles separate, querie
 		return fmt.Errorf("making a folder for shards: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(cache)) }()
-	s, err := server.Role(ctx, h.trawlLog, h.cfg.Trawl, "searcher", roles.etcd,
+	s, err := peer.Role(ctx, h.trawlLog, h.cfg.Trawl, "searcher", roles.etcd,
 		[]string{"TRAWL_SEARCHER_BUCKET_ACCESS_KEY=" + accessKey, "TRAWL_SEARCHER_BUCKET_SECRET_KEY=" + secretKey},
 		"--cache-dir", cache, "--bucket-url", roles.bucket, "--disk-budget", strconv.FormatInt(roles.budget, 10))
 	if err != nil {

@@ -16,7 +16,6 @@ import (
 
 	"github.com/trawl-search/trawl/bench/corpus"
 	"github.com/trawl-search/trawl/bench/peer"
-	"github.com/trawl-search/trawl/bench/querylog"
 	"github.com/trawl-search/trawl/bench/report"
 )
 
@@ -136,7 +135,7 @@ func (r *runner) measure(ctx context.Context, name string) (m *measured, err err
 		return nil, fmt.Errorf("making a folder for indexes: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	files, err := querylog.ReadFiles(ctx, m.corpus, r.cfg.Seed)
+	files, err := corpus.ReadFiles(ctx, m.corpus, r.cfg.Seed)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +144,7 @@ func (r *runner) measure(ctx context.Context, name string) (m *measured, err err
 		return nil, fmt.Errorf("making a file for Trawl's log: %w", err)
 	}
 	defer func() { err = errors.Join(err, trawlLog.Close()) }()
-	h := &host{runner: r, measured: m, dir: dir, trawlLog: trawlLog, queries: querylog.Sample(files, r.cfg.Seed, r.cfg.Queries)}
+	h := &host{runner: r, measured: m, dir: dir, trawlLog: trawlLog, queries: corpus.Sample(files, r.cfg.Seed, r.cfg.Queries)}
 	defer func() { err = errors.Join(err, h.close()) }()
 	for _, step := range []func(context.Context) error{
 		h.prepare, h.start, h.warm, h.turns, h.load, h.remember, h.freeze, h.fetch,

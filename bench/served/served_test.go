@@ -14,8 +14,7 @@ import (
 	"time"
 
 	"github.com/trawl-search/trawl/bench/corpus"
-	"github.com/trawl-search/trawl/bench/querylog"
-	"github.com/trawl-search/trawl/bench/server"
+	"github.com/trawl-search/trawl/bench/peer"
 	objects "github.com/trawl-search/trawl/internal/bucket"
 )
 
@@ -37,18 +36,18 @@ func TestOnce(t *testing.T) {
 
 		want run
 	}{
-		"answered":    {asked(answer{2 * ms, server.Stats{Duration: ms, FileCount: 7}}, nil), run{client: 2 * ms, own: ms, counts: server.Stats{Duration: ms, FileCount: 7}}},
+		"answered":    {asked(answer{2 * ms, peer.Stats{Duration: ms, FileCount: 7}}, nil), run{client: 2 * ms, own: ms, counts: peer.Stats{Duration: ms, FileCount: 7}}},
 		"late":        {asked(answer{took: time.Second}, nil), run{client: time.Second, own: time.Second, late: true}},
 		"late, error": {asked(answer{}, context.DeadlineExceeded), run{client: time.Second, own: time.Second, late: true}},
-		"incomplete":  {asked(answer{ms, server.Stats{ShardsSkipped: 1}}, nil), run{client: time.Second, own: time.Second, late: true}},
-		"crashed":     {asked(answer{ms, server.Stats{Crashes: 2}}, nil), run{failed: "2 shards failed"}},
+		"incomplete":  {asked(answer{ms, peer.Stats{ShardsSkipped: 1}}, nil), run{client: time.Second, own: time.Second, late: true}},
+		"crashed":     {asked(answer{ms, peer.Stats{Crashes: 2}}, nil), run{failed: "2 shards failed"}},
 		"refused":     {asked(answer{took: ms}, errors.New("no")), run{failed: "no"}},
 	} {
 		if got, err := testHost().once(t.Context(), c.contestant, "q"); err != nil || got != c.want {
 			t.Errorf("%s: %+v, not %+v (%v)", name, got, c.want, err)
 		}
 	}
-	early := asked(answer{ms, server.Stats{ShardsSkipped: 1}}, nil)
+	early := asked(answer{ms, peer.Stats{ShardsSkipped: 1}}, nil)
 	early.all = false
 	if got, err := testHost().once(t.Context(), early, "q"); err != nil || got.late {
 		t.Errorf("who may stop early is late: %+v (%v)", got, err)
@@ -66,13 +65,13 @@ func TestTurn(t *testing.T) {
 	c := func(name string, took time.Duration) contestant {
 		return contestant{name: name, ask: func(_ context.Context, q string) (answer, error) {
 			order = append(order, name)
-			return answer{took, server.Stats{Duration: took / 2}}, nil
+			return answer{took, peer.Stats{Duration: took / 2}}, nil
 		}}
 	}
 	list := []contestant{c(trawl, ms), c(zoekt, 600*ms), c(re2, ms)}
-	list[2].buckets = querylog.Bucket.Regex
-	b := bucket{name: querylog.Rare, timings: []timing{{name: trawl}, {name: zoekt}}}
-	if err := testHost().turn(t.Context(), &b, list, querylog.Query{Patterns: []string{"x"}}); err != nil {
+	list[2].buckets = corpus.Bucket.Regex
+	b := bucket{name: corpus.Rare, timings: []timing{{name: trawl}, {name: zoekt}}}
+	if err := testHost().turn(t.Context(), &b, list, corpus.Query{Patterns: []string{"x"}}); err != nil {
 		t.Fatal(err)
 	}
 	if want := []string{trawl, zoekt, trawl, zoekt, trawl}; !slices.Equal(order, want) {
@@ -139,7 +138,7 @@ func TestSets(t *testing.T) {
 	h := testHost()
 	h.corpus = corpus.Corpus{Repos: []corpus.Repo{{Name: "r", Dir: dir}}}
 	s := sets{reasons: map[string]int{}}
-	q := querylog.Query{Patterns: []string{"x"}}
+	q := corpus.Query{Patterns: []string{"x"}}
 	s.add(h, q, map[string]bool{"r/a": true}, map[string]bool{"r/a": true})
 	s.add(h, q, map[string]bool{"r/a": true, "r/plain": true}, map[string]bool{"r/a": true, "r/odd": true, "r/gone": true})
 	if s.same != 1 || s.different != 1 || s.onlyTrawl != 1 || s.onlyZoekt != 2 {
@@ -155,10 +154,10 @@ func TestSets(t *testing.T) {
 
 // TestColdQueries: one of each bucket in turn, of those chosen.
 func TestColdQueries(t *testing.T) {
-	q := func(b querylog.Bucket, text string) querylog.Query {
-		return querylog.Query{Bucket: b, Patterns: []string{text}}
+	q := func(b corpus.Bucket, text string) corpus.Query {
+		return corpus.Query{Bucket: b, Patterns: []string{text}}
 	}
-	all := []querylog.Query{q(querylog.Rare, "r1"), q(querylog.Rare, "r2"), q(querylog.Common, "c1"), q(querylog.Phrase, "p1")}
+	all := []corpus.Query{q(corpus.Rare, "r1"), q(corpus.Rare, "r2"), q(corpus.Common, "c1"), q(corpus.Phrase, "p1")}
 	got := interleaved(all)
 	if want := []string{all[0].Text(), all[3].Text(), all[1].Text()}; !slices.Equal(got, want) {
 		t.Errorf("got %q, not %q", got, want)

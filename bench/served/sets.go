@@ -11,15 +11,15 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/trawl-search/trawl/bench/querylog"
+	"github.com/trawl-search/trawl/bench/corpus"
+	"github.com/trawl-search/trawl/bench/peer"
 	"github.com/trawl-search/trawl/bench/report"
-	"github.com/trawl-search/trawl/bench/server"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
 // sets compares what both find for the queries of one bucket.
 type sets struct {
-	bucket querylog.Bucket
+	bucket corpus.Bucket
 	// same: the same files; counted: too many to list, but as many files and matches.
 	same, counted, different, unanswered int
 	onlyTrawl, onlyZoekt                 int
@@ -40,7 +40,7 @@ const maxExamples = 3
 func (h *host) warm(ctx context.Context) error {
 	list := h.contestants(exhaustive)
 	bar := report.NewProgress(h.cfg.Log, h.corpus.Name+": result sets", len(h.queries))
-	for _, b := range querylog.Buckets() {
+	for _, b := range corpus.Buckets() {
 		s := sets{bucket: b, reasons: map[string]int{}}
 		asked := 0
 		for _, q := range h.queries {
@@ -72,7 +72,7 @@ func (h *host) warm(ctx context.Context) error {
 
 // compare lists the files where that is worth it: always, if both servers can in
 // one answer, else if the numbers differ.
-func (h *host) compare(ctx context.Context, s *sets, q querylog.Query, own, other run) error {
+func (h *host) compare(ctx context.Context, s *sets, q corpus.Query, own, other run) error {
 	if own.late || other.late || own.failed+other.failed != "" {
 		s.unanswered++
 		return nil
@@ -86,7 +86,7 @@ func (h *host) compare(ctx context.Context, s *sets, q querylog.Query, own, othe
 	if err != nil {
 		return err
 	}
-	reply, err := h.servers[zoekt].Search(ctx, "type:file "+q.Text(), server.Every(0))
+	reply, err := h.servers[zoekt].Search(ctx, "type:file "+q.Text(), peer.Every(0))
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func (h *host) compare(ctx context.Context, s *sets, q querylog.Query, own, othe
 }
 
 // files are all that Trawl finds, page by page: JSON has no pages.
-func (h *host) files(ctx context.Context, q querylog.Query) (map[string]bool, error) {
+func (h *host) files(ctx context.Context, q corpus.Query) (map[string]bool, error) {
 	files := map[string]bool{}
 	client := searchv1.NewSearchServiceClient(h.conn)
 	req := &searchv1.SearchRequest{Query: q.Text(), Options: &searchv1.SearchOptions{MaxFiles: maxListed, MaxMatchesPerFile: 1, RequireComplete: true}}
@@ -122,7 +122,7 @@ func (h *host) files(ctx context.Context, q querylog.Query) (map[string]bool, er
 }
 
 // add compares two sets of files.
-func (s *sets) add(h *host, q querylog.Query, here, there map[string]bool) {
+func (s *sets) add(h *host, q corpus.Query, here, there map[string]bool) {
 	if maps.Equal(here, there) {
 		s.same++
 		return
@@ -143,7 +143,7 @@ func (s *sets) add(h *host, q querylog.Query, here, there map[string]bool) {
 }
 
 // reason counts why one of them alone finds a file.
-func (s *sets) reason(h *host, q querylog.Query, file, by string) {
+func (s *sets) reason(h *host, q corpus.Query, file, by string) {
 	why := h.oddity(file)
 	if why == "" {
 		why = "unexplained"

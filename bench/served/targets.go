@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/trawl-search/trawl/bench/querylog"
+	"github.com/trawl-search/trawl/bench/corpus"
 	"github.com/trawl-search/trawl/bench/report"
 )
 
@@ -37,7 +37,7 @@ func (m *measured) figures() []report.Figure {
 		b := &m.buckets[exhaustive][i]
 		ratios := b.against(zoekt, trawl)
 		all = append(all, ratios...)
-		if b.name != querylog.Rare && b.name != querylog.NearMiss {
+		if b.name != corpus.Rare && b.name != corpus.NearMiss {
 			others = append(others, ratios...)
 		}
 	}
@@ -48,24 +48,24 @@ func (m *measured) figures() []report.Figure {
 	if len(others) > 0 {
 		add("worst query but rare and near-miss, exhaustive", worst(others).client, neededWorst)
 	}
-	if ratios := m.bucketOf(exhaustive, querylog.Phrase).against(zoekt, trawl); len(ratios) > 0 {
+	if ratios := m.bucketOf(exhaustive, corpus.Phrase).against(zoekt, trawl); len(ratios) > 0 {
 		client, _ := means(ratios)
 		add("phrase, exhaustive", client, neededPhrase)
 	}
-	for _, name := range []querylog.Bucket{querylog.Rare, querylog.NearMiss} {
+	for _, name := range []corpus.Bucket{corpus.Rare, corpus.NearMiss} {
 		if own, other := m.bucketOf(exhaustive, name).timingOf(trawl), m.bucketOf(exhaustive, name).timingOf(zoekt); own != nil && other != nil {
 			more := report.Percentile(own.client, 50) - report.Percentile(other.client, 50)
 			within(string(name)+", exhaustive, beyond zoekt's p50", milliseconds(more), milliseconds(neededBeyond))
 		}
 	}
-	if own := m.bucketOf(exhaustive, querylog.NearMiss).timingOf(trawl); own != nil {
+	if own := m.bucketOf(exhaustive, corpus.NearMiss).timingOf(trawl); own != nil {
 		within("a query that finds nothing, p50", milliseconds(report.Percentile(own.client, 50)), milliseconds(neededNothing))
 	}
-	if l := m.loadOf(string(querylog.NearMiss), trawl, 1); l != nil && len(l.times) > 0 {
+	if l := m.loadOf(string(corpus.NearMiss), trawl, 1); l != nil && len(l.times) > 0 {
 		within("a query that finds nothing, processor time", milliseconds(l.cpu)/float64(len(l.times)), neededCost)
 	}
 	for _, own := range []string{trawl, topK} {
-		if ratios := m.bucketOf(top50, querylog.Common).against(early, own); len(ratios) > 0 {
+		if ratios := m.bucketOf(top50, corpus.Common).against(early, own); len(ratios) > 0 {
 			client, _ := means(ratios)
 			add("common, top 50, "+own+" against "+early, client, neededTop)
 		}
@@ -82,7 +82,7 @@ func (m *measured) figures() []report.Figure {
 	return list
 }
 
-func (m *measured) bucketOf(mode int, name querylog.Bucket) *bucket {
+func (m *measured) bucketOf(mode int, name corpus.Bucket) *bucket {
 	for i := range m.buckets[mode] {
 		if b := &m.buckets[mode][i]; b.name == name {
 			return b

@@ -9,7 +9,6 @@ import (
 
 	"github.com/trawl-search/trawl/bench/peer"
 	"github.com/trawl-search/trawl/bench/report"
-	"github.com/trawl-search/trawl/bench/server"
 )
 
 // report writes everything: where it ran, the losing rows, then the corpora.
@@ -31,7 +30,7 @@ func (r *runner) report(ctx context.Context, w io.Writer, started time.Time, all
 		}
 		m.writeLoads(w)
 		m.writeMemory(w)
-		m.writeCold(w, r.cfg.Cold, server.ReadAhead(r.scratch))
+		m.writeCold(w, r.cfg.Cold, peer.ReadAhead(r.scratch))
 		m.writeRanged(w, r.cfg.Ranged)
 	}
 }

@@ -8,22 +8,21 @@ import (
 	"time"
 
 	"github.com/trawl-search/trawl/bench/corpus"
-	"github.com/trawl-search/trawl/bench/querylog"
+	"github.com/trawl-search/trawl/bench/peer"
 	"github.com/trawl-search/trawl/bench/report"
-	"github.com/trawl-search/trawl/bench/server"
 )
 
 // sample is a corpus in which zoekt is twice as fast with a phrase and Trawl 40
 // times with a near-miss; with 64 clients Trawl needs a third more processor time.
 func sample() *measured {
-	b := func(name querylog.Bucket, own, other time.Duration) bucket {
-		return bucket{name: name, queries: []querylog.Query{{Patterns: []string{"w" + string(name)}}}, timings: []timing{
+	b := func(name corpus.Bucket, own, other time.Duration) bucket {
+		return bucket{name: name, queries: []corpus.Query{{Patterns: []string{"w" + string(name)}}}, timings: []timing{
 			timingOf(trawl, outcome{own, own, false}), timingOf(zoekt, outcome{other, other, false}),
 		}}
 	}
 	m := &measured{corpus: corpus.Corpus{Name: "small", Repos: make([]corpus.Repo, 2)}}
-	m.buckets[exhaustive] = []bucket{b(querylog.Phrase, 4*ms, 2*ms), b(querylog.NearMiss, ms/5, 8*ms)}
-	top := b(querylog.Common, 4*ms, 4*ms)
+	m.buckets[exhaustive] = []bucket{b(corpus.Phrase, 4*ms, 2*ms), b(corpus.NearMiss, ms/5, 8*ms)}
+	top := b(corpus.Common, 4*ms, 4*ms)
 	top.timings[1].name = early
 	top.timings = append(top.timings, timingOf(topK, outcome{ms, ms, false}))
 	m.buckets[top50] = []bucket{top}
@@ -33,15 +32,15 @@ func sample() *measured {
 		{set: "near-miss", name: trawl, clients: 1, times: make([]time.Duration, 10), cpu: 20 * ms, wall: time.Second, refused: 1, reason: "refused it"},
 	}
 	m.memory = []memory{
-		{trawl, "without a repo", server.Memory{Anon: 10e6, File: 1e6, Heap: 5e6}}, {zoekt, "without a repo", server.Memory{Anon: 8e6, File: 1e6, Heap: 4e6}},
-		{trawl, "after all queries", server.Memory{Anon: 30e6, File: 5e6, Heap: 6e6}}, {zoekt, "after all queries", server.Memory{Anon: 60e6, File: 5e6, Heap: 3e6}},
+		{trawl, "without a repo", peer.Memory{Anon: 10e6, File: 1e6, Heap: 5e6}}, {zoekt, "without a repo", peer.Memory{Anon: 8e6, File: 1e6, Heap: 4e6}},
+		{trawl, "after all queries", peer.Memory{Anon: 30e6, File: 5e6, Heap: 6e6}}, {zoekt, "after all queries", peer.Memory{Anon: 60e6, File: 5e6, Heap: 3e6}},
 	}
 	m.cold = []cold{
-		{name: trawl, users: 1, times: []time.Duration{30 * ms}, ready: []time.Duration{ms, ms}, used: server.Usage{ReadBytes: 4e6, MajorFaults: 6}},
+		{name: trawl, users: 1, times: []time.Duration{30 * ms}, ready: []time.Duration{ms, ms}, used: peer.Usage{ReadBytes: 4e6, MajorFaults: 6}},
 		{name: zoekt, users: 1, times: []time.Duration{10 * ms}, ready: []time.Duration{ms, ms}},
 	}
 	m.ranged = []ranged{{cold: cold{name: trawl, users: 2, times: []time.Duration{5 * ms}, late: 1}, fetched: 12e6, requests: 8}}
-	m.sets = []sets{{bucket: querylog.Phrase, same: 1, reasons: map[string]int{"binary": 2}, examples: []string{"an example"}}}
+	m.sets = []sets{{bucket: corpus.Phrase, same: 1, reasons: map[string]int{"binary": 2}, examples: []string{"an example"}}}
 	return m
 }
 

@@ -4,14 +4,14 @@ import (
 	"context"
 	"time"
 
-	"github.com/trawl-search/trawl/bench/querylog"
+	"github.com/trawl-search/trawl/bench/corpus"
 	"github.com/trawl-search/trawl/bench/report"
 )
 
 // bucket is what the queries of one bucket took, asked one at a time.
 type bucket struct {
-	name    querylog.Bucket
-	queries []querylog.Query
+	name    corpus.Bucket
+	queries []corpus.Query
 	// timings of the contestants, Trawl's first.
 	timings []timing
 }
@@ -40,7 +40,7 @@ func (h *host) turns(ctx context.Context) error {
 	bar := report.NewProgress(h.cfg.Log, h.corpus.Name+": queries by turns", len(h.queries)*len(modes))
 	for mode := range modes {
 		list := h.contestants(mode)
-		for _, name := range querylog.Buckets() {
+		for _, name := range corpus.Buckets() {
 			b := bucket{name: name}
 			for _, c := range list {
 				if c.takesPart(name) {
@@ -67,7 +67,7 @@ func (h *host) turns(ctx context.Context) error {
 
 // turn asks one query, Repeat times of each; no more of one that has used the
 // time of a query up.
-func (h *host) turn(ctx context.Context, b *bucket, list []contestant, q querylog.Query) error {
+func (h *host) turn(ctx context.Context, b *bucket, list []contestant, q corpus.Query) error {
 	runs := make([][]run, len(b.timings))
 	used := make([]time.Duration, len(b.timings))
 	for range h.cfg.Repeat {

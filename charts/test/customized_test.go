@@ -136,7 +136,7 @@ func TestRelabelings(t *testing.T) {
 
 // TestLimitsOfCallers: the routers take the limits of the values.
 func TestLimitsOfCallers(t *testing.T) {
-	for set, want := range map[string][4]any{"customized": {60., 1., 1.5, "64MiB"}, "external": {600., 0.5, 0., "0"}} {
+	for set, want := range map[string][4]any{"customized": {60., 1., 1.5, "64MiB"}, "external": {600., 0.1, 2., "1GiB"}} {
 		r := renderedAs(t, set, usual)
 		for _, p := range r.pods() {
 			if p.component() != "router" {

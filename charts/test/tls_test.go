@@ -205,11 +205,8 @@ func (r rendered) reached(t *testing.T, p podOf, names map[string][]string) {
 	t.Helper()
 	all, hosts := slices.Concat(slices.Collect(maps.Values(names))...), 0
 	for _, arg := range p.spec.Containers[0].Args {
-		list, ok := strings.CutPrefix(arg, "--pods=")
-		if !ok {
-			list, ok = strings.CutPrefix(arg, "--addr=")
-		}
-		if !ok {
+		flag, list, _ := strings.Cut(arg, "=")
+		if flag != "--addr" && flag != "--pods" { // routers' pods are asked for the name of addr
 			continue
 		}
 		for address := range strings.SplitSeq(list, ",") {
@@ -222,6 +219,48 @@ func (r rendered) reached(t *testing.T, p podOf, names map[string][]string) {
 	}
 	if hosts != 3 {
 		t.Errorf("%s calls %d hosts", p, hosts)
+	}
+}
+
+// TestHelmTestAsksEveryRole: the self-test waits for the pods of all roles, whichever of them speak TLS, and
+// trusts for each what its listener shows.
+func TestHelmTestAsksEveryRole(t *testing.T) {
+	tested := 0
+	each(t, func(t *testing.T, r rendered) {
+		listeners := map[string]string{} // the certificate of each role
+		for _, p := range r.pods() {
+			if _, ok := roleListeners[p.component()]; ok {
+				listeners[p.component()] = at(r.effective(t, p), "tls", "cert-file")
+			}
+		}
+		for _, p := range r.pods() {
+			if p.component() != "selftest" {
+				continue
+			}
+			tested++
+			name := strings.TrimSuffix(p.name, "-selftest")
+			flags := map[string]string{}
+			for _, arg := range p.spec.Containers[0].Args {
+				flag, value, _ := strings.Cut(arg, "=")
+				flags[flag] = value
+			}
+			if want := fmt.Sprintf("%s-router-pods:7431", name); flags["--router-pods"] != want {
+				t.Errorf("%s asks the routers at %q, want %s", p, flags["--router-pods"], want)
+			}
+			if want := fmt.Sprintf("searcher=%[1]s-searcher-pods:7441,indexer=%[1]s-indexer-pods:7451", name); flags["--pods"] != want {
+				t.Errorf("%s asks %q, want %s", p, flags["--pods"], want)
+			}
+			_, public := flags["--tls"]
+			if over := public || flags["--ca-file"] != ""; over != (listeners["router"] != "") {
+				t.Errorf("%s speaks TLS with routers: %v; they show %q", p, over, listeners["router"])
+			}
+			if over := flags["--pods-ca-file"] != ""; over != (listeners["searcher"] != "") || over != (listeners["indexer"] != "") {
+				t.Errorf("%s speaks TLS with the other roles: %v; they show %v", p, over, listeners)
+			}
+		}
+	})
+	if tested < 8 {
+		t.Errorf("only %d self-tests were looked at", tested)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,26 +32,41 @@ func cpuTime(b *testing.B) time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// goSource reads the Go source tree.
-func goSource(b *testing.B) (docs []build.Document, size int64) {
+// treeEnv are folders, with the separator of PATH, that BenchmarkBuild indexes instead of the
+// source of Go.
+const treeEnv = "TRAWL_TEST_TREE"
+
+// languages of files by their extensions: symbols are looked for by them.
+var languages = map[string]string{
+	".c": "C", ".h": "C", ".cc": "C++", ".go": "Go", ".java": "Java", ".js": "JavaScript", ".py": "Python", ".rs": "Rust",
+}
+
+// sources reads the trees to index, in order of their paths.
+func sources(b *testing.B) (docs []build.Document, size int64) {
 	b.Helper()
-	goroot, err := exec.CommandContext(b.Context(), "go", "env", "GOROOT").Output()
-	if err != nil {
-		b.Skip(err)
-	}
-	root := filepath.Join(strings.TrimSpace(string(goroot)), "src")
-	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
-			return err
+	trees := filepath.SplitList(os.Getenv(treeEnv))
+	if len(trees) == 0 {
+		goroot, err := exec.CommandContext(b.Context(), "go", "env", "GOROOT").Output()
+		if err != nil {
+			b.Skip(err)
 		}
-		content, err := os.ReadFile(path)
-		docs = append(docs, build.Document{Path: []byte(path[len(root)+1:]), Content: content})
-		size += int64(len(content))
-		return err
-	})
-	if err != nil {
-		b.Skip(err)
+		trees = []string{filepath.Join(strings.TrimSpace(string(goroot)), "src")}
 	}
+	for _, root := range trees {
+		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || !d.Type().IsRegular() {
+				return err
+			}
+			content, err := os.ReadFile(path)
+			docs = append(docs, build.Document{Path: []byte(path), Content: content, Language: languages[filepath.Ext(path)]})
+			size += int64(len(content))
+			return err
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	slices.SortFunc(docs, func(a, b build.Document) int { return bytes.Compare(a.Path, b.Path) })
 	return docs, size
 }
 
@@ -120,18 +136,21 @@ func peakMemory(b *testing.B) float64 {
 	return float64(used.Maxrss) / 1e3
 }
 
-// BenchmarkBuild builds a shard of the Go tree from memory into nothing: all that is left
-// out of what an indexer does is reading files and writing one.
+// BenchmarkBuild builds shards of trees from memory into nothing: all that is left out of what
+// an indexer does is reading files and writing shards. Of several builds the one counts that
+// took the least processor time.
 func BenchmarkBuild(b *testing.B) {
-	docs, size := goSource(b)
-	slices.SortFunc(docs, func(a, b build.Document) int { return bytes.Compare(a.Path, b.Path) })
+	docs, size := sources(b)
 	b.SetBytes(size)
 	b.ReportAllocs()
-	start := cpuTime(b)
+	least := time.Duration(math.MaxInt64)
 	for b.Loop() {
-		if _, err := write(io.Discard, build.Options{}, docs...); err != nil {
-			b.Fatal(err)
+		start := cpuTime(b)
+		for left := docs; len(left) > 0; {
+			_, n := fill(b, left)
+			left = left[n:]
 		}
+		least = min(least, cpuTime(b)-start)
 	}
-	b.ReportMetric(float64(size)*float64(b.N)/1e6/(cpuTime(b)-start).Seconds(), "MB/core-s")
+	b.ReportMetric(float64(size)/1e6/least.Seconds(), "MB/core-s")
 }

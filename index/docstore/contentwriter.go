@@ -15,7 +15,7 @@ const contentInfoSize = 24
 
 // ContentWriter writes the contents of a shard as they come. From NewContentWriter to Close
 // the section of units is open, so nothing else may be written to the shard.
-// It holds back up to 8 MiB until it knows their dictionary, as much again with its encoding for
+// It holds back up to 8 MiB until it knows their dictionary, as much again for
 // each processor that it uses, and remembers four bytes for each superblock, four for each
 // blob and the dictionaries, at most a sixteenth of the contents. The first error stays.
 // One goroutine at a time.

@@ -10,7 +10,7 @@ type unitRegion struct {
 	sizes []uint16                                  // of each
 
 	dict    []byte
-	encoded []byte   // back to back
+	encoded []byte   // back to back, in place of the text
 	lengths []uint16 // of each
 }
 
@@ -20,7 +20,7 @@ var unitRegions = sync.Pool{New: func() any { return new(unitRegion) }}
 
 func newUnitRegion() *unitRegion {
 	r, _ := unitRegions.Get().(*unitRegion)
-	r.size, r.sizes, r.dict, r.encoded, r.lengths = 0, r.sizes[:0], nil, r.encoded[:0], r.lengths[:0]
+	r.size, r.sizes, r.dict, r.encoded, r.lengths = 0, r.sizes[:0], nil, nil, r.lengths[:0]
 	return r
 }
 
@@ -31,7 +31,8 @@ func (r *unitRegion) add(unit []byte) {
 
 func (r *unitRegion) full() bool { return len(r.sizes) == unitsPerDictionary }
 
-// encode chooses the dictionary, if there is to be one, and encodes the units.
+// encode chooses the dictionary, if there is to be one, and encodes the units. No encoding is
+// longer than its unit, so that each takes the place of what is encoded already.
 func (r *unitRegion) encode(effort Effort, dictionary bool) {
 	text := r.text[:r.size]
 	if dictionary {
@@ -40,6 +41,7 @@ func (r *unitRegion) encode(effort Effort, dictionary bool) {
 	enc, _ := encoders[effort].Get().(encoder)
 	defer encoders[effort].Put(enc)
 	enc.setDictionary(r.dict)
+	r.encoded = text[:0]
 	for _, n := range r.sizes {
 		encoded := enc.encode(text[:n])
 		text = text[n:]

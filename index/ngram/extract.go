@@ -129,7 +129,8 @@ func (e *Extractor) asciiBetween(text []byte, head int) {
 		}
 		bit, n := uint8(1)<<(at/BlockSize), e.n
 		for ; windows != 0; windows &= windows - 1 {
-			w := text[at+bits.TrailingZeros64(windows):]
+			i := at + bits.TrailingZeros64(windows)
+			w := (*[windowSize]byte)(text[i : i+windowSize]) // one check of bounds
 			id := asciiWindow(w[0], w[1], w[2])
 			mask := e.block[id]
 			e.ids[n] = ID(id)

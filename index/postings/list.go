@@ -25,16 +25,20 @@ type listEncoder struct {
 // append appends the list of superblocks, ascending, not empty, and below the number
 // that has lastWidth bits.
 func (e *listEncoder) append(w *bitWriter, superblocks []uint32, lastWidth uint) {
-	e.encodeBlocks(superblocks)
 	w.room(32)
 	w.gamma(uint32(len(superblocks)))
 	w.put(uint64(superblocks[len(superblocks)-1]), lastWidth)
-	if n := len(e.ends) - 1; n > 0 {
-		width := uint(bits.Len32(e.ends[n]))
-		w.put(uint64(width), endWidthBits)
-		w.packed(e.lasts[:n], lastWidth)
-		w.packed(e.ends[:n], width)
+	if len(superblocks) <= blockSize { // nearly all: no ends of blocks stand before it
+		appendBlock(w, gaps(), 0, superblocks)
+		w.pad()
+		return
 	}
+	e.encodeBlocks(superblocks)
+	n := len(e.ends) - 1
+	width := uint(bits.Len32(e.ends[n]))
+	w.put(uint64(width), endWidthBits)
+	w.packed(e.lasts[:n], lastWidth)
+	w.packed(e.ends[:n], width)
 	w.bits(&e.body)
 	w.pad()
 }

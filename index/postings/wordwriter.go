@@ -1,6 +1,7 @@
 package postings
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 
@@ -15,6 +16,7 @@ type WordWriter struct {
 	list         listEncoder
 	tail         tailEncoder
 	lists, tails bitWriter
+	full         [][]byte // the tails before, in pieces
 	ends         wordEnds
 	blocks       []uint8
 }
@@ -37,6 +39,10 @@ func (w *WordWriter) Append(superblocks []uint32, masks []uint8, counts []uint16
 	if w.lists.len() >= pieceSize {
 		w.flush()
 	}
+	if w.tails.len() >= pieceSize {
+		w.full = append(w.full, bytes.Clone(w.tails.bytes()))
+		w.tails.reset()
+	}
 }
 
 func (w *WordWriter) flush() {
@@ -50,7 +56,12 @@ func (w *WordWriter) Close() error {
 	if err := w.w.End(); err != nil {
 		return fmt.Errorf("write the posting lists of words: %w", err)
 	}
-	if err := w.w.WriteSection(format.TagWordTails, format.Required, w.tails.bytes()); err != nil {
+	_ = w.w.Begin(format.TagWordTails, format.Required)
+	for _, piece := range w.full {
+		_, _ = w.w.Write(piece)
+	}
+	_, _ = w.w.Write(w.tails.bytes())
+	if err := w.w.End(); err != nil {
 		return fmt.Errorf("write the counts of words: %w", err)
 	}
 	return w.ends.write(w.w, w.blocks)

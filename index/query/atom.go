@@ -44,6 +44,9 @@ func (p *parser) atom(tok token) (Q, error) {
 	case tokenRev:
 		return nil, &SyntaxError{tok.start, "rev:, a field that is not there yet",
 			`b: for a branch that is indexed, as in b:release; write "rev:" in quotes to search for the text`}
+	case tokenNear:
+		return nil, &SyntaxError{tok.start, "near:, a field that is not there",
+			`an expression for words within some lines, as in open(.*\n){0,3}.*close; write "near:" in quotes to search for the text`}
 	case tokenContent:
 		return p.text(tok, Content)
 	}

@@ -2,6 +2,7 @@ package query
 
 import (
 	"errors"
+	"strings"
 	"testing"
 )
 
@@ -52,5 +53,20 @@ func TestOwnFields(t *testing.T) {
 	var e *LimitError
 	if _, err := Parse("(sym.kind:type ) (sym.kind:type ) a", ParseOptions{SyntaxVersion: 2, Limits: Limits{Atoms: 2}}); !errors.As(err, &e) {
 		t.Errorf("names that are asked for by kind alone do not count as terms: %v", err)
+	}
+}
+
+// TestFieldsThatAreNotThere: a field that Trawl does not have is an error that says what to write instead, in version 2 only.
+func TestFieldsThatAreNotThere(t *testing.T) {
+	for field, instead := range map[string]string{"rev:v1.2": "b:release", "near:3": `open(.*\n){0,3}.*close`} {
+		_, err := Parse("open "+field+" close", ParseOptions{SyntaxVersion: 2})
+		if e, ok := errors.AsType[*SyntaxError](err); !ok || e.Position != len("open ") || !strings.Contains(e.Expected, instead) {
+			t.Errorf("%s: %v", field, err)
+		}
+		for version, text := range map[int]string{1: "open " + field, 2: `open "` + field + `"`} {
+			if q, err := Parse(text, ParseOptions{SyntaxVersion: version}); err != nil {
+				t.Errorf("%s in version %d: %v, %v", text, version, q, err)
+			}
+		}
 	}
 }

@@ -31,6 +31,7 @@ const (
 	tokenMatch
 	tokenPath
 	tokenRev
+	tokenNear
 	tokenCount
 	tokenTimeout
 	tokenSelect
@@ -67,6 +68,7 @@ var fields = []field{
 var ownFields = append(slices.Clone(fields), []field{
 	{"count:", tokenCount},
 	{"match:", tokenMatch},
+	{"near:", tokenNear},
 	{"path:", tokenPath},
 	{"ref:", tokenRef},
 	{"rev:", tokenRev},

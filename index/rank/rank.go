@@ -61,17 +61,17 @@ const (
 	BaseInside
 	// BasePartial starts or ends a word of the base name.
 	BasePartial
-	// Base is the whole base name, with or without its extension.
+	// Base is the whole base name, with or without its extensions.
 	Base
 )
 
 // OfName returns the place of the match path[start:end].
 func OfName(path []byte, start, end int) Name {
-	base, stemEnd := stem(path)
+	base := bytes.LastIndexByte(path, '/') + 1
 	if start < base {
 		return Directory
 	}
-	if start == base && (end == len(path) || end == stemEnd) {
+	if start == base && (end == len(path) || end > base && path[end] == '.') {
 		return Base
 	}
 	if Of(path, start, end) == Inside {
@@ -80,13 +80,16 @@ func OfName(path []byte, start, end int) Name {
 	return BasePartial
 }
 
-// stem returns where the base name begins, and where it ends without its extension.
+// stem returns where the base name begins, and where it ends without its extensions: those of foo.spec.ts are two.
 func stem(path []byte) (from, to int) {
-	from, to = bytes.LastIndexByte(path, '/')+1, len(path)
-	if dot := bytes.LastIndexByte(path[from:], '.'); dot > 0 {
-		to = from + dot
+	from = bytes.LastIndexByte(path, '/') + 1
+	if from == len(path) {
+		return from, from
 	}
-	return from, to
+	if dot := bytes.IndexByte(path[from+1:], '.'); dot >= 0 {
+		return from, from + 1 + dot
+	}
+	return from, len(path)
 }
 
 // Term is how one text of the query matches a document.
@@ -127,7 +130,7 @@ var (
 )
 
 const (
-	spelledScore = 200 // for each term
+	spelledScore = 200 // for each term in the base name
 	definedScore = 200 // for one term
 	// For each term of a compound, and once more if it is defined.
 	compoundScore        = 200
@@ -139,7 +142,7 @@ const (
 	// Parameters of BM25: how soon more matches count less, how much the length counts, and the usual
 	// length.
 	saturation  = 1.2
-	lengthShare = 0.75
+	lengthShare = 0.5
 	usualLength = 4
 )
 
@@ -218,7 +221,20 @@ func (d *Document) Score() float64 {
 			content += d.defined()
 		}
 	}
-	return Total(content+d.compound()+d.together(), names, len(d.Terms), d.Spelled, d.LowPriority)
+	return Total(content+d.compound()+d.together(), names, d.spelling(), d.LowPriority)
+}
+
+// spelling is how many terms spell the base name: those that have a match there.
+func (d *Document) spelling() (n int) {
+	if !d.Spelled {
+		return 0
+	}
+	for _, t := range d.Terms {
+		if t.Name > Directory {
+			n++
+		}
+	}
+	return n
 }
 
 func (d *Document) defined() float64 { return Defined(len(d.Terms)) }
@@ -276,22 +292,23 @@ func Compounds(words []string) []string {
 // Score is that of a match in a path at that place.
 func (n Name) Score() float64 { return nameScore[n] }
 
-// Total adds up the parts of a score with that many terms: content has all that is no match in a path, and names the scores of
-// the best places of each term. The words of a file's name ask for that file, whatever its priority.
-func Total(content, names float64, terms int, spelled, low bool) float64 {
-	switch {
-	case spelled:
-		return content + names + spelledScore*float64(terms)
-	case low:
+// Total adds up the parts of a score: content has all that is no match in a path, and names the scores of the best places of each
+// term. That many of the terms spell the file's name: they ask for that file, whatever its priority.
+func Total(content, names float64, spelling int, low bool) float64 {
+	if low && spelling == 0 {
 		return (content + names) * lowPriority
 	}
-	return content + names
+	return content + names + spelledScore*float64(spelling)
 }
 
 // Bound is the highest score of a document with that sum of its terms' scores for the content, up to
 // that number of terms, no match in its path that is better placed than name, nothing defined, no compound and nothing together.
 func Bound(content float64, terms int, name Name, low bool) float64 {
-	return Total(content, nameScore[name]*float64(terms), terms, name > Directory, low)
+	spelling := 0
+	if name > Directory {
+		spelling = terms
+	}
+	return Total(content, nameScore[name]*float64(terms), spelling, low)
 }
 
 // Ceiling is the highest score of a document with up to that number of terms and no match in its path
@@ -354,9 +371,9 @@ func (d *Document) Explain() string {
 	if d.Together > Scattered {
 		text += fmt.Sprintf(" + %s %g", togetherNames[d.Together], d.together())
 	}
-	switch {
-	case d.Spelled:
-		text += fmt.Sprintf(" + spells the file's name %g", float64(spelledScore*len(d.Terms)))
+	switch spelling := d.spelling(); {
+	case spelling > 0:
+		text += fmt.Sprintf(" + spells the file's name %g", float64(spelledScore*spelling))
 	case d.LowPriority:
 		text += ", halved for a test, documentation, generated or vendored file"
 	}
@@ -368,6 +385,10 @@ var (
 	lowFolders = wordSet("test", "tests", "testing", "testdata", "spec", "specs", "example", "examples", "bench", "benches", "benchmark", "benchmarks",
 		"mock", "mocks", "fixture", "fixtures", "doc", "docs", "vendor", "deps", "node_modules", "third_party")
 	lowNames = wordSet("test", "tests", "spec", "example", "examples", "bench", "benchmark", "mock", "mocks", "min", "pb", "generated", "changelog")
+	// Names of changelogs without their extensions; in small letters they are names of code, too.
+	changelogs = wordSet("CHANGES", "HISTORY", "NEWS")
+	// Extensions of documentation.
+	proseExtensions = wordSet(".md", ".mdx", ".rst", ".adoc")
 )
 
 func wordSet(words ...string) map[string]bool {
@@ -427,5 +448,10 @@ func LowPriority(path []byte) bool {
 		return true
 	}
 	base := path[bytes.LastIndexByte(path, '/')+1:]
-	return anyPart(base, lowNames) || bytes.HasPrefix(base, []byte("CHANGELOG")) || bytes.Contains(base, []byte("Test."))
+	stem, extension := base, ""
+	if dot := bytes.LastIndexByte(base, '.'); dot > 0 {
+		stem, extension = base[:dot], string(base[dot:])
+	}
+	return anyPart(base, lowNames) || changelogs[string(stem)] || proseExtensions[extension] ||
+		bytes.HasPrefix(base, []byte("CHANGELOG")) || bytes.Contains(base, []byte("Test."))
 }

@@ -44,6 +44,9 @@ func TestOfName(t *testing.T) {
 		{"a/xfoox.go", "foo", BaseInside},
 		{"Makefile", "Makefile", Base},
 		{".gitignore", ".gitignore", Base},
+		{"a/foo.spec.ts", "foo", Base},
+		{"a/foo.spec.ts", "foo.spec", Base},
+		{"a/foo.spec.ts", "spec", BasePartial},
 	} {
 		i := strings.Index(c.path, c.match)
 		if got := OfName([]byte(c.path), i, i+len(c.match)); got != c.want {
@@ -148,11 +151,29 @@ func TestSpells(t *testing.T) {
 		{"a/read-file.go", "  xxxxxxxxx   ", true},
 		{"read/file.go", "xxxx         ", false},
 		{"Makefile", "xxxxxxxx", true},
+		{"a/readFile.spec.ts", "  xxxxxxxx        ", true},
+		{"a/.spec.ts", "   xxxx   ", true},
+		{"a/", "xx", false},
 		{"a/__.go", "       ", false},
 	} {
 		if got := Spells([]byte(c.path), func(at int) bool { return c.covered[at] == 'x' }); got != c.want {
 			t.Errorf("Spells(%q, %q) = %v", c.path, c.covered, got)
 		}
+	}
+}
+
+// TestFileNamesTakeAllTerms: a file whose name is one of three words does not get what one gets whose name is all of them.
+func TestFileNamesTakeAllTerms(t *testing.T) {
+	named := func(names ...Name) float64 {
+		d := Document{Spelled: true}
+		for _, n := range names {
+			d.Terms = append(d.Terms, Term{Name: n})
+		}
+		return d.Score()
+	}
+	one, all, folder := named(Base, NoName, NoName), named(BasePartial, BasePartial, BasePartial), named(Base, Directory, Directory)
+	if one != 300 || all != 840 || folder != 380 {
+		t.Errorf("one word in the name: %g, all: %g, one beside two in the folder: %g", one, all, folder)
 	}
 }
 
@@ -167,11 +188,11 @@ func TestAsksForLow(t *testing.T) {
 // TestExplain: all parts of a score, with what they were made from.
 func TestExplain(t *testing.T) {
 	d := Document{Terms: []Term{{Content: Word, Matches: 3, Name: BasePartial}, {Content: Inside, Matches: 1}}, Length: 3, LowPriority: true}
-	if got, want := d.Explain(), "whole words 3× in 12 KiB 166, a part of the file's name 80 + inside of words 1× in 12 KiB 22, halved for a test, documentation, generated or vendored file"; got != want || d.Score() != (166+80+22)/2. {
+	if got, want := d.Explain(), "whole words 3× in 12 KiB 162, a part of the file's name 80 + inside of words 1× in 12 KiB 21, halved for a test, documentation, generated or vendored file"; got != want || d.Score() != (162+80+21)/2. {
 		t.Errorf("%s: %v", got, d.Score())
 	}
 	d.Spelled, d.Together = true, OneLine
-	if got, want := d.Explain(), "whole words 3× in 12 KiB 166, a part of the file's name 80 + inside of words 1× in 12 KiB 22 + in one line 200 + spells the file's name 400"; got != want || d.Score() != 868 {
+	if got, want := d.Explain(), "whole words 3× in 12 KiB 162, a part of the file's name 80 + inside of words 1× in 12 KiB 21 + in one line 200 + spells the file's name 200"; got != want || d.Score() != 663 {
 		t.Errorf("%s: %v", got, d.Score())
 	}
 }
@@ -181,6 +202,7 @@ func TestLowPriority(t *testing.T) {
 		"vendor/a/b.go": true, "a/vendor/b.go": true, "a/myvendor/b.go": false,
 		"a_test.go": true, "a/testing.go": false, "x/a.pb.go": true, "test/a.c": true, "latest/a.c": false,
 		"docs/a.c": true, "a/doc.go": false, "CHANGELOG.md": true, "src/AbcTest.java": true, "a-bench/b.c": true, "third_party/a.c": true, "x.min.js": true,
+		"README.md": true, "a/b.rst": true, "CHANGES": true, "HISTORY.txt": true, "history.ts": false, "a/md.go": false, ".md": false, "CMakeLists.txt": false,
 	} {
 		if got := LowPriority([]byte(path)); got != want {
 			t.Errorf("LowPriority(%q) = %v, want %v", path, got, want)

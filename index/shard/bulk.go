@@ -227,9 +227,11 @@ func (s *search) boundOf(c *candidate, t *blobTally, name *namedBlob, matched in
 	}
 	switch {
 	case counted && (name != nil || b.onPaths):
-		c.names, c.spelled = rank.Base.Score()*float64(s.terms), !s.loose
+		c.names, c.spelling = rank.Base.Score()*float64(s.terms), s.mostSpelling()
 	case name != nil:
-		c.names, c.spelled = name.score, name.name > rank.Directory && !s.loose
+		if c.names = name.score; name.name > rank.Directory {
+			c.spelling = s.mostSpelling()
+		}
 	}
 	c.bound = s.total(c)
 }
@@ -264,16 +266,20 @@ func (s *search) boundByPath(c *candidate) error {
 		return err
 	}
 	ranges := s.overlap[:0]
-	c.byPath, c.names, c.low = true, 0, s.low(path)
+	c.byPath, c.names, c.spelling, c.low = true, 0, 0, s.low(path)
 	for _, a := range s.nameAtoms {
 		best := rank.NoName
 		for start, end := range regex.Ranges(a.matcher, path) {
 			best = max(best, rank.OfName(path, start, end))
 			ranges = append(ranges, span{uint32(start), uint32(end)})
 		}
-		c.names += a.loose.Weigh(best.Score())
+		if c.names += a.loose.Weigh(best.Score()); best > rank.Directory {
+			c.spelling++
+		}
 	}
-	c.spelled, s.overlap = !s.loose && spells(path, ranges), ranges
+	if s.overlap = ranges; s.loose || !spells(path, ranges) {
+		c.spelling = 0
+	}
 	s.waitAgain(c)
 	return nil
 }

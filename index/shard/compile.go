@@ -254,6 +254,16 @@ func (s *search) contentAtom(p *Query, n *atomNode, m *matching, keep int) (err 
 		n.content, err = s.wholeWordAtom()
 		return err
 	}
+	if s.words != nil && m.loose != nil && !m.withinWords && (s.among == nil || s.among.blobs.count() > mostRead) {
+		hits, ok, err := s.looseHits(m)
+		if err != nil {
+			return err
+		}
+		if ok {
+			n.content = s.newWordAtom(m, hits, keep)
+			return nil
+		}
+	}
 	read := false
 	if s.words != nil && m.withinWords {
 		if read, err = s.readRather(m); err != nil {
@@ -265,12 +275,13 @@ func (s *search) contentAtom(p *Query, n *atomNode, m *matching, keep int) (err 
 		if err != nil {
 			return err
 		}
-		a := &wordAtom{matching: m, s: s, hits: hits, keep: keep}
-		n.content = a
-		s.wordAtoms = append(s.wordAtoms, a)
+		n.content = s.newWordAtom(m, hits, keep)
 		return nil
 	}
 	a := &contentAtom{s: s, matcher: m.matcher, needs: m.needs, reach: m.reach, maybeEmpty: m.maybeEmpty, most: m.most, keep: keep}
+	if len(m.literals) == 1 {
+		a.alone = m.literals[0]
+	}
 	n.content = a
 	s.textAtoms++
 	if a.verifies = read; read {
@@ -283,6 +294,12 @@ func (s *search) contentAtom(p *Query, n *atomNode, m *matching, keep int) (err 
 		s.onlyText = a
 	}
 	return a.prepare()
+}
+
+func (s *search) newWordAtom(m *matching, hits *wordHits, keep int) *wordAtom {
+	a := &wordAtom{matching: m, s: s, hits: hits, keep: keep}
+	s.wordAtoms = append(s.wordAtoms, a)
+	return a
 }
 
 // atom makes a Substring or Regexp ready.

@@ -20,7 +20,9 @@ type contentAtom struct {
 	// maybeEmpty says that the empty text can match.
 	maybeEmpty bool
 	// most bounds the bytes of a match, 0 if they may be very many.
-	most    int
+	most int
+	// alone is the only text that matches; its Text is empty if there are others.
+	alone   regex.Literal
 	planned plan
 	// anchors are literals such that every match holds one of them, where their candidate
 	// blocks are known: then only what is around those is decoded.
@@ -154,13 +156,19 @@ func (a *contentAtom) mostMatches(blob uint32) (int, error) {
 
 // countedPlaces are where the text may match, if words say how often; nil if they do not.
 func (a *contentAtom) countedPlaces() *wordPlaces {
-	if len(a.anchors) != 1 {
-		return nil
-	}
-	if places, ok := a.anchors[0].cand.(*wordPlaces); ok && places.counted {
+	if places := a.wordPlaces(); places != nil && places.counted {
 		return places
 	}
 	return nil
+}
+
+// wordPlaces are where the text may match, if its places were narrowed; nil if they were not.
+func (a *contentAtom) wordPlaces() *wordPlaces {
+	if len(a.anchors) != 1 {
+		return nil
+	}
+	places, _ := a.anchors[0].cand.(*wordPlaces)
+	return places
 }
 
 // add takes a match; they come in ascending order.

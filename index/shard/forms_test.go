@@ -30,6 +30,8 @@ type form struct {
 type part struct {
 	shard    *shard.Shard
 	overlays map[string]shard.Overlay
+	// late is at which call of Options.FloorNow the floor of the shards before is known, from 1; 0: from the start.
+	late int
 }
 
 // formNames are the names of all forms.
@@ -158,7 +160,7 @@ func newDirty(c *indextest.Corpus, rng *rand.Rand) dirty {
 // part builds the shard, with an overlay that hides.
 func (d dirty) part(t fataler) part {
 	t.Helper()
-	p := part{openShard(t, buildShard(t, d.corpus)), map[string]shard.Overlay{}}
+	p := part{shard: openShard(t, buildShard(t, d.corpus)), overlays: map[string]shard.Overlay{}}
 	for repo, numbers := range d.hidden {
 		p.overlays[repo] = shard.Overlay{Hidden: docset.Of(numbers)}
 	}

@@ -2,11 +2,14 @@ package shard_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
+	"unicode/utf8"
 
 	"github.com/trawl-search/trawl/index/indextest"
 	"github.com/trawl-search/trawl/index/query"
@@ -25,6 +28,12 @@ func looseQueries(c *indextest.Corpus, rng *rand.Rand, n, words int) (queries []
 			}
 			if word == "" || rng.IntN(8) == 0 {
 				word = fmt.Sprintf("nobody%d", rng.IntN(100))
+			}
+			if content := texts[rng.IntN(len(texts))].Content; len(content) > 8 && rng.IntN(6) == 0 { // with spaces, punctuation and other letters
+				at := rng.IntN(len(content) - 8)
+				if part := string(content[at : at+3+rng.IntN(6)]); utf8.ValidString(part) && !strings.ContainsAny(part, "\n\r\x00") {
+					word = part
+				}
 			}
 			text += " " + query.Quote(regexp.QuoteMeta(word))
 		}
@@ -87,6 +96,51 @@ func TestAnyRanksRareWordsFirst(t *testing.T) {
 		}
 		if want := "70.go lacks [nobodyhasthis], zz.go lacks [return nobodyhasthis], 00.go lacks [zanzibar nobodyhasthis]"; strings.Join(says, ", ") != want {
 			t.Errorf("mode %d: %s\nwant %s", mode, strings.Join(says, ", "), want)
+		}
+	}
+}
+
+// thousandOther are words with letters beyond ASCII. Forty of them are in one file each.
+func thousandOther(t *testing.T) (*shard.Shard, *shard.Query) {
+	t.Helper()
+	c := manyFiles(2000)
+	for i := range 40 {
+		d := &c.Repos[0].Documents[i*50]
+		d.Content = fmt.Appendf(d.Content, "naïve%d and dotted.name%d\n", i, i)
+	}
+	var text strings.Builder
+	text.WriteString("match:any common")
+	for i := range 495 {
+		fmt.Fprintf(&text, ` naïve%d "dotted\\.name%d"`, i, i)
+	}
+	return openShard(t, buildShard(t, c)), prepareOwn(t, text.String())
+}
+
+// TestAnyOfOtherTexts: as TestAnyOfAThousandWords, of words with letters that are not ASCII and of names with dots.
+func TestAnyOfOtherTexts(t *testing.T) {
+	s, q := thousandOther(t)
+	got, err := s.Find(context.Background(), q, shard.Options{Mode: shard.TopK, MaxFiles: 10})
+	if err != nil || len(got.Hits) != 10 || got.Stats.FilesConsidered > 60 || got.Stats.FilesMatched != 2000 {
+		t.Fatalf("%d hits, %v, %+v", len(got.Hits), err, got.Stats)
+	}
+}
+
+// TestAnyOfAThousandEndsInTime: the answer is whole, or says that it ended with the deadline. After that nothing more is looked at.
+func TestAnyOfAThousandEndsInTime(t *testing.T) {
+	s, q := thousandOther(t)
+	for _, after := range []time.Duration{0, time.Millisecond, 200 * time.Millisecond} {
+		ctx, stop := context.WithTimeout(context.Background(), after)
+		got, err := s.Find(ctx, q, shard.Options{MaxFiles: 10})
+		stop()
+		switch {
+		case err != nil:
+			t.Errorf("after %v: %v", after, err)
+		case errors.Is(got.Incomplete, context.DeadlineExceeded):
+			if after == 0 && got.Stats.FilesConsidered > 0 {
+				t.Errorf("%d files were looked at without time", got.Stats.FilesConsidered)
+			}
+		case got.Incomplete != nil || got.Stats.FilesMatched != 2000 || after == 0:
+			t.Errorf("after %v: %v, %+v", after, got.Incomplete, got.Stats)
 		}
 	}
 }

@@ -20,9 +20,10 @@ type candidate struct {
 	documents, matches int
 	// The bound is the rank.Total of these parts.
 	content, names float64
-	spelled, low   bool
+	spelling       int // terms that spell the file's name
+	low            bool
 	several        bool // documents have the blob
-	byPath         bool // names, spelled and low are those of its one document
+	byPath         bool // names, spelling and low are those of its one document
 	inexact        bool // it is not known for sure how often the documents match
 	hit            *hit // a document that was looked at; nil for a blob
 }
@@ -98,7 +99,7 @@ func (s *search) settleHit(h *hit) error {
 }
 
 func (s *search) total(c *candidate) float64 {
-	return rank.Total(c.content, c.names, s.terms, c.spelled, c.low)
+	return rank.Total(c.content, c.names, c.spelling, c.low)
 }
 
 // waitAgain has a blob wait with a bound that is not above that before.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -24,6 +25,18 @@ func searchParts(parts []part, q *shard.Query, opts shard.Options) (*shard.Resul
 	var all []*shard.Found
 	for _, p := range parts {
 		opts.Overlays, opts.Floor = p.overlays, ranking.Floor()
+		opts.FloorNow = nil
+		if p.late > 0 {
+			var calls atomic.Int64
+			floor := opts.Floor
+			opts.Floor = nil
+			opts.FloorNow = func() *shard.Key {
+				if calls.Add(1) < int64(p.late) {
+					return nil
+				}
+				return floor
+			}
+		}
 		found, err := p.shard.Find(ctx, q, opts)
 		if err == nil {
 			err = found.Incomplete

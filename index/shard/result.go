@@ -48,6 +48,9 @@ type Options struct {
 	// Floor is the last of MaxFiles files that were found elsewhere: files that come
 	// after it have no room beside those, and may be left out, as after MaxFiles.
 	Floor *Key
+	// FloorNow, if it is set, is what Floor is by now: searches of other shards that run at the same time raise it. It is
+	// called now and then, by several goroutines.
+	FloorNow func() *Key
 	// Explain fills FileMatch.Explanation and Result.Explanation.
 	Explain bool
 	// Symbols fills FileMatch.Symbols. For that the whole content of each file that is shown is

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -64,6 +65,7 @@ type search struct {
 	onlyNamed    bool
 	pass         pass
 	losesTies    bool         // to Options.Floor, by the order of repos and paths
+	firstPath    []byte       // of the shard's first document, once it is known
 	deferredFrom uint32       // blob from which on documents were left to the second pass
 	deferred     bool         // documents were left to the second pass
 	lowFolder    docstore.Run // documents of the folder of low priority found last
@@ -197,7 +199,7 @@ func (s *search) look() error {
 		runtime.Gosched()
 		s.turnBegan = now
 	}
-	return s.ctx.Err()
+	return cmp.Or(s.raiseFloor(), s.ctx.Err())
 }
 
 // mayGoOn is look for a search within a text, which asks goOn.

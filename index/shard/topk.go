@@ -62,13 +62,38 @@ func (s *search) prepareFloor() error {
 	if err != nil || first != floor.Repo {
 		return err
 	}
-	s.edge, err = s.docs.AppendPath(s.edge[:0], 0)
-	s.losesTies = bytes.Compare(s.edge, floor.Path) > 0
-	return err
+	if s.firstPath == nil { // a buffer of others may be in use
+		if s.firstPath, err = s.docs.AppendPath(nil, 0); err != nil {
+			return err
+		}
+	}
+	s.losesTies = bytes.Compare(s.firstPath, floor.Path) > 0
+	return nil
+}
+
+// raiseFloor takes over what searches of other shards have found by now.
+func (s *search) raiseFloor() error {
+	if s.opts.FloorNow == nil {
+		return nil
+	}
+	now := s.opts.FloorNow()
+	if now == nil || s.opts.Floor != nil && Compare(*now, *s.opts.Floor) >= 0 {
+		return nil
+	}
+	s.opts.Floor = now
+	return s.prepareFloor()
 }
 
 func (s *search) ceiling(name rank.Name, low bool) float64 {
 	return rank.Ceiling(s.inContent, s.terms, name, low)
+}
+
+// mostSpelling is how many terms spell a file's name at most.
+func (s *search) mostSpelling() int {
+	if s.loose {
+		return 0
+	}
+	return s.terms
 }
 
 // admits reports whether a document may be among the best.

@@ -87,6 +87,9 @@ func (a *wordAtom) gather(d *document, g *gathered) (rank.Counts, error) {
 		if b.opaque {
 			g.opaque++
 		}
+		if a.hits.anywhere {
+			g.opaque++ // as if another atom were there
+		}
 		return b.counts, nil
 	}
 	if err := in.read(a.s, d.blob, a.keep, &a.spans); err != nil {

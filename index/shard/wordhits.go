@@ -13,6 +13,8 @@ type wordHits struct {
 	words   []wordMatch
 	tallies []tally
 	blobs   []blobTally
+	// anywhere says that matches may overlap those of other atoms, outside of words too.
+	anywhere bool
 }
 
 // knownWords is what is known of an atom by the index of words and the paths: found once for all

@@ -40,8 +40,8 @@ const (
 	punctuation class = iota
 	space
 	newline
-	wordByte
-	digit
+	wordByte // words go on with these
+	digit    // and these
 	quote
 	comment // or punctuation
 )
@@ -102,15 +102,12 @@ func (l *lexer) next() byte {
 func (l *lexer) scan() byte {
 	l.broken = l.pos == 0
 	for l.pos < len(l.text) {
-		c := l.text[l.pos]
-		l.start = l.pos
+		l.spaces()
+		if l.start = l.pos; l.start == len(l.text) {
+			break
+		}
+		c := l.text[l.start]
 		switch l.class[c] {
-		case space:
-			l.pos++
-		case newline:
-			l.broken = true
-			l.pos++
-			l.lineAt = l.pos
 		case wordByte:
 			l.pos = l.wordEnd(l.pos + 1)
 			if l.prefixed() {
@@ -144,8 +141,23 @@ func (l *lexer) scan() byte {
 	return tokenEnd
 }
 
+// spaces passes white space.
+func (l *lexer) spaces() {
+	text, classes, at := l.text, &l.class, l.pos
+	for ; at < len(text); at++ {
+		class := classes[text[at]]
+		if class == newline {
+			l.broken, l.lineAt = true, at+1
+		} else if class != space {
+			break
+		}
+	}
+	l.pos = at
+}
+
 func (l *lexer) wordEnd(at int) int {
-	for at < len(l.text) && (l.class[l.text[at]] == wordByte || l.class[l.text[at]] == digit) {
+	text, classes := l.text, &l.class
+	for at < len(text) && classes[text[at]]-wordByte <= digit-wordByte {
 		at++
 	}
 	return at

@@ -52,7 +52,7 @@ func prefixOf(word []byte) (prefix uint64) {
 
 // order returns the numbers of all words in the order of the lexicon.
 func (t *table) order(keys []sortKey) []sortKey {
-	keys = keys[:0]
+	keys = slices.Grow(keys[:0], t.len())
 	for number := range t.places {
 		word := t.word(uint32(number))
 		keys = append(keys, sortKey{prefixOf(word), uint32(number)})

@@ -1,5 +1,7 @@
 package words
 
+import "slices"
+
 // Postings are collected in groups of words whose numbers follow each other, as package
 // postings collects those of n-grams: each posting is written once, in sequence, and
 // sorted within its group when the index is written.
@@ -120,6 +122,12 @@ type run struct {
 	defined     []bool
 }
 
+// fetch reads the first posting of a word, so that read need not wait for it: see table.fetch.
+func (r *runs) fetch(number uint32) uint32 {
+	g, start := &r.groups[number>>groupBits], r.starts[number]
+	return uint32(g.chunks[start/chunkEntries][start%chunkEntries])
+}
+
 // read replaces what is in a run by the postings of a word.
 func (r *runs) read(to *run, number uint32) {
 	g := &r.groups[number>>groupBits]
@@ -127,18 +135,27 @@ func (r *runs) read(to *run, number uint32) {
 	if next := number + 1; next%groupSize != 0 && int(next) < len(r.starts)-1 {
 		end = int(r.starts[next])
 	}
-	to.superblocks, to.masks, to.counts, to.defined = to.superblocks[:0], to.masks[:0], to.counts[:0], to.defined[:0]
-	for start < end {
+	to.resize(end - start)
+	for done := 0; start < end; {
 		at := start % chunkEntries
 		entries := g.chunks[start/chunkEntries][at:min(chunkEntries, at+end-start)]
-		for _, entry := range entries {
-			to.superblocks = append(to.superblocks, uint32(entry>>superblockAt))
-			to.masks = append(to.masks, uint8(entry>>maskShift))
-			to.counts = append(to.counts, uint16(entry%(1<<countBits)))
-			to.defined = append(to.defined, entry>>definedShift&1 == 1)
+		n := len(entries)
+		superblocks, masks := to.superblocks[done:done+n], to.masks[done:done+n]
+		counts, defined := to.counts[done:done+n], to.defined[done:done+n]
+		for i, entry := range entries {
+			superblocks[i] = uint32(entry >> superblockAt)
+			masks[i] = uint8(entry >> maskShift)
+			counts[i] = uint16(entry % (1 << countBits))
+			defined[i] = entry>>definedShift&1 == 1
 		}
-		start += len(entries)
+		start, done = start+n, done+n
 	}
+}
+
+// resize makes room for n postings.
+func (r *run) resize(n int) {
+	r.superblocks, r.masks = slices.Grow(r.superblocks[:0], n)[:n], slices.Grow(r.masks[:0], n)[:n]
+	r.counts, r.defined = slices.Grow(r.counts[:0], n)[:n], slices.Grow(r.defined[:0], n)[:n]
 }
 
 // reset forgets all postings and keeps the memory.

@@ -3,6 +3,7 @@ package words
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/trawl-search/trawl/index/eliasfano"
@@ -18,6 +19,10 @@ const (
 
 	// wordsPerSuperblock of the lexicon are BlocksPerSuperblock blocks.
 	wordsPerSuperblock = BlockWords * ngram.BlocksPerSuperblock
+
+	// fetchedAhead is of how many words, which lie anywhere in memory, the beginnings are read
+	// before any is written: the processor waits for them at the same time.
+	fetchedAhead = 32
 )
 
 // scratch is the memory that writing needs, kept for the next index.
@@ -37,18 +42,28 @@ func (b *Builder) Write(w format.SectionWriter, superblocks uint32, ngrams *post
 	b.runs.sort(b.table.len())
 	s.keys = b.table.order(s.keys)
 	lexicon := NewLexiconWriter(w, ngrams)
-	for _, key := range s.keys {
-		if err := lexicon.Add(b.table.word(key.number)); err != nil {
-			return err
+	for keys := range slices.Chunk(s.keys, fetchedAhead) {
+		for _, key := range keys {
+			b.fetched += uint32(b.table.word(key.number)[0])
+		}
+		for _, key := range keys {
+			if err := lexicon.Add(b.table.word(key.number)); err != nil {
+				return err
+			}
 		}
 	}
 	if err := lexicon.Close(); err != nil {
 		return err
 	}
 	lists := postings.NewWordWriter(w, b.blocks)
-	for _, key := range s.keys {
-		b.runs.read(&s.run, key.number)
-		lists.Append(s.run.superblocks, s.run.masks, s.run.counts, s.run.defined)
+	for keys := range slices.Chunk(s.keys, fetchedAhead) {
+		for _, key := range keys {
+			b.fetched += b.runs.fetch(key.number)
+		}
+		for _, key := range keys {
+			b.runs.read(&s.run, key.number)
+			lists.Append(s.run.superblocks, s.run.masks, s.run.counts, s.run.defined)
+		}
 	}
 	if err := lists.Close(); err != nil {
 		return err

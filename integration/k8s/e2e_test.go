@@ -43,33 +43,52 @@ type release struct {
 	own       map[string]bool // what its namespace holds beside it, as secret/NAME
 }
 
+// part is one step of the test.
+type part struct {
+	name string
+	do   func(*e2e)
+	// ownNodes is why the part needs a cluster that the test has started; empty if it does not.
+	ownNodes string
+}
+
+var parts = []part{
+	{name: "install as the README says", do: (*e2e).readme},
+	{name: "helm test", do: (*e2e).helmTest},
+	{name: "index and search", do: (*e2e).indexAndSearch},
+	{name: "something is missing", do: (*e2e).missing},
+	{name: "uninstall", do: (*e2e).uninstall},
+	{name: "upgrade in the wrong order", do: (*e2e).upgradeFromBefore},
+	{name: "everything secured", do: (*e2e).secured},
+	{name: "certificates are renewed", do: (*e2e).renewed},
+	{name: "scale searchers", do: (*e2e).scale},
+	{name: "upgrade", do: (*e2e).upgrade},
+	{name: "rollback", do: (*e2e).rollback},
+	{name: "faults", do: (*e2e).faults, ownNodes: "it stops nodes, and needs one in each of three zones"},
+	{name: "etcd is away", do: (*e2e).outages},
+	{name: "uninstall what is secured", do: (*e2e).uninstall},
+	{name: "terraform", do: (*e2e).terraform},
+}
+
+// skipped is why the part cannot run; empty if it can.
+func (p part) skipped(existing bool) string {
+	if existing {
+		return p.ownNodes
+	}
+	return ""
+}
+
 func TestKubernetes(t *testing.T) {
-	need(t)
+	chosen := need(t)
 	lock(t)
 	start := time.Now()
-	e := &e2e{t: t, outer: t, rng: seeded(t), Cluster: newCluster(t), dir: t.TempDir(), release: release{namespace: "trawl"}}
+	e := &e2e{t: t, outer: t, rng: seeded(t), Cluster: chosen.cluster(t), dir: t.TempDir(), release: release{namespace: "trawl"}}
 	t.Logf("the cluster is ready, and has all images, after %.0f s", time.Since(start).Seconds())
 	e.prepare()
-	for _, part := range []struct {
-		name string
-		do   func(*e2e)
-	}{
-		{"install as the README says", (*e2e).readme},
-		{"helm test", (*e2e).helmTest},
-		{"index and search", (*e2e).indexAndSearch},
-		{"something is missing", (*e2e).missing},
-		{"uninstall", (*e2e).uninstall},
-		{"upgrade in the wrong order", (*e2e).upgradeFromBefore},
-		{"everything secured", (*e2e).secured},
-		{"scale searchers", (*e2e).scale},
-		{"upgrade", (*e2e).upgrade},
-		{"rollback", (*e2e).rollback},
-		{"faults", (*e2e).faults},
-		{"etcd is away", (*e2e).outages},
-		{"uninstall what is secured", (*e2e).uninstall},
-		{"terraform", (*e2e).terraform},
-	} {
+	for _, part := range parts {
 		well := t.Run(part.name, func(t *testing.T) {
+			if reason := part.skipped(e.Existing()); reason != "" {
+				t.Skip("NOT TESTED on a cluster that exists: " + reason)
+			}
 			start := time.Now()
 			within := *e
 			within.t = t
@@ -109,8 +128,9 @@ var gitServer string
 func (e *e2e) prepare() {
 	e.t.Helper()
 	e.values = filepath.Join(e.dir, "values.yaml")
-	e.must(os.WriteFile(e.values, []byte(strings.ReplaceAll(values, "NETWORK", e.Network())), 0o600))
-	e.must(e.Apply(e.t.Context(), gitServer))
+	own := strings.NewReplacer("NETWORK", e.Network(), "NODE", e.Nodes[0].Name)
+	e.must(os.WriteFile(e.values, []byte(own.Replace(values)), 0o600))
+	e.must(e.Apply(e.t.Context(), strings.ReplaceAll(gitServer, "NODE", e.Nodes[0].Name)))
 	e.kubectl("rollout", "status", "--namespace=git", "deployment/git", "--timeout=3m")
 	e.git = e.port("git", "git", "http")
 	eventually(e.t, "the Git server is reached", func(ctx context.Context) error {

@@ -64,8 +64,18 @@ func (e *e2e) commands(file string) string {
 	return strings.Join(lines, "")
 }
 
-// helmTest runs the test that the chart brings along.
-func (e *e2e) helmTest() { e.t.Log(e.helm("test", "trawl", "--logs", "--timeout=4m")) }
+// helmTest runs the test that the chart brings along, which must have asked each pod of each role.
+func (e *e2e) helmTest() {
+	e.t.Helper()
+	out := e.helm("test", "trawl", "--logs", "--timeout=4m")
+	e.t.Log(out)
+	for _, role := range []string{"router", "searcher", "indexer"} {
+		pods := e.kubectl("get", "pods", "--namespace="+e.namespace, "--selector=app.kubernetes.io/component="+role, "--output=name")
+		if want := fmt.Sprintf("%s: %d ready", role, len(strings.Fields(pods))); !strings.Contains(out, want) {
+			e.t.Errorf("helm test does not say %q", want)
+		}
+	}
+}
 
 // indexAndSearch indexes three repositories and finds all of them.
 func (e *e2e) indexAndSearch() {

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	_ "embed"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -53,7 +54,12 @@ func (e *e2e) secured() {
 
 	values := filepath.Join(e.dir, "secured.yaml")
 	e.must(os.WriteFile(values, []byte(securedYAML), 0o600))
-	e.helm("install", "trawl", filepath.Join(root, "charts", "trawl"), "--values="+e.values, "--values="+values, "--wait", "--timeout=5m")
+	args := []string{"install", "trawl", filepath.Join(root, "charts", "trawl"), "--values=" + e.values, "--values=" + values, "--wait", "--timeout=5m"}
+	if !e.Existing() {
+		// A searcher of each zone holds each shard; the zone of the control plane has none.
+		args = append(args, "--set=searcher.zones=true", "--set=searcher.nodeSelector.pool=workers")
+	}
+	e.helm(args...)
 	e.router = e.port(e.namespace, "trawl-router", "grpc")
 	e.tls = &tls.Config{RootCAs: e.ca.Pool}
 	e.createToken("etcd", "trawl-admin")
@@ -66,37 +72,51 @@ func (e *e2e) secured() {
 
 // issue makes all certificates, and Secrets of them and of the logins.
 func (e *e2e) issue() {
-	node, in := e.Nodes[0].IP, "."+e.namespace
+	node := e.Nodes[0].IP
 	e.ca = &authority{CA: tlstest.NewCA(e.outer), certs: map[string]tlstest.Files{}}
 	ca, err := os.ReadFile(e.ca.File)
 	e.must(err)
-	issue := func(secret string, names ...string) map[string]string {
-		files := e.ca.Issue(names...)
-		e.ca.certs[secret] = files
-		cert, err := os.ReadFile(files.Cert)
-		e.must(err)
-		key, err := os.ReadFile(files.Key)
-		e.must(err)
-		return map[string]string{"tls.crt": string(cert), "tls.key": string(key), "ca.crt": string(ca)}
-	}
 	e.secrets("servers", map[string]map[string]string{
-		"etcd": issue("etcd", "etcd.servers", "127.0.0.1", node), "nats": issue("nats", "nats.servers", node),
+		"etcd": e.certificate("etcd", "etcd.servers", "127.0.0.1", node), "nats": e.certificate("nats", "nats.servers", node),
+		"s3": e.certificate("s3", "s3.servers", node),
 	})
-	all := map[string]map[string]string{
-		"ca": {"ca.crt": string(ca)}, "client": issue("client", "client"),
-		"callers": issue("callers", "trawl-router", "trawl-router"+in, node),
-		"nats":    {"username": "trawl", "password": passwordOf("trawl")},
-		"s3":      {"access-key": "trawl", "secret-key": passwordOf("s3")},
-	}
+	all := e.certificates()
+	maps.Copy(all, map[string]map[string]string{
+		"ca": {"ca.crt": string(ca)}, "client": e.certificate("client", "client"),
+		"nats": {"username": "trawl", "password": passwordOf("trawl")},
+		"s3":   {"access-key": "trawl", "secret-key": passwordOf("s3")},
+	})
 	for _, role := range []string{"router", "searcher", "indexer", "admin"} {
 		user := "trawl-" + role
 		all["etcd-"+role] = map[string]string{"username": user, "password": passwordOf(user)}
-		if role != "admin" {
-			pods := user + "-pods"
-			all[role] = issue(role, "spiffe://trawl/"+role, pods, pods+in, pods+in+".svc")
-		}
 	}
 	e.secrets(e.namespace, all)
+	e.kubectl("create", "configmap", "authorities", "--namespace="+e.namespace, "--from-file=ca.crt="+e.ca.File)
+	e.own["configmap/authorities"] = true
+}
+
+// certificate issues the certificate of a Secret, with the keys that cert-manager gives it.
+func (e *e2e) certificate(secret string, names ...string) map[string]string {
+	files := e.ca.Issue(names...)
+	e.ca.certs[secret] = files
+	data := map[string]string{}
+	for key, file := range map[string]string{"tls.crt": files.Cert, "tls.key": files.Key, "ca.crt": e.ca.File} {
+		text, err := os.ReadFile(file)
+		e.must(err)
+		data[key] = string(text)
+	}
+	return data
+}
+
+// certificates are new ones of all listeners of Trawl, by Secret.
+func (e *e2e) certificates() map[string]map[string]string {
+	in := "." + e.namespace
+	all := map[string]map[string]string{"callers": e.certificate("callers", "trawl-router", "trawl-router"+in, e.Nodes[0].IP)}
+	for _, role := range []string{"router", "searcher", "indexer"} {
+		pods := "trawl-" + role + "-pods"
+		all[role] = e.certificate(role, "spiffe://trawl/"+role, pods, pods+in, pods+in+".svc")
+	}
+	return all
 }
 
 // etcd is a client of the secured etcd as a user; empty: as nobody.

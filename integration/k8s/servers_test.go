@@ -23,6 +23,8 @@ type server struct {
 	Health int
 	Args   []string
 	Env    map[string]string
+	// Secured gives it the certificate in the Secret of its name, and TLS says that it is asked over TLS whether it is well.
+	Secured, TLS bool
 	// Bucket asks for a folder that the S3 server takes for a bucket.
 	Bucket bool
 }
@@ -31,8 +33,8 @@ type server struct {
 func passwordOf(user string) string { return "hunter2-" + user }
 
 // startServers starts etcd, NATS and S3 in a namespace of their own. If they are secured, etcd
-// wants TLS with a certificate of the caller, and NATS wants TLS; their certificates are in the Secrets
-// etcd and nats. NATS wants a user and a password in any case. What they keep outlives their pods.
+// wants TLS with a certificate of the caller, and NATS and S3 speak TLS; their certificates are in the Secrets
+// etcd, nats and s3. NATS wants a user and a password in any case. What they keep outlives their pods.
 func (e *e2e) startServers(namespace string, secured bool) {
 	e.t.Helper()
 	host := "." + namespace
@@ -62,9 +64,14 @@ func (e *e2e) startServers(namespace string, secured bool) {
 		Args: []string{"--port=:7070", "--health=/health", "--region=us-east-1", "posix", "--sidecar=/meta", "/data"},
 		Env:  map[string]string{"ROOT_ACCESS_KEY_ID": "trawl", "ROOT_SECRET_ACCESS_KEY": passwordOf("s3")},
 	}
+	if secured {
+		s3.TLS = true
+		s3.Args = append([]string{"--cert=/tls/tls.crt", "--key=/tls/tls.key"}, s3.Args...)
+		etcd.Secured, nats.Secured, s3.Secured = true, true, true
+	}
 	var manifest bytes.Buffer
 	e.must(serversTemplate.Execute(&manifest, map[string]any{
-		"Namespace": namespace, "Secured": secured, "Images": images, "Servers": []server{etcd, nats, s3},
+		"Namespace": namespace, "Images": images, "Node": e.Nodes[0].Name, "Servers": []server{etcd, nats, s3},
 	}))
 	e.must(e.Apply(e.t.Context(), manifest.String()))
 	for _, name := range []string{"etcd", "nats", "s3"} {
@@ -83,12 +90,20 @@ func (e *e2e) secrets(namespace string, all map[string]map[string]string) {
 	e.t.Helper()
 	var manifest strings.Builder
 	for name, data := range all {
-		text, err := json.Marshal(data)
+		encoded := map[string][]byte{} // as base64, and not as stringData: a server-side apply would not change what is there
+		for key, value := range data {
+			encoded[key] = []byte(value)
+		}
+		text, err := json.Marshal(encoded)
 		e.must(err)
 		if namespace == e.namespace {
 			e.own["secret/"+name] = true
 		}
-		fmt.Fprintf(&manifest, "---\napiVersion: v1\nkind: Secret\nmetadata: {name: %s, namespace: %s}\nstringData: %s\n", name, namespace, text)
+		kind := "Opaque"
+		if data["tls.key"] != "" {
+			kind = "kubernetes.io/tls" // as cert-manager makes them
+		}
+		fmt.Fprintf(&manifest, "---\napiVersion: v1\nkind: Secret\nmetadata: {name: %s, namespace: %s}\ntype: %s\ndata: %s\n", name, namespace, kind, text)
 	}
 	e.must(e.Apply(e.t.Context(), manifest.String()))
 }

@@ -145,7 +145,7 @@ func both(a, b *webserverv1.Q) *webserverv1.Q {
 	return &webserverv1.Q{Query: &webserverv1.Q_And{And: &webserverv1.And{Children: []*webserverv1.Q{a, b}}}}
 }
 
-// streamed collects the files of a stream, whose statistics must be in its first piece.
+// streamed collects the files of a stream, whose statistics must be in its last piece.
 func (c *cluster) streamed(req *webserverv1.SearchRequest) (files []*webserverv1.FileMatch, stats *webserverv1.Stats) {
 	c.t.Helper()
 	stream, err := c.webserver().StreamSearch(c.t.Context(), &webserverv1.StreamSearchRequest{Request: req})
@@ -156,9 +156,7 @@ func (c *cluster) streamed(req *webserverv1.SearchRequest) (files []*webserverv1
 			return files, stats
 		}
 		c.must(err)
-		if stats == nil {
-			stats = piece.ResponseChunk.Stats
-		}
+		stats = piece.ResponseChunk.Stats
 		files = append(files, piece.ResponseChunk.Files...)
 	}
 }

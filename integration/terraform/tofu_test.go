@@ -26,9 +26,9 @@ type provider struct {
 
 // providers are those that the modules ask for, by their names in the registry.
 var providers = map[string]provider{
-	"aws":        {pinned.Program{Name: "terraform-provider-aws-fake", Module: "tools/tofu/aws", Package: "."}, "5.0.0"},
-	"helm":       {pinned.Program{Name: "terraform-provider-helm", Module: "tools/tofu/helm", Package: "github.com/hashicorp/terraform-provider-helm"}, "3.2.0"},
-	"kubernetes": {pinned.Program{Name: "terraform-provider-kubernetes", Module: "tools/tofu/kubernetes", Package: "github.com/hashicorp/terraform-provider-kubernetes"}, "3.2.1"},
+	"aws":        {pinned.Program{Name: "terraform-provider-aws-fake", Module: "tools/tofu", Package: "./aws"}, "5.0.0"},
+	"helm":       {pinned.Program{Name: "terraform-provider-helm", Module: "tools/tofu", Package: "github.com/hashicorp/terraform-provider-helm"}, "3.2.0"},
+	"kubernetes": {pinned.Program{Name: "terraform-provider-kubernetes", Module: "tools/tofu", Package: "github.com/hashicorp/terraform-provider-kubernetes"}, "3.2.1"},
 }
 
 // tofu runs OpenTofu on copies of the modules, with no other providers than ours.

@@ -10,11 +10,11 @@ import (
 )
 
 // A web page can make its reader's browser send requests to addresses that only the
-// reader reaches, loopback included. Where callers show no token, two things tell such a
-// request from that of a program. A page of another site says so itself, in headers that
-// scripts cannot set. A page whose name its owner points at this server (DNS rebinding)
-// passes for a page of this server, but the request still carries that name in Host. An
-// address in Host is harmless: a page of that origin came from this server.
+// reader reaches, loopback included. Where callers show no token, two signs distinguish
+// such a request from that of a program. A page of another site says so itself, in
+// headers that scripts cannot set. A page whose name its owner points at this server (DNS
+// rebinding) passes for a page of this server, but the request still carries that name in
+// Host. An address in Host is harmless: a page of that origin came from this server.
 
 // crossOrigin refuses requests that change something or carry a query, and come from
 // pages of other sites.
@@ -51,9 +51,9 @@ func asChange(r *http.Request) *http.Request {
 	return &change
 }
 
-// fromBrowser reports whether a browser may have sent the request. Browsers that are too
-// old for the headers which crossOrigin looks at say that they are Mozilla, and a form of
-// theirs cannot send JSON. zoekt's clients send queries with any content type.
+// fromBrowser reports whether a browser may have sent the request. Browsers too old for
+// the headers that crossOrigin checks name themselves Mozilla, and their forms cannot
+// send JSON. zoekt's clients send queries with any content type.
 func fromBrowser(r *http.Request) bool {
 	return r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "" || r.Header.Get("Referer") != "" ||
 		strings.HasPrefix(r.UserAgent(), "Mozilla/")

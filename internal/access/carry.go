@@ -27,8 +27,9 @@ func (t Text) GetRequestMetadata(ctx context.Context, _ ...string) (map[string]s
 	return t.metadata(), nil
 }
 
-// RequireTransportSecurity implements credentials.PerRPCCredentials. Connections within a
-// machine count as insecure; GetRequestMetadata tells them from others.
+// RequireTransportSecurity implements credentials.PerRPCCredentials. gRPC counts
+// connections within a machine as insecure, so GetRequestMetadata checks the connection
+// itself.
 func (Text) RequireTransportSecurity() bool { return false }
 
 func (t Text) metadata() map[string]string {

@@ -10,12 +10,12 @@ import (
 
 // The modes of access control.
 const (
-	// Off asks nobody, on addresses that only this machine reaches.
+	// Off admits every caller, on addresses that only this machine reaches.
 	Off = "off"
 	// Tokens asks every caller of a router for a token, and every router for a
 	// seal.
 	Tokens = "tokens"
-	// Insecure asks nobody, wherever the callers are.
+	// Insecure admits every caller from anywhere.
 	Insecure = "insecure"
 )
 
@@ -39,11 +39,11 @@ func (c *Config) Validate() error {
 	return check.Err()
 }
 
-// Asked reports whether callers are asked who they are.
+// Asked reports whether callers must identify themselves.
 func (c *Config) Asked() bool { return c.Mode == Tokens }
 
-// CheckReach complains about a role that listens where others than this machine
-// reach it while nobody is asked who they are, unless that is wanted.
+// CheckReach fails for a role that other machines can reach although its callers need not
+// identify themselves, unless the mode is Insecure.
 func (c *Config) CheckReach(check *config.Check, addresses ...string) {
 	for _, address := range addresses {
 		check.That(c.Mode != Off || Loopback(address), "access.mode", c.Mode,

@@ -37,7 +37,7 @@ type Directory struct {
 	revision int64             // up to which tokens are current; 0 before the first listing
 	newest   int64             // revision of the newest change that etcd named
 	changed  wait.Change       // of revision
-	// currentAt is the newest moment at which tokens are known to have been current.
+	// currentAt is the last time at which the known tokens were current.
 	currentAt time.Time
 }
 
@@ -120,8 +120,8 @@ func (d *Directory) WaitCurrent(ctx context.Context) error {
 	}
 }
 
-// prove shows again and again that what is known is current: the change that a
-// linearizable read tells of has come.
+// prove confirms periodically that the known tokens are current: it makes a linearizable
+// read and waits until the watch has delivered that revision.
 func (d *Directory) prove(ctx context.Context) {
 	pause := time.NewTicker(d.staleness / proofs)
 	defer pause.Stop()

@@ -67,8 +67,8 @@ const (
 	reasonBrowser         = "browser"
 )
 
-// NewGuard makes a guard and registers its metric. Without an authenticator it takes
-// every caller for Anyone.
+// NewGuard makes a guard and registers its metric. Without an authenticator it treats
+// every caller as Anyone.
 func NewGuard(who Authenticator, limits Limits, metrics prometheus.Registerer, log *slog.Logger) (*Guard, error) {
 	refused := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "trawl_access_refused_total",
@@ -295,7 +295,7 @@ func (g *Guard) answer(w http.ResponseWriter, r *http.Request, code int, s *stat
 	}
 }
 
-// howTo says what a caller must do who showed nothing, or not the right thing.
+// howTo tells a caller without valid credentials how to authenticate.
 const howTo = "send a token as authorization: Bearer TOKEN; the command line takes it from $TRAWL_TOKEN or --token-file, " +
 	"and an operator makes one by `trawl tokens create`"
 
@@ -363,14 +363,14 @@ func datedBy(ctx context.Context) string {
 	return ""
 }
 
-// bearer finds the token in what a caller shows of itself.
+// bearer extracts the token from the authorization of a caller.
 func bearer(shown []string) (Text, error) {
 	if len(shown) != 1 {
 		return "", fmt.Errorf("one token is needed, %d came", len(shown))
 	}
 	scheme, text, ok := strings.Cut(shown[0], " ")
 	if !ok || !strings.EqualFold(scheme, "bearer") {
-		return "", errors.New("the authorization is no Bearer token")
+		return "", errors.New("the authorization is not a Bearer token")
 	}
 	return Text(strings.TrimSpace(text)), nil
 }

@@ -32,7 +32,7 @@ func NewKey(store *Store, log *slog.Logger) *Key {
 	return &Key{store: store, log: log}
 }
 
-// Run follows etcd until ctx ends. Whoever comes when there is no key makes it.
+// Run follows etcd until ctx ends. It makes the key if there is none.
 func (k *Key) Run(ctx context.Context) {
 	at := follow.Range{From: k.store.planKey(), To: k.store.planKey() + "\x00"}
 	follow.Run(ctx, k.store.client, at, k.log, func(u follow.Update) {
@@ -40,7 +40,7 @@ func (k *Key) Run(ctx context.Context) {
 			return
 		}
 		if err := k.store.makeKey(ctx); err != nil && ctx.Err() == nil {
-			k.log.ErrorContext(ctx, "no key for plans: queries fail until there is one", "error", err)
+			k.log.ErrorContext(ctx, "there is no key for plans: queries fail until one exists", "error", err)
 		}
 	})
 }

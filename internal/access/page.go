@@ -55,7 +55,8 @@ func cookieName(secure bool) string {
 }
 
 // Encrypted reports whether the browser's connection is encrypted. A proxy in front of the
-// server says so in a header. Who forges it gets a cookie that is sent less often.
+// server says so in a header. A client that forges the header only gets a cookie that its
+// browser sends less often.
 func Encrypted(r *http.Request) bool {
 	return r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
 }

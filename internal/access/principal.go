@@ -20,8 +20,8 @@ const (
 // Principal is a caller that is known. Implementations are safe for concurrent
 // use and never change.
 type Principal interface {
-	// ID distinguishes callers, for limits of each. It is empty for those who are not
-	// asked who they are.
+	// ID distinguishes callers, for limits of each. It is empty for callers that need not
+	// identify themselves.
 	ID() string
 	// Name is for logs and messages. It holds no secret.
 	Name() string
@@ -57,9 +57,9 @@ type Dated struct {
 	AsOf time.Time
 }
 
-// ErrNobody means that a call came past every check of who makes it: nothing is
-// shown to nobody.
-var ErrNobody = errors.New("it is not known who calls")
+// ErrNobody means that a call passed every check without an identified caller. Such a
+// call sees nothing.
+var ErrNobody = errors.New("the caller is unknown")
 
 type principalKey struct{}
 

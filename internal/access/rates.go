@@ -6,8 +6,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// maxRates is how many callers Rates remember before they forget those who have all of
-// their tokens left.
+// maxRates is the number of callers above which Rates forgets those whose buckets are
+// full.
 const maxRates = 1024
 
 // Rates are token buckets, one for each caller. They are safe for concurrent use.

@@ -48,7 +48,7 @@ func (s *Store) tokenRange() follow.Range {
 
 func (s *Store) tick() clientv3.Op { return clientv3.OpPut(s.clockKey(), "") }
 
-// Create makes a token. Its text is shown by nothing else, ever again.
+// Create makes a token. Nothing shows its text again.
 func (s *Store) Create(ctx context.Context, spec Spec) (Text, *catalogv1.Token, error) {
 	if err := spec.Check(); err != nil {
 		return "", nil, fmt.Errorf("create token: %w", err)

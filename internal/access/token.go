@@ -19,7 +19,7 @@ const (
 	idBytes     = 8
 	// secretBytes is enough that a secret cannot be guessed.
 	secretBytes = 32
-	// maxTokenText bounds what is looked at as a token.
+	// maxTokenText bounds the bytes of a token's text.
 	maxTokenText = 256
 	// maxTokenName bounds Spec.Name in bytes.
 	maxTokenName = 256
@@ -32,7 +32,7 @@ var letters = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding
 var (
 	// ErrMalformed means that a text is no token.
 	ErrMalformed = errors.New("it has not the form of a token, trawl_ID_SECRET")
-	// ErrUnknown means that there is no such token, or no more.
+	// ErrUnknown means that the token does not exist, or was revoked.
 	ErrUnknown = errors.New("it is not known: never made, or revoked")
 	// ErrExpired means that the token had its time.
 	ErrExpired = errors.New("it has expired")
@@ -93,7 +93,7 @@ func (s Spec) Check() error {
 	}
 	for _, scope := range s.Scopes {
 		if !slices.Contains([]Scope{ScopeSearch, ScopeIngest, ScopeAdmin}, scope) {
-			return fmt.Errorf("%q is no scope: search, ingest and admin are", scope)
+			return fmt.Errorf("unknown scope %q: want search, ingest or admin", scope)
 		}
 	}
 	return patterns{s.Allow, s.Deny}.check()

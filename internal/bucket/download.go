@@ -24,9 +24,8 @@ const stallTime = 30 * time.Second
 // errStalled is the cause of a connection that was given up.
 var errStalled = errors.New("nothing came for too long")
 
-// download reads an object, or a range of it, and goes on where a connection
-// broke, or stalled. It insists on the object it began with: one that was
-// replaced meanwhile ends it with an error.
+// download reads an object or a range of it, and resumes where a connection broke or
+// stalled. It fails if the object was replaced since the start.
 type download struct {
 	s        *S3
 	ctx      context.Context
@@ -73,7 +72,7 @@ func (d *download) Read(p []byte) (int, error) {
 	return n, d.resume(err)
 }
 
-// read reads from the connection, which it gives up when nothing comes.
+// read reads from the connection, and gives it up if it stalls.
 func (d *download) read(p []byte) (int, error) {
 	give := d.give
 	watch := time.AfterFunc(d.s.stall, func() { give(errStalled) })

@@ -24,7 +24,7 @@ type Folder struct {
 var _ Bucket = (*Folder)(nil)
 
 const (
-	// tempDir holds what is not complete yet. No key begins with a dot.
+	// tempDir holds incomplete objects. No key begins with a dot.
 	tempDir = ".tmp"
 	// tempAge is how long an incomplete file may be in the making. One that is
 	// older was left by a process that ended.
@@ -98,7 +98,7 @@ func (f *Folder) put(ctx context.Context, key string, r io.Reader, opts PutOptio
 	return f.place(temp, key, opts.IfAbsent)
 }
 
-// write makes a file with all that r gives, and sees it to the disk.
+// write makes a file with everything from r, and syncs it to disk.
 func (f *Folder) write(name string, r io.Reader) error {
 	file, err := f.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -160,7 +160,7 @@ func (f *Folder) syncDir(dir string) error {
 	return errors.Join(err, d.Close())
 }
 
-// stat finds a key's file. Whatever is no regular file is no object.
+// stat finds a key's file. Only regular files are objects.
 func (f *Folder) stat(ctx context.Context, key string) (fs.FileInfo, error) {
 	if err := checkKey(key); err != nil {
 		return nil, err

@@ -98,7 +98,7 @@ func (m *Memory) Stat(ctx context.Context, key string) (Info, error) {
 	return o.info(key), nil
 }
 
-// List implements Bucket. It yields what was there when it began.
+// List implements Bucket. It yields the objects that existed when it started.
 func (m *Memory) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		if err := checkPrefix(prefix); err != nil {

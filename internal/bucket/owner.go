@@ -37,8 +37,8 @@ func Claim(ctx context.Context, b Bucket, owner string) error {
 	return compareOwner(there, owner)
 }
 
-// CheckOwner returns ErrOwned if a bucket belongs to another owner. One that nobody has
-// claimed is no error.
+// CheckOwner returns ErrOwned if a bucket belongs to another owner. An unclaimed bucket
+// is no error.
 func CheckOwner(ctx context.Context, b Bucket, owner string) error {
 	there, err := readOwner(ctx, b)
 	if err != nil {

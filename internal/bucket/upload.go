@@ -101,8 +101,7 @@ func (s *S3) sendPart(ctx context.Context, key, id string, number int, part []by
 	return minio.CompletePart{PartNumber: number, ETag: sent.ETag, ChecksumCRC32C: sum}, err
 }
 
-// abort makes the store forget the parts of an upload that failed, also where
-// its context has ended.
+// abort makes the store drop the parts of a failed upload, even if its context has ended.
 func (s *S3) abort(ctx context.Context, key, id string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTime)
 	defer cancel()

@@ -64,8 +64,8 @@ func sortName(e fs.DirEntry) string {
 	return e.Name()
 }
 
-// entry yields a file or walks a folder. What others have put into the folder,
-// and what has gone meanwhile, is passed over.
+// entry yields a file or walks a folder. It skips foreign files and files that
+// disappeared meanwhile.
 func (w *walker) entry(key string, e fs.DirEntry) (bool, error) {
 	if !isKey(key) {
 		return true, nil

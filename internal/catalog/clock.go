@@ -57,7 +57,7 @@ type batch struct {
 	done     chan struct{}
 	revision int64
 	err      error
-	// abandoned: the leader's context ended, which says nothing to the others.
+	// abandoned is set if the leader's context ended, which does not concern the others.
 	abandoned bool
 }
 
@@ -99,7 +99,7 @@ func (c *clock) lead(ctx context.Context, b, before *batch) {
 		case <-ctx.Done():
 		}
 	}
-	// From here nobody joins: the read must begin after the last caller came.
+	// No caller can join from here on: the read must start after the last one has joined.
 	c.mu.Lock()
 	c.gathering = nil
 	if ctx.Err() == nil {

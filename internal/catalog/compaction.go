@@ -165,7 +165,7 @@ func (c *Claim) Done(ctx context.Context) error {
 	return c.settle(ctx, clientv3.OpDelete(c.store.key(compactionKind, c.id)))
 }
 
-// Failed notes why the attempt failed, for people who look.
+// Failed records why the attempt failed, for operators.
 func (c *Claim) Failed(ctx context.Context, cause error) error {
 	record := proto.CloneOf(c.work.Record)
 	record.Error = clipText(cause.Error(), maxCompactionError)

@@ -22,7 +22,7 @@ type contact struct {
 	mu sync.Mutex
 	// heard is when etcd last answered, or when keep started.
 	heard time.Time
-	// link ends, by ErrAway, while etcd is away; nil if nobody keeps the contact.
+	// link ends with ErrAway while etcd is away. It is nil if KeepContact does not run.
 	link context.Context //nolint:containedctx // it is the link's, not that of a call
 	lose context.CancelCauseFunc
 }

@@ -10,11 +10,11 @@ import (
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
-// Deletion says what is left of a repo that was deleted.
+// Deletion reports what remains of a deleted repo.
 type Deletion struct {
 	// Revision of the deletion.
 	Revision int64
-	// Read is the revision at which all of this was read.
+	// Read is the revision of all these records.
 	Read int64
 	// Packs counts the shards of several repos that have documents of it.
 	Packs int
@@ -36,8 +36,8 @@ func (d *Deletion) Gone() bool {
 	return !d.InBucket() && d.Packs == 0 && !slices.ContainsFunc(d.Disks, d.OnDisk)
 }
 
-// Deletion reads what is left of what a repo had when it was deleted, which was at
-// that revision. It reads the records of all packs.
+// Deletion reads what remains of a repo that was deleted at that revision. It reads the
+// records of all packs.
 func (s *Store) Deletion(ctx context.Context, repo string, revision int64) (*Deletion, error) {
 	collection, read, err := s.readCollection(ctx)
 	if err != nil {
@@ -68,7 +68,7 @@ func (s *Store) ListDisks(ctx context.Context) ([]*catalogv1.Disk, error) {
 }
 
 // mayHold reports whether a pack may have documents that a repo had before a revision.
-// Fencing tokens of another etcd tell nothing.
+// Fencing tokens of another etcd cannot be compared.
 func mayHold(pack *catalogv1.Pack, repo string, revision int64) bool {
 	if pack.GetUnknown() {
 		return true

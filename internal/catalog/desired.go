@@ -134,8 +134,8 @@ func (s *Store) unchanged(k kind, name string, revision int64) clientv3.Cmp {
 	return clientv3.Compare(clientv3.ModRevision(s.key(k, name)), "=", revision)
 }
 
-// contend tries again while another writer is faster, which ErrStale reports. Whoever is
-// faster makes progress, and random pauses keep the losers from meeting again. What is
+// contend retries while another writer is faster, which ErrStale reports. One writer
+// always makes progress, and random pauses keep the others from colliding again. What is
 // attempted, and of which repo, stands in the error when ctx ends.
 func contend(ctx context.Context, what, name string, try func() error) error {
 	for {

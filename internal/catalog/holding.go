@@ -35,7 +35,7 @@ func (h *holding) grant(ctx context.Context, ttl time.Duration) error {
 	return nil
 }
 
-// free compares that nobody has the key; take makes it.
+// free requires that the key does not exist; take creates it.
 func (h *holding) free() clientv3.Cmp {
 	return clientv3.Compare(clientv3.CreateRevision(h.key), "=", 0)
 }

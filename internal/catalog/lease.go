@@ -12,7 +12,7 @@ import (
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
-// revokeTimeout bounds giving back an etcd lease that nobody waits for.
+// revokeTimeout bounds the revocation of an etcd lease for which no caller waits.
 const revokeTimeout = 2 * time.Second
 
 // Lease is the right of one job to publish one repo. It is kept alive in the
@@ -48,7 +48,7 @@ func (s *Store) AcquireLease(ctx context.Context, repo string, ttl time.Duration
 	return l, nil
 }
 
-// take writes the lease key if nobody has it, and reads the repo in the same transaction.
+// take writes the lease key if it is free, and reads the repo in the same transaction.
 func (l *Lease) take(ctx context.Context) error {
 	reads := l.store.repoReads(l.repo)
 	resp, err := l.store.client.Txn(ctx).If(

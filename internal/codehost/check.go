@@ -35,7 +35,7 @@ func checkPlace(s *ingestv1.Source) error {
 	case kind == Git && s.GetOwner() != "":
 		return errors.New("owner: a single URL has none")
 	case s.GetUser() && kind != GitHub && kind != GitLab && kind != Gitea:
-		return fmt.Errorf("user: %s does not tell users from others; use owner", kind)
+		return fmt.Errorf("user: %s does not distinguish users from organizations; use owner", kind)
 	case kind == Git:
 		_, err := origin.RepoName(s.GetUrl())
 		return err

@@ -39,7 +39,7 @@ type hook struct {
 var ErrForged = errors.New("the webhook is not signed with the source's secret")
 
 // ErrNoPush is the error for a webhook that announces no push to a branch.
-var ErrNoPush = errors.New("the webhook tells of no push to a branch")
+var ErrNoPush = errors.New("the webhook does not report a push to a branch")
 
 // CheckHookHeader returns ErrForged for a webhook whose header shows already that it is
 // not signed, so that its body need not be read.
@@ -179,7 +179,7 @@ func readGerritPush(body []byte, s *ingestv1.Source) (Push, error) {
 		branch = event.Update.Ref // older versions leave refs/heads/ out
 	}
 	if event.Type != "ref-updated" || event.Update.Project == "" || err != nil || strings.HasPrefix(branch, "refs/") {
-		return Push{}, errors.New("it tells of no branch")
+		return Push{}, errors.New("it names no branch")
 	}
 	return Push{CloneURL: base.JoinPath(event.Update.Project).String(), Branches: map[string]string{branch: event.Update.New}}, nil
 }

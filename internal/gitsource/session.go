@@ -106,7 +106,7 @@ func (s *session) openHTTP(remote origin.Remote) error {
 	env, secrets := f.httpsCredentials(remote)
 	if len(secrets) > 0 {
 		// Git would show them to every repository of the host that it is redirected to, which
-		// may be one that whoever asked for this one must not see.
+		// may be one that the requester of this one must not see.
 		config = append(config, [2]string{"http.followRedirects", "false"})
 	}
 	if f.cfg.Credentials != "" {

@@ -17,7 +17,6 @@ import (
 	"sync"
 
 	"github.com/trawl-search/trawl/index/inorder"
-	"github.com/trawl-search/trawl/internal/grep/filetext"
 	"github.com/trawl-search/trawl/internal/grep/localindex"
 	"github.com/trawl-search/trawl/internal/grep/pattern"
 )
@@ -30,7 +29,7 @@ type Search struct {
 	Show    Show
 	// Link is how a path is printed, nil for as it is.
 	Link func(path string) string
-	// Out receives the lines in the order of paths, Warn what could not be read.
+	// Out receives the lines in the order of paths. Warn receives what could not be read.
 	Out  io.Writer
 	Warn func(error)
 }
@@ -113,7 +112,7 @@ func (s *Search) files(ctx context.Context, files []localindex.Candidate) (r res
 			r.out = append(append(r.out, s.printed(shown)...), '\n')
 			continue
 		}
-		content, _, err := filetext.Read(shown, *buf)
+		content, _, err := localindex.ReadFile(shown, *buf)
 		if err != nil {
 			if !errors.Is(err, fs.ErrNotExist) { // it was deleted just now
 				r.warnings = append(r.warnings, err)
@@ -125,7 +124,7 @@ func (s *Search) files(ctx context.Context, files []localindex.Candidate) (r res
 			r.out = append(r.out, s.Show.separator()...)
 		}
 		var found bool
-		if r.out, found = s.Show.show(r.out, s.printed(shown), filetext.Of(content), s.Pattern); !found {
+		if r.out, found = s.Show.show(r.out, s.printed(shown), localindex.TextOf(content), s.Pattern); !found {
 			r.out = r.out[:before]
 		}
 		if *buf = content; cap(content) > keptContent {

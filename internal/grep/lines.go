@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/trawl-search/trawl/internal/grep/filetext"
+	"github.com/trawl-search/trawl/internal/grep/localindex"
 	"github.com/trawl-search/trawl/internal/grep/pattern"
 )
 
@@ -48,8 +48,8 @@ type printer struct {
 	after    int  // lines that are shown after at
 }
 
-// show appends to out what is shown of a text, and reports whether a line is selected.
-func (s *Show) show(out []byte, name string, text filetext.Text, p *pattern.Pattern) ([]byte, bool) {
+// show appends the shown part of a text to out, and reports whether a line is selected.
+func (s *Show) show(out []byte, name string, text localindex.Text, p *pattern.Pattern) ([]byte, bool) {
 	w := printer{Show: s, pattern: p, name: name, text: text.Bytes, out: out, line: 1}
 	w.search()
 	switch found := w.selected > 0; {
@@ -95,7 +95,7 @@ func (w *printer) search() {
 	}
 }
 
-// goOn reports whether another line may change what is shown.
+// goOn reports whether another line may change the output.
 func (w *printer) goOn() bool { return !w.Files || w.selected == 0 }
 
 func (w *printer) lineEnd(start int) int {
@@ -158,14 +158,14 @@ func (w *printer) showSelected(start, end int) {
 	w.passLine(end)
 }
 
-// showLine shows the line at w.at, and goes on to the next.
+// showLine shows the line at w.at, and moves on to the next.
 func (w *printer) showLine(separator byte) {
 	end := w.lineEnd(w.at)
 	w.write(separator, w.text[w.at:end])
 	w.passLine(end)
 }
 
-// passLine goes on to the line after the one that ends at end.
+// passLine moves on to the line after the one that ends at end.
 func (w *printer) passLine(end int) {
 	w.at, w.shown = min(end+1, len(w.text)), true
 	w.line++

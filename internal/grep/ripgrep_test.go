@@ -1,9 +1,11 @@
 package grep_test
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -40,9 +42,19 @@ func long() time.Time { return time.Now().Add(time.Hour) }
 
 func (s *searcher) search(t *testing.T, q question) (string, error) {
 	t.Helper()
+	var out bytes.Buffer
+	if err := s.searchTo(t, q, &out); err != nil {
+		return "", err
+	}
+	return strings.ReplaceAll(out.String(), s.tree+"/", ""), nil
+}
+
+// searchTo writes the answer to out, with paths that begin with the tree.
+func (s *searcher) searchTo(t *testing.T, q question, out io.Writer) error {
+	t.Helper()
 	p, err := pattern.New(q.patterns, q.opts)
 	if err != nil {
-		return "", err
+		return err
 	}
 	index, err := localindex.Open(s.tree, localindex.Options{Cache: s.cache, Ignore: q.ignore, Now: s.now})
 	if err != nil {
@@ -51,38 +63,61 @@ func (s *searcher) search(t *testing.T, q question) (string, error) {
 	if err := index.Damage(); err != nil {
 		t.Errorf("damaged: %v", err)
 	}
-	var out bytes.Buffer
-	search := grep.Search{Folder: s.tree, Pattern: p, Show: q.show, Out: &out, Warn: func(err error) { t.Error(err) }}
+	counted := &counter{Writer: out}
+	search := grep.Search{Folder: s.tree, Pattern: p, Show: q.show, Out: counted, Warn: func(err error) { t.Error(err) }}
 	found, err := search.Run(t.Context(), index)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found != (out.Len() > 0) {
-		t.Errorf("found is %v of %d bytes", found, out.Len())
+	if found != (counted.bytes > 0) {
+		t.Errorf("found is %v of %d bytes", found, counted.bytes)
 	}
 	if err := index.Update(t.Context(), func(int, int64) {}); err != nil {
 		t.Fatal(err)
 	}
-	return strings.ReplaceAll(out.String(), s.tree+"/", ""), nil
+	return nil
+}
+
+// counter counts what is written.
+type counter struct {
+	io.Writer
+
+	bytes int
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	c.bytes += len(p)
+	return c.Writer.Write(p)
 }
 
 // ripgrep answers the same; not ok if it refuses the pattern.
 func ripgrep(t *testing.T, tree string, q question) (out string, ok bool) {
 	t.Helper()
+	var stdout bytes.Buffer
+	if refusal, ok := ripgrepTo(t, tree, "./", q, &stdout); !ok {
+		return refusal, false
+	}
+	return stripDot(stdout.String()), true
+}
+
+// ripgrepTo writes the answer to out, with paths that begin with folder; not ok if it refuses the pattern.
+func ripgrepTo(t *testing.T, tree, folder string, q question, out io.Writer) (refusal string, ok bool) {
+	t.Helper()
 	args := append([]string{"--no-config", "-n", "--no-heading", "--sort", "path"}, q.args...)
 	for _, p := range q.patterns {
 		args = append(args, "-e", p)
 	}
-	cmd := exec.CommandContext(t.Context(), "rg", append(args, "./")...)
-	cmd.Dir = tree
+	var stderr strings.Builder
+	cmd := exec.CommandContext(t.Context(), "rg", append(args, folder)...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = tree, out, &stderr
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
-	stdout, err := cmd.Output()
+	err := cmd.Run()
 	if exit := new(exec.ExitError); errors.As(err, &exit) && exit.ExitCode() == 2 {
-		return string(exit.Stderr), false
+		return stderr.String(), false
 	} else if err != nil && (exit == nil || exit.ExitCode() != 1) {
 		t.Fatalf("rg %q: %v", args, err)
 	}
-	return stripDot(string(stdout)), true
+	return "", true
 }
 
 var dot = regexp.MustCompile(`(?m)^\./`)
@@ -249,6 +284,7 @@ func TestLinesOfRipgrep(t *testing.T) {
 	}
 	seed := uint64(number(t, "TRAWL_TEST_SEED", 1))
 	g := newGenerator(t, tree, seed)
+	tree = filepath.Clean(tree)
 	s := &searcher{tree: tree, cache: t.TempDir(), now: long}
 	refused, different := 0, 0
 	var ours, theirs time.Duration
@@ -258,25 +294,76 @@ func TestLinesOfRipgrep(t *testing.T) {
 			t.Logf("after %d queries: %d refused, %d different; ours %s, rg %s", i, refused, different, ours, theirs)
 		}
 		q := g.question()
+		// An answer can be larger than the tree.
+		file, err := os.Create(filepath.Join(s.cache, "answer"))
+		if err != nil {
+			t.Fatal(err)
+		}
 		began := time.Now()
-		want, ok := ripgrep(t, tree, q)
+		refusal, ok := ripgrepTo(t, tree, tree, q, file)
 		theirs += time.Since(began)
+		if _, err := file.Seek(0, io.SeekStart); err != nil {
+			t.Fatal(err)
+		}
+		want := &expected{from: bufio.NewReaderSize(file, 1<<20)}
 		began = time.Now()
-		got, err := s.search(t, q)
+		err = s.searchTo(t, q, want)
 		ours += time.Since(began)
-		if !ok || err != nil {
+		switch {
+		case !ok || err != nil:
 			refused++
 			if ok != (err == nil) {
-				t.Logf("%d: rg %q %q: refused by one: %v / %s", i, q.args, q.patterns, err, want[:min(len(want), 300)])
+				t.Logf("%d: rg %q %q: refused by one: %v / %.300s", i, q.args, q.patterns, err, refusal)
 			}
-			continue
-		}
-		if got != want {
+		case !want.met():
 			different++
-			t.Errorf("%d: rg %q %q: %s", i, q.args, q.patterns, difference(got, want))
+			t.Errorf("%d: rg %q %q: %s", i, q.args, q.patterns, want.difference)
+		}
+		if err := file.Close(); err != nil {
+			t.Fatal(err)
 		}
 	}
 	t.Logf("%d queries, %d refused, %d different; ours %s, rg %s", queries, refused, different, ours, theirs)
+}
+
+// expected holds what is written against what is to be read.
+type expected struct {
+	from *bufio.Reader
+	// line is the one that is being compared, of lines before it.
+	line       []byte
+	lines      int
+	difference string
+}
+
+func (e *expected) Write(p []byte) (int, error) {
+	for at, c := range p {
+		if e.difference != "" {
+			break
+		}
+		want, err := e.from.ReadByte()
+		switch {
+		case err != nil || c != want:
+			rest, _ := e.from.ReadString('\n')
+			if err == nil {
+				rest = string(want) + rest
+			}
+			got, _, _ := bytes.Cut(p[at:], []byte{'\n'})
+			e.difference = fmt.Sprintf("line %d:\n got %.200q\nwant %.200q", e.lines+1, string(e.line)+string(got), string(e.line)+rest)
+		case c == '\n':
+			e.line, e.lines = e.line[:0], e.lines+1
+		default:
+			e.line = append(e.line, c)
+		}
+	}
+	return len(p), nil
+}
+
+// met reports whether all was written.
+func (e *expected) met() bool {
+	if rest, _ := e.from.ReadString('\n'); e.difference == "" && rest != "" {
+		e.difference = fmt.Sprintf("line %d is missing: %.200q", e.lines+1, string(e.line)+rest)
+	}
+	return e.difference == ""
 }
 
 // difference shows the first lines that differ.

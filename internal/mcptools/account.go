@@ -181,7 +181,7 @@ func (r *result) trim(limit int) {
 	fits(most(len(all), func(n int) bool { return fits(n, missed, noted) }), missed, noted)
 }
 
-// hints say what may be wrong with a query that finds nothing.
+// hints suggests what may be wrong with a query that finds nothing.
 func hints(e *searchv1.Empty) (notes []string) {
 	for _, h := range e.GetHints() {
 		note := cut(h.GetText(), 500)

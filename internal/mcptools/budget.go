@@ -48,7 +48,7 @@ func (b budget) bytes() int { return b.tokens * bytesPerToken }
 // names is the most bytes shown of a path or of the name of a repo.
 func (b budget) names() int { return b.bytes() / 8 }
 
-// tail is what is kept free for coverage and notes.
+// tail is the part of the budget that is reserved for coverage and notes.
 func (b budget) tail() int { return min(b.bytes()/5, 3000) }
 
 func (b budget) holds(a *answer) bool { return size(a.text, a.data) <= b.bytes() }

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/trawl-search/trawl/index/query"
-	"github.com/trawl-search/trawl/internal/nearest"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -114,7 +114,7 @@ func (c *call) checkBranches(ctx context.Context, repo string, branches ...strin
 	}
 	for _, b := range branches {
 		if !slices.Contains(have, b) {
-			return plainError(fmt.Sprintf("%s has no indexed branch %s; the nearest: %s", shown(repo, 200), shown(b, 200), strings.Join(c.shownNames(nearest.Names(b, have)), ", ")))
+			return plainError(fmt.Sprintf("%s has no indexed branch %s; the nearest: %s", shown(repo, 200), shown(b, 200), strings.Join(c.shownNames(searchapi.Nearest(b, have)), ", ")))
 		}
 	}
 	return nil

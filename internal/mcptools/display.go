@@ -40,7 +40,7 @@ func meant(name string) string {
 	return name
 }
 
-// cut shortens text to limit bytes, and says how much is missing.
+// cut shortens text to limit bytes, and states how many are missing.
 func cut(text string, limit int) string {
 	if len(text) <= limit {
 		return text

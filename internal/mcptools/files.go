@@ -69,7 +69,7 @@ type tree struct {
 	Files   int      `json:"files"`
 	Depth   int      `json:"depth"`
 	Entries []string `json:"entries"`
-	// LeftOut are entries of this depth for which there is no room.
+	// LeftOut counts the entries of this depth that did not fit.
 	LeftOut  int       `json:"left_out,omitempty"`
 	Coverage *coverage `json:"coverage"`
 	Notes    []string  `json:"notes,omitempty"`

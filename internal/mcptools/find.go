@@ -59,7 +59,8 @@ const (
 	parallel = 4
 )
 
-// cursor is where an answer goes on. It is bound to the arguments of the call.
+// cursor is the place at which the next answer continues. It is bound to the arguments of
+// the call.
 type cursor struct {
 	Mark   string `json:"m"`
 	Find   int    `json:"i,omitempty"`
@@ -97,7 +98,7 @@ func markOf(args ...any) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:6])
 }
 
-// search runs the finds of a call, and shows what they found within the budget.
+// search runs the queries of a call, and shows their results within the budget.
 func (c *call) search(ctx context.Context, scope Scope, finds []find, from cursor, paged bool) (*answer, error) {
 	list := make([]*finding, len(finds))
 	for i, f := range finds {

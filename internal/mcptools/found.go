@@ -85,7 +85,7 @@ type dirCount struct {
 	Files   uint64 `json:"files"`
 }
 
-// leftOut counts what the totals hold and the answer does not show.
+// leftOut counts the results that the totals include but the answer does not show.
 type leftOut struct {
 	Matches uint64 `json:"matches"`
 	Files   uint64 `json:"files"`
@@ -158,7 +158,7 @@ func linesOf(f *searchv1.FileMatch, rung Detail, limit int) (lines []line) {
 	return lines
 }
 
-// complete reports whether the rows of files show all of what was found.
+// complete reports whether the rows of files show all results.
 func complete(files []*searchv1.FileMatch, total *searchv1.Statistics) bool {
 	if uint64(len(files)) < total.GetFilesMatched() {
 		return false

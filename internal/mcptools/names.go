@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/trawl-search/trawl/index/query"
-	"github.com/trawl-search/trawl/internal/nearest"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -104,7 +103,7 @@ func (c *call) unknownName(ctx context.Context, scope Scope, name string) string
 		}
 	}
 	slices.Sort(names)
-	if names = nearest.Names(name, slices.Compact(names)); len(names) == 0 {
+	if names = searchapi.Nearest(name, slices.Compact(names)); len(names) == 0 {
 		return ""
 	}
 	return fmt.Sprintf("%s is not there; the nearest names that are defined: %s", shown(name, 100), strings.Join(c.shownNames(names), ", "))

@@ -9,19 +9,19 @@ import (
 	"strings"
 
 	"github.com/trawl-search/trawl/index/query"
-	"github.com/trawl-search/trawl/internal/nearest"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
 const (
-	// candidateBytes and candidateFiles bound what is compared with a name that is not
-	// there.
+	// candidateBytes and candidateFiles bound the names that are compared with one that
+	// does not exist.
 	candidateBytes = 1 << 20
 	candidateFiles = 300
 )
 
-// unknownRepos says of each repo that the scope names, and that was not seen in answers,
-// if there is none of that name, and which are named alike.
+// unknownRepos returns a note for each repo of the scope that does not exist, with the
+// names of similar repos. It does not check the repos that were seen in answers.
 func (c *call) unknownRepos(ctx context.Context, scope Scope, seen map[string]bool) (notes []string, err error) {
 	var unseen []string
 	for _, name := range scope.exactRepos() {
@@ -46,7 +46,7 @@ func (c *call) unknownRepos(ctx context.Context, scope Scope, seen map[string]bo
 	return notes, nil
 }
 
-// unknownRepo says that there is no repo of that name, and what to do.
+// unknownRepo returns the note for a repo that does not exist, with advice.
 func (c *call) unknownRepo(ctx context.Context, name string) string {
 	text := fmt.Sprintf("there is no repo %s (or you may not see it)", shown(name, 200))
 	// A name with up to two differences has one of three parts unchanged.
@@ -61,11 +61,11 @@ func (c *call) unknownRepo(ctx context.Context, name string) string {
 	for i, r := range list.GetRepos() {
 		names[i] = r.GetName()
 	}
-	return text + "; the nearest: " + strings.Join(c.shownNames(nearest.Names(name, names)), ", ")
+	return text + "; the nearest: " + strings.Join(c.shownNames(searchapi.Nearest(name, names)), ", ")
 }
 
-// unmatched says that no document at all is within the scope, and which paths are named
-// like those asked for.
+// unmatched returns a note that the scope holds no documents, with paths similar to the
+// requested ones.
 func (c *call) unmatched(ctx context.Context, scope Scope) ([]string, error) {
 	if len(scope.Paths) == 0 && scope.Lang == "" && scope.Branch == "" {
 		return nil, nil
@@ -118,7 +118,7 @@ func (c *call) nearestPaths(ctx context.Context, scope Scope, name string, direc
 		}
 	}
 	slices.Sort(names)
-	return c.shownNames(nearest.Names(name, slices.Compact(names)))
+	return c.shownNames(searchapi.Nearest(name, slices.Compact(names)))
 }
 
 func (c *call) shownNames(names []string) []string {
@@ -130,7 +130,7 @@ func (c *call) shownNames(names []string) []string {
 
 // parts are three parts of a name, as alternatives of an expression.
 func parts(name string) string {
-	thirds := nearest.Thirds(name)
+	thirds := searchapi.Thirds(name)
 	for i, third := range thirds {
 		thirds[i] = regexp.QuoteMeta(third)
 	}

@@ -187,7 +187,7 @@ func (c *call) readRange(ctx context.Context, r *reading) error {
 			}
 			rest, number = after, number+1
 			if over := r.asked.End > 0 && number > r.asked.End; (over || room <= 0) && !(last && len(rest) == 0) {
-				return nil // there is more, and nobody asked for it
+				return nil // the caller did not ask for more
 			}
 		}
 		if last {
@@ -208,7 +208,8 @@ func (r *reading) pastEnd() error {
 	return nil
 }
 
-// readProblem says why a range could not be read. Names that do not exist get the nearest.
+// readProblem explains why a range could not be read. It suggests similar names for those
+// that do not exist.
 func (c *call) readProblem(ctx context.Context, r *reading) error {
 	if status.Code(r.err) != codes.NotFound || ctx.Err() != nil {
 		return problem(r.err)

@@ -6,7 +6,7 @@ import (
 	"github.com/trawl-search/trawl/index/query"
 )
 
-// Scope is the part of arguments that says where to look.
+// Scope is the part of the arguments that restricts the search.
 type Scope struct {
 	Repos   []string `json:"repos,omitempty" jsonschema:"names of repos, such as github.com/org/name; * stands for any characters but /, ** for any; default all"`
 	Paths   []string `json:"paths,omitempty" jsonschema:"globs of paths, any of which must match, such as src/** or *.go (a glob without / matches in every directory)"`

@@ -25,15 +25,15 @@ import (
 // Path is where routers serve the protocol over HTTP.
 const Path = "/mcp"
 
-// API answers what tools ask: the service of a router, or a client of one. It is safe for
-// concurrent use. The calls of one tool call go to one API.
+// API is the search service that the tools call: that of a router, or a client of one. It
+// is safe for concurrent use. The calls of one tool call go to one API.
 type API interface {
 	Search(ctx context.Context, req *searchv1.SearchRequest) (*searchv1.SearchResponse, error)
 	List(ctx context.Context, req *searchv1.ListRequest) (*searchv1.ListResponse, error)
 	GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error)
 }
 
-// Config says which tools there are. Each one costs every conversation the tokens of its
+// Config selects the tools. Each one costs every conversation the tokens of its
 // description, so the default is a part of them.
 type Config struct {
 	Tools []string `config:"tools" doc:"tools for coding agents at /mcp: grep, search, glob, read_file, list_tree, list_repos, definitions, references, list_refs, count, compare; empty: none, and no such path"`

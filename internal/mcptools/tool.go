@@ -29,7 +29,7 @@ func toolNames() (names []string) {
 	return names
 }
 
-// answer is what a tool answers, in both forms.
+// answer is the result of a tool, in both forms.
 type answer struct {
 	text string
 	data any

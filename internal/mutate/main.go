@@ -46,7 +46,7 @@ func main() {
 	}
 }
 
-// result is what became of a mutation. An error is of the mutation, too.
+// result is the outcome of a mutation, which may be an error.
 type result struct {
 	mutation
 
@@ -121,8 +121,8 @@ func choose(only string) ([]mutation, error) {
 	return chosen, nil
 }
 
-// tryAll tries mutations, several at once. It says on standard error what became of
-// each as soon as that is known.
+// tryAll tries several mutations at once. It reports the outcome of each on standard
+// error as soon as it is known.
 func tryAll(ctx context.Context, root string, all []mutation, parallel int) ([]result, error) {
 	results := make([]result, len(all))
 	group, ctx := errgroup.WithContext(ctx)

@@ -21,8 +21,8 @@ import (
 type Program struct {
 	// Name is that of the binary.
 	Name string
-	// Module is the folder of the module below the repository's root, and Package
-	// what is built in it.
+	// Module is the folder of the module below the repository's root, and Package the
+	// package to build in it.
 	Module, Package string
 	// Stamp are flags for the linker.
 	Stamp string
@@ -129,8 +129,8 @@ func Repository(ctx context.Context) (string, error) {
 	return filepath.Dir(string(bytes.TrimSpace(out))), nil
 }
 
-// compile builds into a file beside the path and renames it, so that a binary
-// that is there is complete.
+// compile builds into a temporary file and renames it, so that an existing binary is
+// complete.
 func (p Program) compile(ctx context.Context, dir, binary string) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w "+p.Stamp, "-o", binary+".new", p.Package)
 	cmd.Dir = dir
@@ -141,13 +141,17 @@ func (p Program) compile(ctx context.Context, dir, binary string) error {
 	return os.Rename(binary+".new", binary)
 }
 
-// cachePath names the binary by what it is made from: the module's files.
+// cachePath returns the path of the binary, whose name holds a hash of its sources: the
+// module's files.
 func (p Program) cachePath(dir string) (string, error) {
 	hash := sha256.New()
 	fmt.Fprintln(hash, p.Package, p.Stamp)
-	sources, err := filepath.Glob(filepath.Join(dir, "*.go"))
-	if err != nil {
-		return "", err
+	var sources []string
+	if strings.HasPrefix(p.Package, ".") { // a package of the module itself
+		var err error
+		if sources, err = filepath.Glob(filepath.Join(dir, p.Package, "*.go")); err != nil {
+			return "", err
+		}
 	}
 	for _, name := range append(sources, filepath.Join(dir, "go.mod"), filepath.Join(dir, "go.sum")) {
 		content, err := os.ReadFile(name)

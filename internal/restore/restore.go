@@ -1,8 +1,8 @@
 // Package restore makes a catalog anew from the manifests and the copies of sources
 // in the bucket, when etcd is lost and there is no snapshot of it.
 //
-// The newest generation of each repo is restored whose objects are all in the
-// bucket. What the bucket cannot tell:
+// The newest generation of each repo is restored whose objects are all in the bucket.
+// What the bucket does not record:
 //
 //   - which repos were deleted. Their manifests stay until garbage is collected,
 //     so those deleted within the hold of the collector come back.
@@ -173,7 +173,7 @@ func (r *Restorer) restore(ctx context.Context, name string, all []found) (Repo,
 		last = max(last, m.Root.GetEpoch())
 	}
 	if root.GetGeneration() != newest.Root.GetGeneration() {
-		// What is served is not what was last asked for: indexers build it.
+		// The root does not satisfy the last request, so indexers build it.
 		desired.Epoch = last + epochGap
 	}
 	return repo, r.Store.Restore(ctx, desired, root, repo.Newest, last+epochGap)
@@ -194,7 +194,7 @@ func desiredOf(m found) *catalogv1.Desired {
 	return d
 }
 
-// check says what keeps a root from being served, if anything.
+// check returns the reason why a root cannot be served, if there is one.
 func (r *Restorer) check(ctx context.Context, root *catalogv1.Root) (problem string, err error) {
 	for _, s := range root.GetShards() {
 		info, err := r.Bucket.Stat(ctx, s.GetKey())

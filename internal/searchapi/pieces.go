@@ -76,7 +76,7 @@ func fileParts(f *searchv1.FileMatch) iter.Seq2[*searchv1.FileMatch, int] {
 			yield(f, size)
 			return
 		}
-		part := withoutChunks(f)
+		part := WithChunks(f, nil)
 		room := pieceBytes - proto.Size(part) - framing
 		next := func() bool {
 			more := yield(part, pieceBytes-room)
@@ -97,14 +97,6 @@ func fileParts(f *searchv1.FileMatch) iter.Seq2[*searchv1.FileMatch, int] {
 			}
 		}
 		yield(part, pieceBytes-room)
-	}
-}
-
-func withoutChunks(f *searchv1.FileMatch) *searchv1.FileMatch {
-	return &searchv1.FileMatch{
-		Repo: f.Repo, Path: f.Path, Branches: f.Branches, Language: f.Language, Commit: f.Commit, Blob: f.Blob, Score: f.Score,
-		MatchCount: f.MatchCount, MatchCountAtLeast: f.MatchCountAtLeast, Explanation: f.Explanation, SkipReason: f.SkipReason, Cut: f.Cut, Continued: f.Continued,
-		Symbols: f.Symbols, MissingWords: f.MissingWords,
 	}
 }
 
@@ -175,13 +167,5 @@ func entryParts(e *searchv1.RepoEntry) iter.Seq2[*searchv1.RepoEntry, int] {
 			part.SkippedFiles, room = append(part.SkippedFiles, f), room-n
 		}
 		yield(part, pieceBytes-room)
-	}
-}
-
-func withoutSkipped(e *searchv1.RepoEntry) *searchv1.RepoEntry {
-	return &searchv1.RepoEntry{
-		Name: e.Name, Generation: e.Generation, Branches: e.Branches, Documents: e.Documents, ContentBytes: e.ContentBytes,
-		IndexBytes: e.IndexBytes, Shards: e.Shards, Languages: e.Languages, SkippedDocuments: e.SkippedDocuments,
-		PublishedAt: e.PublishedAt, Url: e.Url,
 	}
 }

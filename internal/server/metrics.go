@@ -57,7 +57,7 @@ func worthTracing(info *stats.RPCTagInfo) bool {
 	return !strings.HasPrefix(info.FullMethodName, "/grpc.")
 }
 
-// conditions tell metrics what the process needs and whether it has it.
+// conditions exports which conditions the process needs and whether they are met.
 type conditions struct{ *Readiness }
 
 var conditionMet = prometheus.NewDesc("trawl_server_condition",

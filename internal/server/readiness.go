@@ -95,7 +95,7 @@ func (c *Condition) set(reason string) {
 	c.of.notify(len(c.of.unmet()) == 0)
 }
 
-// tell logs the reason: operators look into the log first, and it says more than a failed
+// tell logs the reason: operators read the log first, and it says more than a failed
 // probe.
 func (c *Condition) tell(reason string) {
 	ctx := context.Background()

@@ -111,7 +111,7 @@ func (s *Server) warnOfPlainText(ctx context.Context) {
 	}
 	for _, addr := range []net.Addr{s.GRPCAddr(), s.HTTPAddr()} {
 		if at, err := netip.ParseAddrPort(addr.String()); err != nil || !at.Addr().Unmap().IsLoopback() {
-			s.log.WarnContext(ctx, "connections are not encrypted: whoever sees the network reads queries, code and tokens; "+
+			s.log.WarnContext(ctx, "connections are not encrypted: anybody on the network can read queries, code and tokens; "+
 				"set tls.cert-file and tls.key-file, or encrypt by other means", "grpc", s.GRPCAddr().String(), "http", s.HTTPAddr().String())
 			return
 		}

@@ -171,7 +171,7 @@ func newRegistry(id Identity) (*prometheus.Registry, error) {
 	r := prometheus.NewPedanticRegistry()
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name:        "trawl_build_info",
-		Help:        "Always 1; the labels tell which build runs.",
+		Help:        "Always 1; the labels name the running build.",
 		ConstLabels: prometheus.Labels{"version": id.Version, "service": id.Service},
 	})
 	build.Set(1)

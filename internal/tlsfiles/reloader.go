@@ -46,7 +46,7 @@ type reloader struct {
 	trouble string // what was logged last; empty: the files are usable
 }
 
-// newReloader reads the files, all of which must be usable at first.
+// newReloader reads the files. All of them must be usable at the start.
 func newReloader(p paths, log *slog.Logger) (*reloader, error) {
 	t, err := p.read()
 	if err != nil {

@@ -22,8 +22,8 @@ type sweeper struct {
 	compactor *compact.Worker
 }
 
-// sweepMirrors sweeps until ctx ends, at once and then as often as garbage is
-// collected. It sends what is to be published of this disk afterwards.
+// sweepMirrors sweeps until ctx ends, at once and then as often as garbage is collected.
+// Afterwards it sends the state of this disk that is to be published.
 func (x *Indexer) sweepMirrors(ctx context.Context, s sweeper, disks chan<- *catalogv1.Disk) {
 	for ctx.Err() == nil {
 		revision, removed, err := s.sweep(ctx)
@@ -65,8 +65,8 @@ func (s sweeper) sweep(ctx context.Context) (revision int64, removed int, err er
 	return revision, removed, err
 }
 
-// disk is what is published of this disk, for callers that wait for a deletion: the revision
-// through which it is purged of deleted repos, 0 while that is not known.
+// disk is the published state of this disk, for callers that wait for a deletion: the
+// revision through which it is purged of deleted repos, or 0 while that is unknown.
 func (x *Indexer) disk(purgedThrough int64) *catalogv1.Disk {
 	host, _ := os.Hostname() // for people
 	// A job that was running when the repo was deleted may outlive one sweep.

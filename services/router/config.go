@@ -54,7 +54,8 @@ func (c *Config) SetDefaults() {
 	c.CoverWait = 3 * time.Second
 	c.MaxFiles, c.MaxBytes, c.QueryBytes = searchapi.MaxFiles, searchapi.MaxBytes, 64*config.MiB
 	c.MaxRequestBytes, c.MaxStreams = config.MiB, 250
-	c.MaxQueries, c.CallerShare, c.CallerCalls = 1000, 0.5, 250
+	c.MaxQueries, c.CallerShare, c.CallerCalls = 1000, 0.1, 250
+	c.CallerProcessors, c.CallerBytes = 2, config.GiB
 	c.HedgeShare, c.RetryShare = 0.1, 0.2
 	c.PushPause = 10 * time.Second
 	c.ReposPerMinute = 600

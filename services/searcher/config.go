@@ -19,17 +19,17 @@ import (
 type Config struct {
 	server.Config
 
-	ID         string        `config:"id" doc:"name of this searcher, unlike any other's; the same after a restart keeps its shards in place"`
-	Zone       string        `config:"zone" doc:"what fails as a whole and this searcher is in, such as a zone of a cloud; replicas of a shard are in different zones as far as searchers are; empty: shared with no other searcher"`
+	ID         string        `config:"id" doc:"unique name of this searcher; keeping it across restarts keeps its shards in place"`
+	Zone       string        `config:"zone" doc:"failure domain of this searcher, such as a zone of a cloud; replicas of a shard go to different zones where possible; empty: a zone of its own"`
 	Advertise  string        `config:"advertise" doc:"HOST:PORT at which routers reach the gRPC server; empty: the address it listens on, or the host's name where that is every interface"`
-	CacheDir   string        `config:"cache-dir" doc:"folder for shards; kept between restarts, of one searcher only"`
-	DiskBudget string        `config:"disk-budget" doc:"most that the cache folder may take: bytes, such as 200GiB, or a share, such as 80%, of what it takes at the start and what its file system has left; shards beyond it are read from the bucket as searches need them"`
-	LeaseTTL   time.Duration `config:"lease-ttl" doc:"how long routers take a searcher for live that gives no sign"`
+	CacheDir   string        `config:"cache-dir" doc:"folder for shards; kept between restarts, used by one searcher only"`
+	DiskBudget string        `config:"disk-budget" doc:"maximum size of the cache folder: bytes, such as 200GiB, or a share, such as 80%, of its size at the start plus the free space of its file system; shards beyond it are read from the bucket as searches need them"`
+	LeaseTTL   time.Duration `config:"lease-ttl" doc:"how long routers regard a silent searcher as live"`
 
-	Replication int           `config:"replication" doc:"searchers that hold each shard; the same number as the routers have"`
-	Loads       int           `config:"loads" doc:"shards that are fetched at once"`
-	LoadWait    time.Duration `config:"load-wait" doc:"how long a query waits here for shards that are being fetched"`
-	Grace       time.Duration `config:"grace" doc:"how long a shard is kept that is no longer needed here"`
+	Replication int           `config:"replication" doc:"number of searchers that hold each shard; routers must have the same setting"`
+	Loads       int           `config:"loads" doc:"maximum number of shards fetched at once"`
+	LoadWait    time.Duration `config:"load-wait" doc:"how long a query waits for shards that are being fetched"`
+	Grace       time.Duration `config:"grace" doc:"how long the searcher keeps a shard that it no longer needs"`
 
 	Access access.Config `config:"access"`
 }
@@ -75,7 +75,7 @@ func (c *Config) Validate() error {
 	return errors.Join(c.Config.Validate(), check.Err())
 }
 
-// leastBudget is the least that a cache can work with.
+// leastBudget is the smallest budget of a working cache, in bytes.
 const leastBudget = config.MiB
 
 // parseBudget reads a budget: a share of the disk, or bytes.

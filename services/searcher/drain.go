@@ -14,8 +14,8 @@ import (
 )
 
 // drain marks this searcher as draining while an operator wants that, and for good once leaving is
-// done: other searchers take its shards over, and routers prefer them while it still answers. It
-// returns when life ends.
+// done. Other searchers then take its shards over, and routers prefer them while it still answers.
+// It returns when life ends.
 func (s *Searcher) drain(leaving, life context.Context, prefix string, r *membership.Registration) {
 	var working sync.WaitGroup
 	defer working.Wait()

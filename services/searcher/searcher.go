@@ -36,7 +36,8 @@ const component = "searcher"
 const (
 	// loadRetry is the first pause after a shard could not be loaded.
 	loadRetry = time.Second
-	// reportPoll is how often it is looked whether the report of this disk has changed.
+	// reportPoll is the time between two checks whether the report of this disk has
+	// changed.
 	reportPoll = time.Second
 	// leaveTimeout bounds each write to etcd at a shutdown: etcd may be away, and the
 	// lease ends by itself.

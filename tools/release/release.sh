@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes what a release consists of in $OUT (dist): for each platform an archive of the
-# binary and its bill of materials, the chart, checksums, and a statement of where they
+# binary and its bill of materials, the image of routers and searchers, the chart, checksums, and a statement of where they
 # come from. The same commit makes the same bytes: all times are those of the commit.
 #
 #   VERSION=0.1.0 OUT=dist tools/release/release.sh
@@ -29,7 +29,8 @@ pack() {
 	tar --create --sort=name --mtime="@$time" --owner=0 --group=0 --numeric-owner --mode='u=rwX,go=rX' --directory="$2" "$3" | gzip --no-name --best > "$1"
 }
 
-(cd tools/sbom && go build -o "$work/sbom" .)
+(cd tools && go build -o "$work/" ./sbom ./ociimage)
+images=
 for arch in amd64 arm64; do
 	name=trawl-$VERSION-linux-$arch
 	mkdir -p "$work/$name"
@@ -38,7 +39,11 @@ for arch in amd64 arm64; do
 	cp LICENSE README.md CHANGELOG.md UPGRADING.md "$work/$name/"
 	pack "$out/$name.tar.gz" "$work" "$name"
 	"$work/sbom" --name="$name" --version="$VERSION" --binary="$work/$name/trawl" > "$out/$name.cdx.json"
+	"$work/sbom" --name=trawl-serving --version="$VERSION" --binary="$work/$name/trawl" > "$work/serving-$arch.cdx.json"
+	images="$images $arch=$work/$name/trawl,$work/serving-$arch.cdx.json"
 done
+# shellcheck disable=SC2086 # a word for each platform
+"$work/ociimage" --version="$VERSION" --revision="$commit" --created="$(date --utc --date="@$time" +%Y-%m-%dT%H:%M:%SZ)" $images > "$out/trawl-serving-$VERSION.oci.tar"
 git archive --prefix=chart/ HEAD charts/trawl | tar --extract --directory="$work"
 pack "$out/trawl-chart-$VERSION.tgz" "$work/chart/charts" trawl
 

@@ -25,11 +25,25 @@ func (c *Cluster) Load(ctx context.Context, images ...string) (err error) {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, n := range c.Nodes {
 		group.Go(func() error {
+			if c.existing {
+				return n.load(ctx, archive)
+			}
 			_, err := n.Run(ctx, nil, "ctr", "--namespace=k8s.io", "images", "import", "/pki/images.tar")
 			return err
 		})
 	}
 	return group.Wait()
+}
+
+// load gives a node the images of an archive that it cannot open by itself.
+func (n *Node) load(ctx context.Context, archive string) error {
+	f, err := os.Open(archive)
+	if err != nil {
+		return fmt.Errorf("load images: %w", err)
+	}
+	defer f.Close()
+	_, err = n.Run(ctx, f, "ctr", "--namespace=k8s.io", "images", "import", "-")
+	return err
 }
 
 // Program makes an image of one static binary, and nothing else below it but the

@@ -1,7 +1,8 @@
 // Package kube makes a Kubernetes of three nodes, each a container of the local
 // Docker engine, from programs that are built from Go modules and a Debian that
 // is unpacked from packages: no image registry and no other tool is needed. The
-// first node runs the control plane too.
+// first node runs the control plane too. The package also connects to a cluster
+// that exists, such as one made by kind.
 package kube
 
 import (
@@ -27,6 +28,7 @@ type Cluster struct {
 	Nodes      []*Node
 
 	name     string
+	existing bool   // the cluster was there before
 	dir      string // certificates and what nodes are given
 	net      network
 	programs Programs
@@ -116,8 +118,8 @@ func (c *Cluster) WaitNodes(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if ready := strings.Count(out, "True"); ready != nodes {
-			return fmt.Errorf("%d of %d nodes are ready", ready, nodes)
+		if ready := strings.Count(out, "True"); ready != len(c.Nodes) {
+			return fmt.Errorf("%d of %d nodes are ready", ready, len(c.Nodes))
 		}
 		return nil
 	})
@@ -166,5 +168,10 @@ func (c *Cluster) Helm(ctx context.Context, args ...string) (string, error) {
 	return run(ctx, nil, filepath.Join(c.Bin(), "helm"), append([]string{"--kubeconfig", c.Kubeconfig}, args...)...)
 }
 
-// Network is that of all nodes, pods and services, as ADDRESS/BITS.
+// Existing reports whether the cluster was there before, so that its nodes must not be
+// stopped.
+func (c *Cluster) Existing() bool { return c.existing }
+
+// Network lists the networks of all nodes, pods and services, as ADDRESS/BITS, with commas
+// between them.
 func (c *Cluster) Network() string { return c.net.all }

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// WriteLogs writes to a folder what all pods and nodes said, what happened, and
-// how everything is.
+// WriteLogs writes the logs of all pods to a folder, with the events, the description of
+// every object and, unless the cluster existed before, the logs of the nodes.
 func (c *Cluster) WriteLogs(ctx context.Context, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("keep the logs: %w", err)
@@ -32,6 +32,9 @@ func (c *Cluster) WriteLogs(ctx context.Context, dir string) error {
 		namespace, name, _ := strings.Cut(pod, "/")
 		keep(namespace+"-"+name+".log", "logs", "--namespace="+namespace, name, "--all-containers")
 		keep(namespace+"-"+name+".previous.log", "logs", "--namespace="+namespace, name, "--all-containers", "--previous")
+	}
+	if c.existing {
+		return errors.Join(errs...)
 	}
 	for _, n := range c.Nodes {
 		errs = append(errs, n.writeLogs(ctx, dir))

@@ -40,29 +40,53 @@ func Missing(ctx context.Context) (names []string, err error) {
 	return names, nil
 }
 
+// part is one of the programs, and where its path goes.
+type part struct {
+	path *string
+	what pinned.Program
+}
+
 // Build builds the programs that are not there yet, and the image of a node. It
-// says on progress what takes time.
+// reports on progress what takes time.
 func Build(ctx context.Context, progress io.Writer) (p Programs, err error) {
-	for _, program := range []struct {
-		path *string
-		what pinned.Program
-	}{
-		{&p.Kubernetes, pinned.Kubernetes}, {&p.Etcd, pinned.Etcd}, {&p.CoreDNS, pinned.CoreDNS}, {&p.Helm, pinned.Helm},
-		{&p.NATS, pinned.NATS}, {&p.Versitygw, pinned.Versitygw},
-	} {
-		start := time.Now()
-		if *program.path, err = pinned.Build(ctx, program.what); err != nil {
-			return p, err
-		}
-		if took := time.Since(start); took > time.Second {
-			fmt.Fprintf(progress, "building %s took %.0f s\n", program.what.Name, took.Seconds())
-		}
+	if err := build(ctx, progress, append(p.servers(), part{&p.Kubernetes, pinned.Kubernetes}, part{&p.CoreDNS, pinned.CoreDNS})); err != nil {
+		return p, err
 	}
 	if p.NodeImage, err = unpacked(ctx, "node"); err != nil {
 		return p, err
 	}
 	p.Debian, err = unpacked(ctx, "debian")
 	return p, err
+}
+
+// BuildServers builds what runs on a cluster that exists. Its kubectl is the one on the PATH.
+func BuildServers(ctx context.Context, progress io.Writer) (p Programs, err error) {
+	if p.Kubernetes, err = exec.LookPath("kubectl"); err != nil {
+		return p, fmt.Errorf("find kubectl for a cluster that exists: %w", err)
+	}
+	if err := build(ctx, progress, p.servers()); err != nil {
+		return p, err
+	}
+	p.Debian, err = unpacked(ctx, "debian")
+	return p, err
+}
+
+// servers are the programs that every cluster needs.
+func (p *Programs) servers() []part {
+	return []part{{&p.Etcd, pinned.Etcd}, {&p.Helm, pinned.Helm}, {&p.NATS, pinned.NATS}, {&p.Versitygw, pinned.Versitygw}}
+}
+
+func build(ctx context.Context, progress io.Writer, parts []part) (err error) {
+	for _, program := range parts {
+		start := time.Now()
+		if *program.path, err = pinned.Build(ctx, program.what); err != nil {
+			return err
+		}
+		if took := time.Since(start); took > time.Second {
+			fmt.Fprintf(progress, "building %s took %.0f s\n", program.what.Name, took.Seconds())
+		}
+	}
+	return nil
 }
 
 // unpacked makes an image of Debian packages by its script, unless there is one of

@@ -92,7 +92,7 @@ func list(ctx context.Context, client *clientv3.Client, keys Range) (Update, err
 	return reset, nil
 }
 
-// watch applies changes until the watch ends, and says why it did.
+// watch applies changes until the watch ends, and returns the reason.
 func watch(ctx context.Context, client *clientv3.Client, keys Range, from int64, apply func(Update)) error {
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer cancel()
@@ -112,10 +112,10 @@ func watch(ctx context.Context, client *clientv3.Client, keys Range, from int64,
 	return errors.New("watch ended")
 }
 
-// waitReadable waits until etcd's reads have reached a revision. etcd tells watchers of a change
-// before reads have it, and does not order the two
-// (https://etcd.io/docs/v3.6/learning/api_guarantees/, "Linearizability"). A reader that answered
-// from a change at once could be followed by one that asks etcd, and answers with what was before.
+// waitReadable waits until etcd's reads have reached a revision. etcd may notify watchers of a
+// change before reads see it (https://etcd.io/docs/v3.6/learning/api_guarantees/,
+// "Linearizability"). A reader that answered from a change at once could be followed by one that
+// asks etcd, and answers with what was before.
 func waitReadable(ctx context.Context, client *clientv3.Client, key string, revision int64) error {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()

@@ -30,8 +30,8 @@ var notPublic = []netip.Prefix{
 	netip.MustParsePrefix("fec0::/10"),
 }
 
-// metadata are the services of clouds that give credentials to whoever asks from a
-// machine. No private network that is allowed includes them.
+// metadata lists the cloud services that give credentials to every caller from a machine.
+// No private network that is allowed includes them.
 var metadata = []netip.Prefix{
 	netip.MustParsePrefix("169.254.0.0/16"),     // most clouds, and containers of AWS
 	netip.MustParsePrefix("168.63.129.16/32"),   // Azure's wire server; a public address

@@ -9,7 +9,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// Decision is what rules say about a path.
+// Decision is the verdict of the rules on a path.
 type Decision uint8
 
 // Decisions of rules.

@@ -48,7 +48,7 @@ type Index struct {
 	root   string
 	dir    string // of the index
 	record *record
-	// relisted says that folders were not as the record has them.
+	// relisted is set if folders differ from the record.
 	relisted bool
 	// damage is why what there was could not be used, nil if it could.
 	damage error
@@ -226,7 +226,7 @@ func shardPath(dir string, id uint32) string {
 	return filepath.Join(dir, fmt.Sprintf("%08d.trawl", id))
 }
 
-// drop takes a shard out of the record: what it held counts as changed.
+// drop removes a shard from the record, so that its files count as changed.
 func (x *Index) drop(id uint32) {
 	x.record.shards = slices.DeleteFunc(x.record.shards, func(s shardInfo) bool { return s.id == id })
 	x.record.tree.each(func(f *file) {

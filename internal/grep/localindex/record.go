@@ -23,7 +23,7 @@ type record struct {
 	tree       *folder
 }
 
-// newRecord is that of a folder of which nothing is known.
+// newRecord returns the record of a folder that was never indexed.
 func newRecord(root string) *record { return &record{root: root, tree: new(folder)} }
 
 // shardInfo is what is known of a shard.

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stamp tells one state of a file from another: what writes to a file changes its times.
+// stamp identifies a state of a file: every write changes the times of the file.
 type stamp struct {
 	size, modified, changed int64 // bytes; nanoseconds since 1970
 	inode                   uint64

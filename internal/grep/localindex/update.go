@@ -15,7 +15,6 @@ import (
 
 	"github.com/trawl-search/trawl/index/build"
 	"github.com/trawl-search/trawl/index/docstore"
-	"github.com/trawl-search/trawl/internal/grep/filetext"
 )
 
 const (
@@ -34,7 +33,7 @@ const (
 )
 
 // Update indexes what changed, if that is much, after Candidates. It returns at once if another process does that.
-// Progress is told what will be read before it is. When ctx ends, what was done until then stays.
+// It reports to progress what it will read. When ctx ends, the finished part stays.
 func (x *Index) Update(ctx context.Context, progress func(files int, bytes int64)) error {
 	if x.opts.Ignore.Globs != nil {
 		return nil // they leave out files that the index is for
@@ -200,7 +199,7 @@ func (x *Index) save() error {
 	for _, path := range paths {
 		if !slices.ContainsFunc(x.record.shards, func(s shardInfo) bool { return shardPath(x.dir, s.id) == path }) {
 			if err := os.Remove(path); err != nil {
-				return fmt.Errorf("deleting what is no longer needed of the index: %w", err)
+				return fmt.Errorf("delete the unused files of the index: %w", err)
 			}
 		}
 	}
@@ -240,13 +239,13 @@ func (w *shardWriter) write(ctx context.Context, f *os.File, todo []entry) error
 
 // add indexes a file, unless it changed since it was looked at or cannot be read: then it stays to be searched.
 func (w *shardWriter) add(b *build.Builder, e entry) error {
-	content, state, err := filetext.Read(filepath.Join(w.root, e.path), w.buf)
+	content, state, err := ReadFile(filepath.Join(w.root, e.path), w.buf)
 	if w.buf = content; err != nil || stampOf(&state) != e.file.stamp { // one that changes while it is read has another stamp afterwards
 		return nil //nolint:nilerr // it stays to be searched
 	}
 	w.indexed = append(w.indexed, e.file)
 	w.bytes += e.file.stamp.size
-	text := filetext.Of(w.buf)
+	text := TextOf(w.buf)
 	if len(text.Bytes) == 0 {
 		return nil // no line can match: it is known, and in no list
 	}

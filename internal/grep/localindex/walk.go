@@ -35,7 +35,7 @@ type file struct {
 	shard uint32 // that holds what it holds; 0 for none
 }
 
-// ruleFile is a file of which it depends what is searched.
+// ruleFile is a file whose rules decide which files are searched.
 type ruleFile struct {
 	path  string
 	stamp stamp
@@ -86,7 +86,7 @@ func (l *lazyRules) get() *ignore.Tree {
 	return l.tree
 }
 
-// fail notes what could not be read, and goes on.
+// fail records what could not be read. The walk continues.
 func (w *walker) fail(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

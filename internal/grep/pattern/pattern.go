@@ -39,7 +39,7 @@ type Options struct {
 	Words bool
 }
 
-// Pattern is what lines are searched for. It may be used concurrently.
+// Pattern matches lines. It is safe for concurrent use.
 type Pattern struct {
 	loose     regex.Matcher
 	looseTree *syntax.Regexp
@@ -50,7 +50,7 @@ type Pattern struct {
 	machine               *machine      // decides about others, and finds the matches in a line
 }
 
-// New reads patterns, of which a line has to match one.
+// New compiles patterns. A line matches if it matches one of them.
 func New(patterns []string, opts Options) (*Pattern, error) {
 	source, err := join(patterns, opts)
 	if err != nil {

@@ -74,7 +74,7 @@ func (t *translator) one() {
 	}
 }
 
-// inside translates what comes next within a class.
+// inside translates the next item of a class.
 func (t *translator) inside(atStart bool) {
 	switch {
 	case t.rest[0] == ']' && !atStart:
@@ -108,7 +108,7 @@ func (t *translator) sawLiteral(r rune) {
 	t.capitals = t.capitals || unicode.IsUpper(r)
 }
 
-// escape translates a backslash and what belongs to it.
+// escape translates a backslash sequence.
 func (t *translator) escape() {
 	if len(t.rest) < 2 {
 		t.err = errors.New(`it ends in a backslash; write \\ for the character`)

@@ -18,13 +18,13 @@ import (
 	"github.com/trawl-search/trawl/internal/tlsfiles"
 )
 
-// etcdConfig says where etcd is, and who this process is to it.
+// etcdConfig holds the address of etcd and the credentials of this process.
 type etcdConfig struct {
 	Endpoints    []string              `config:"endpoints" doc:"endpoints of etcd, such as http://etcd:2379, or https://etcd:2379 for TLS"`
 	Username     string                `config:"username" doc:"user of etcd, with a password; empty: none, or that of the certificate"`
 	PasswordFile string                `config:"password-file" doc:"file with the password of that user, read again at each login"`
 	TLS          tlsfiles.ClientConfig `config:"tls"`
-	Prefix       string                `config:"prefix" doc:"what all keys begin with, the same for all roles and commands of one Trawl; several that share an etcd have each their own, none of which begins with another's, and buckets of their own"`
+	Prefix       string                `config:"prefix" doc:"prefix of all keys, the same for all roles and commands of one Trawl; Trawls that share an etcd need different prefixes, none of them a prefix of another, and different buckets"`
 }
 
 // SetDefaults implements config.Settings.
@@ -72,7 +72,7 @@ func (c *etcdConfig) connect(log *slog.Logger) (*clientv3.Client, error) {
 	return catalog.Connect(opts)
 }
 
-// natsConfig says where NATS is, and who this process is to it.
+// natsConfig holds the address of NATS and the credentials of this process.
 type natsConfig struct {
 	URL          string                `config:"url" doc:"URL of NATS, such as nats://nats:4222, or tls://nats:4222; several are separated by commas"`
 	Username     config.Secret         `config:"username" doc:"user of NATS, with a password"`
@@ -82,7 +82,7 @@ type natsConfig struct {
 	NkeyFile     string                `config:"nkey-file" doc:"file with the seed of a user's nkey"`
 	TLS          tlsfiles.ClientConfig `config:"tls"`
 	Replicas     int                   `config:"replicas" doc:"replicas of the streams, in a cluster of NATS servers"`
-	Prefix       string                `config:"prefix" doc:"what the names of streams (in upper case) and subjects begin with, the same for all roles of one Trawl; several that share a NATS have each their own"`
+	Prefix       string                `config:"prefix" doc:"prefix of the names of streams (in upper case) and of subjects, the same for all roles of one Trawl; Trawls that share a NATS need different prefixes"`
 }
 
 // SetDefaults implements config.Settings.
@@ -145,8 +145,8 @@ func (c *natsConfig) connect(log *slog.Logger) (*nats.Conn, error) {
 	return queue.Connect(c.URL, options...)
 }
 
-// login returns what logs in with the password that the file has then. A file that cannot be read
-// is logged; the login fails and is tried again.
+// login returns a function that logs in with the current password of the file. A file that cannot
+// be read is logged; the login fails and is tried again.
 func (c *natsConfig) login(log *slog.Logger) func() (user, password string) {
 	return func() (string, string) {
 		password, err := readSecret(c.PasswordFile)
@@ -157,14 +157,14 @@ func (c *natsConfig) login(log *slog.Logger) func() (user, password string) {
 	}
 }
 
-// checkNoUser complains about a user or a password in a URL, which is shown in logs and
-// errors. The complaint does not show it.
+// checkNoUser fails for a URL with a user or a password, since logs and errors show URLs.
+// Its error shows neither.
 func checkNoUser(check *config.Check, key, text, instead string) {
 	u, err := url.Parse(text)
 	check.That(!strings.Contains(text, "@") && (err != nil || u.User == nil), key, redacted(text), "no user and no password; "+instead+" are for them")
 }
 
-// redacted is a URL without what could be a password.
+// redacted returns a URL without any part that could be a password.
 func redacted(text string) string {
 	before, host, found := strings.Cut(text, "@")
 	if !found {

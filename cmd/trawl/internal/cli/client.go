@@ -98,8 +98,8 @@ func (at *routerAt) readToken() error {
 	return nil
 }
 
-// transport is what the connection speaks through. A token is not sent to another machine
-// in plain text, whatever the name of the address resolves to.
+// transport returns the credentials of the connection. A token is not sent to another
+// machine in plain text, whatever the name of the address resolves to.
 func (at routerAt) transport() (credentials.TransportCredentials, error) {
 	switch {
 	case at.tls || at.files.Set():

@@ -14,8 +14,8 @@ import (
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
-// The wait between two looks at how far a deletion is: each of them reads what is
-// noted of all shared shards, so that it grows with the time that one takes.
+// Bounds of the wait between two checks of a deletion. Each check reads the records of
+// all shared shards, so the wait grows with the time that a check takes.
 const (
 	minDeletionWait = time.Second
 	maxDeletionWait = time.Minute
@@ -36,7 +36,7 @@ func newDelete(p Process) *cobra.Command {
   from searchers' disks  twice their --grace (1m), at most a minute more than one; of shared shards when the bucket's are left
   from indexers' disks   twice --gc-every (15m)
 
---wait waits until they are, and tells where some are left. It can be broken off: the bytes go without it, and the same
+--wait waits until they are, and reports where some remain. It can be interrupted: the bytes go without it, and the same
 command waits again. Searchers and indexers that are away are not waited for: they remove what they have when they come
 back, before they are ready. What a bucket keeps of deleted objects by itself, as versions or copies, is up to the bucket.`,
 		Args: usageArgs(cobra.ExactArgs(1)),
@@ -78,8 +78,8 @@ func deleteRepo(ctx context.Context, c client, p Process, name string, wait bool
 	return err
 }
 
-// waitGone shows where bytes of a deleted repo are until they are nowhere. It ends with
-// ctx; what is left then goes without it.
+// waitGone shows where bytes of a deleted repo remain until none do. It ends with ctx;
+// the deletion continues without it.
 func waitGone(ctx context.Context, c client, p Process, req *ingestv1.GetDeletionRequest) (*ingestv1.GetDeletionResponse, error) {
 	tally := render.NewTally(p.Err, isTerminal(p.Err), "places")
 	defer tally.Done()
@@ -162,8 +162,8 @@ func diskOf(kind ingestv1.PlaceKind) string {
 	return strings.ToLower(strings.TrimPrefix(kind.String(), "PLACE_KIND_"))
 }
 
-// within is how long it may take. Older roles do not tell, and until then it is not
-// known what they have.
+// within is how long it may take. Older roles do not report it, and until they do their
+// data is unknown.
 func within(place *ingestv1.DeletionPlace) string {
 	if place.GetWithin() == nil {
 		return " (which does not tell how long)"

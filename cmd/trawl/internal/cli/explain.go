@@ -25,7 +25,7 @@ func (e *callError) Error() string { return e.err.Error() }
 // Unwrap returns the error of the call.
 func (e *callError) Unwrap() error { return e.err }
 
-// explain says what went wrong in words for the person at the terminal.
+// explain turns an error into advice for the person at the terminal.
 func explain(err error) string {
 	coded, ok := errors.AsType[interface {
 		error
@@ -56,7 +56,7 @@ func explain(err error) string {
 	return b.String()
 }
 
-// whyUnreachable asks what may be the cause.
+// whyUnreachable looks for the cause of a failed connection.
 func whyUnreachable(message string) string {
 	switch {
 	case strings.Contains(message, "first record does not look like a TLS handshake"):

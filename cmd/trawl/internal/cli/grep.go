@@ -189,7 +189,8 @@ func (f *grepFlags) open(p Process, folder string) (*localindex.Index, error) {
 	return localindex.Open(folder, opts)
 }
 
-// update brings the index up to date after a search. The answer stands without it: what fails is only said.
+// update brings the index up to date after a search. A failure is only reported, since the answer is
+// complete without it.
 func (f *grepFlags) update(ctx context.Context, p Process, index *localindex.Index) {
 	if err := index.Damage(); err != nil {
 		fmt.Fprintf(p.Err, "trawl: the index cannot be used, and is made anew: %s\n", err)

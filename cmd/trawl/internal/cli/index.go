@@ -89,8 +89,8 @@ func index(ctx context.Context, c client, p Process, req *ingestv1.PutRepoReques
 // errIndexing is a request that ended without a published index.
 var errIndexing = errors.New("not indexed")
 
-// wait follows a request until it is published or failed, and returns its last
-// status. A router that goes away meanwhile is waited for: the request is safe.
+// wait follows a request until it is published or failed, and returns its last status. If
+// the router goes away meanwhile it waits for it: the request is safe.
 func wait(ctx context.Context, c client, put *ingestv1.PutRepoResponse, update func(*ingestv1.RepoStatus)) (*ingestv1.RepoStatus, error) {
 	const patience = 30 * time.Second
 	for lastSeen := time.Now(); ; {
@@ -136,7 +136,7 @@ func follow(ctx context.Context, c client, put *ingestv1.PutRepoResponse, update
 	}
 }
 
-// printIndexed says what the index of a published repo holds.
+// printIndexed prints what the index of a published repo holds.
 func printIndexed(ctx context.Context, c client, out io.Writer, s *ingestv1.RepoStatus, took time.Duration) error {
 	answer, err := c.search.List(ctx, &searchv1.ListRequest{
 		Query:       "repo:^" + regexp.QuoteMeta(s.GetName()) + "$",

@@ -112,7 +112,7 @@ func newJobsRetry(p Process) *cobra.Command {
 	return cmd
 }
 
-// retryAll goes on after a repo that fails, and returns the first failure.
+// retryAll continues after a repo that fails, and returns the first failure.
 func retryAll(ctx context.Context, out io.Writer, c client, names []string) (first error) {
 	for _, name := range names {
 		resp, err := c.ingest.RetryDeadLetter(ctx, &ingestv1.RetryDeadLetterRequest{Name: name})

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra/doc"
 )
 
-// newMan is for who packages Trawl: it is not listed.
+// newMan is a hidden command for packagers of Trawl.
 func newMan() *cobra.Command {
 	return &cobra.Command{
 		Use:    "man FOLDER",

@@ -46,13 +46,14 @@ type placesOf interface {
 	GetCoverage() *searchv1.Coverage
 	GetNextPageToken() []byte
 	GetExplanation() *searchv1.Explanation
+	GetEmpty() *searchv1.Empty
 }
 
 // asSearch is a page of places as the page of a search. A page that is nil is empty.
 func asSearch(page placesOf) *searchv1.SearchResponse {
 	return &searchv1.SearchResponse{
 		Files: filesOf(page.GetRepos()), Statistics: page.GetStatistics(), Coverage: page.GetCoverage(),
-		NextPageToken: page.GetNextPageToken(), Explanation: page.GetExplanation(),
+		NextPageToken: page.GetNextPageToken(), Explanation: page.GetExplanation(), Empty: page.GetEmpty(),
 	}
 }
 

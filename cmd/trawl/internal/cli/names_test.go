@@ -25,6 +25,9 @@ func (s *scripted) Definitions(_ context.Context, req *searchv1.DefinitionsReque
 func (s *scripted) References(_ context.Context, req *searchv1.ReferencesRequest) (*searchv1.ReferencesResponse, error) {
 	s.places = append(s.places, "references", req.Name, req.Query)
 	answer := oneFile()
+	if req.Name == "nowhere" {
+		return &searchv1.ReferencesResponse{Statistics: &searchv1.Statistics{CountsExact: true}, Coverage: answer.Coverage, Empty: &searchv1.Empty{Repos: 3}}, s.failure
+	}
 	return &searchv1.ReferencesResponse{Repos: grouped(), Statistics: answer.Statistics, Coverage: answer.Coverage}, s.failure
 }
 
@@ -42,6 +45,9 @@ func TestDefAndRefs(t *testing.T) {
 	}
 	if exit, out, _ := trawl(t, s, "def", "--json", "needle"); exit != 0 || !strings.Contains(out, `"symbol":{"name":"needle","kind":"method","scope":"Hay\u001b"},"definition":true`) {
 		t.Errorf("exit %d, printed %s", exit, out)
+	}
+	if exit, _, errs := trawl(t, s, "refs", "nowhere"); exit != 1 || !strings.Contains(errs, "0 matches, complete over 3 repos") {
+		t.Errorf("no place: exit %d, %s", exit, errs)
 	}
 	if exit, _, errs := trawl(t, s, "refs"); exit != 2 || !strings.Contains(errs, "trawl refs --help") {
 		t.Errorf("without a name: exit %d, %s", exit, errs)

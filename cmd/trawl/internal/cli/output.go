@@ -84,7 +84,7 @@ func (o *outputFlags) printer(p Process) (printer, error) {
 	return render.NewText(p.Out, color, o.context > 0), nil
 }
 
-// lineFlags say what is shown of each file, as those of grep and ripgrep do.
+// lineFlags select what is shown of each file, like those of grep and ripgrep.
 type lineFlags struct {
 	outputFlags
 	shownFlags
@@ -96,6 +96,8 @@ type lineFlags struct {
 	column    bool
 	numbers   bool
 	noNumbers bool
+	// counts are asked for in place of files; nil for files.
+	counts *counts
 }
 
 func (l *lineFlags) declare(flags *pflag.FlagSet) {
@@ -139,6 +141,8 @@ func (l *lineFlags) options(headings bool) *searchv1.SearchOptions {
 	options := l.outputFlags.options(headings)
 	options.ContextLines = max(l.context, l.before, l.after)
 	switch {
+	case l.counts != nil:
+		l.counts.apply(options, headings)
 	case l.quiet:
 		options.Mode, options.MaxFiles, options.MaxMatchesPerFile = searchv1.Mode_MODE_TOP_K, 1, 1
 	case l.filesAlone():
@@ -147,7 +151,7 @@ func (l *lineFlags) options(headings bool) *searchv1.SearchOptions {
 	return options
 }
 
-// printer prints an answer to p.Out, and what is missing from it to p.Err.
+// printer prints an answer to p.Out, and warnings about missing parts to p.Err.
 func (l *lineFlags) printer(p Process, headings bool, link render.Link) (printer, error) {
 	color, err := p.useColor(l.color)
 	if err != nil {
@@ -167,6 +171,8 @@ func (l *lineFlags) printer(p Process, headings bool, link render.Link) (printer
 	case headings:
 		text := render.NewText(p.Out, color, before+after > 0)
 		text.Link, out = link, text
+	case l.counts != nil:
+		return render.NewCounts(p.Out, p.Err, color, len(l.counts.facets) > 0), nil
 	default:
 		out = render.NewLines(p.Out, p.Err, render.LineStyle{
 			Color: color, Context: before+after > 0, Only: l.only, Column: l.column, NoNumbers: l.noNumbers, Link: link,

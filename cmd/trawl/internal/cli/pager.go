@@ -43,8 +43,8 @@ func (p Process) pager() string {
 	return pager
 }
 
-// through runs a command whose output is the input of a pager, and waits for both. It is no error that a reader leaves the pager before the
-// command is done.
+// through runs a command whose output is the input of a pager, and waits for both. Leaving the pager before the command is done is no
+// error.
 func (p Process) through(ctx context.Context, pager string, command func(Process) error) error {
 	cmd := exec.CommandContext(ctx, "sh", "-c", pager)
 	cmd.Cancel = func() error { return nil } // it leaves the terminal as it was once its input ends

@@ -55,14 +55,6 @@ func (q *queryFlags) text(args []string) (string, error) {
 	return strings.Join(append(nonEmpty(words, q.expression(patterns)), scope...), " "), nil
 }
 
-// syntaxVersion is that of the query: match:any is in version 2.
-func (q *queryFlags) syntaxVersion() uint32 {
-	if q.any {
-		return query.MaxSyntaxVersion
-	}
-	return 1
-}
-
 // expression is the part of the query that looks for patterns in contents; "" without any.
 func (q *queryFlags) expression(patterns []string) string {
 	alternatives := make([]string, len(patterns))

@@ -9,8 +9,7 @@ import (
 	"github.com/trawl-search/trawl/internal/embedded"
 )
 
-// awaitReady waits until every role says that it is ready; false when ctx ended
-// before that.
+// awaitReady waits until every role is ready. It is false if ctx ends first.
 func awaitReady(ctx context.Context, services map[string]service) bool {
 	for _, s := range services {
 		for !s.Ready() {
@@ -38,7 +37,7 @@ func reachable(addr net.Addr) string {
 	return net.JoinHostPort("localhost", port)
 }
 
-// readyLines say where callers, other processes and people find what is ready.
+// readyLines list the addresses for callers, other processes and people.
 func readyLines(services map[string]service, servers *embedded.Embedded, s upSettings) string {
 	var parts []string
 	if r, ok := services[roleRouter]; ok {

@@ -119,8 +119,8 @@ func (r reindexing) request(ctx context.Context, c client, limit *rate.Limiter, 
 	return resp.GetRequested(), err
 }
 
-// candidates are the repos that were last built in full before the time given, and for which nobody
-// has asked that already.
+// candidates are the repos that were last built in full before the given time, and for which no
+// full build is requested yet.
 func (r reindexing) candidates(ctx context.Context, c client) (names []string, err error) {
 	due := func(s *ingestv1.RepoStatus) {
 		built := s.GetBuiltInFullAt()
@@ -150,7 +150,7 @@ func (r reindexing) candidates(ctx context.Context, c client) (names []string, e
 	return names, nil
 }
 
-// again is the command that goes on with this run.
+// again is the command that continues this run.
 func (r reindexing) again() string {
 	which := "--all"
 	if len(r.names) > 0 {

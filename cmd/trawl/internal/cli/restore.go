@@ -51,7 +51,7 @@ func newRestore(p Process) *cobra.Command {
 are all there is served again, and the repo is desired again. So are the sources, as they were applied last. An etcd with
 repos in it is refused.
 
-The bucket does not tell which repos were deleted: those whose garbage is not collected yet come back, unless --skip
+The bucket does not record which repos were deleted: those whose garbage is not collected yet come back, unless --skip
 names them. Tokens of callers are lost; make new ones by trawl tokens.`,
 	}
 	return configured(p, cmd, &s, func(cmd *cobra.Command) error { return runRestore(cmd.Context(), p, s) })

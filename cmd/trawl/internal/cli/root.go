@@ -12,11 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
-
-	"github.com/trawl-search/trawl/cmd/trawl/internal/garbage"
 )
 
-// Process is what a command has of the process it runs in.
+// Process is a command's view of the process it runs in.
 type Process struct {
 	// In is nil for processes that read nothing.
 	In       io.Reader
@@ -29,7 +27,7 @@ type Process struct {
 // or ctx ends, and returns the exit status: 0, 1 for an error, 2 for a command
 // line that cannot be understood. A search has its own: 1 if it finds nothing, 2 for any error.
 func Run(ctx context.Context, args []string, p Process) int {
-	garbage.MakeRoom(p.Environ)
+	makeGarbageRoom(p.Environ)
 	root := newRoot(p)
 	root.SetArgs(args)
 	root.SetOut(p.Out)
@@ -142,7 +140,8 @@ func (p Process) useColor(when string) (bool, error) {
 	return use && (when == "always" || p.env("NO_COLOR") == ""), err
 }
 
-// forTerminal decides for a flag about what terminals understand: auto means on a terminal.
+// forTerminal resolves a flag for terminal features: auto means on if the output is a
+// terminal.
 func (p Process) forTerminal(flag, when string) (bool, error) {
 	switch when {
 	case "always":

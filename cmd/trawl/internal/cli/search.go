@@ -14,6 +14,7 @@ func newSearch(p Process) *cobra.Command {
 	var (
 		query  queryFlags
 		answer answerFlags
+		counts countFlags
 	)
 	cmd := &cobra.Command{
 		Use:   "search [QUERY...]",
@@ -30,6 +31,8 @@ func newSearch(p Process) *cobra.Command {
   trawl search --any how does the garbage collector mark objects
   trawl search --files -g '*.proto'     paths alone
   trawl search 'TODO select:repo'       repos, with how many of their files match
+  trawl search TODO --facets repo,language
+  trawl search TODO --count-only        how many matches there are, in how many files
   trawl search 'path:src/**/*.go TODO count:10 timeout:2s'
 
 A terminal gets the best files, each with a heading. Anything else gets every file, one match a line, as grep prints them:
@@ -41,14 +44,17 @@ found nothing in the part that it could search.`,
 				return err
 			}
 			answer.lines.paths = answer.lines.paths || query.files
+			if answer.lines.counts, err = counts.options(&answer.lines); err != nil {
+				return err
+			}
 			return answer.run(cmd.Context(), p, text, func(ctx context.Context, c client, o *searchv1.SearchOptions, page []byte) (*searchv1.SearchResponse, error) {
-				o.SyntaxVersion = query.syntaxVersion()
 				return c.search.Search(ctx, &searchv1.SearchRequest{Query: text, Options: o, PageToken: page})
 			})
 		},
 	}
 	query.declare(cmd.Flags())
 	answer.declare(cmd, p)
+	counts.declare(cmd)
 	return cmd
 }
 
@@ -106,7 +112,7 @@ func (a *answerFlags) print(ctx context.Context, p Process, query string, ask as
 	return nil
 }
 
-// pageFiles is how many files are asked for at once where there is no other limit.
+// pageFiles is the number of files to request at once if there is no other limit.
 const pageFiles = 1000
 
 // errUnsearched is a search that found nothing, and did not search everything.
@@ -134,7 +140,8 @@ func (a *answerFlags) pages(ctx context.Context, c client, out printer, query st
 			continue
 		}
 		matched := page.GetStatistics().GetFilesMatched()
-		left := page.GetSelected() == searchv1.Facet_FACET_UNSPECIFIED && uint64(shown) < matched || len(next) > 0
+		counted := options.GetCountOnly() || page.GetSelected() != searchv1.Facet_FACET_UNSPECIFIED
+		left := !counted && uint64(shown) < matched || len(next) > 0
 		if err := sumUp(out, page, time.Since(began), left); err != nil {
 			return false, err
 		}

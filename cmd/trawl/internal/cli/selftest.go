@@ -25,7 +25,8 @@ type selfTestSettings struct {
 	TLS      bool          `config:"tls" doc:"speak TLS with the router; so does ca-file"`
 	CAFile   string        `config:"ca-file" doc:"file with CA certificates, PEM, one of which signed that of the router; empty: the CAs of the system"`
 	Exposed  bool          `config:"plaintext-token" doc:"send the token of this test in plain text, where the router is not on this machine and speaks no TLS"`
-	Pods     []string      `config:"pods" doc:"what must be ready, as ROLE=HOST:PORT of its HTTP server; every address of the host is asked"`
+	Routers  string        `config:"router-pods" doc:"HOST:PORT of the HTTP servers of routers, which must be ready; every address of the host is asked, over TLS where the router at addr is, for the name of that"`
+	Pods     []string      `config:"pods" doc:"what else must be ready, as ROLE=HOST:PORT of its HTTP server; every address of the host is asked"`
 	PodsCA   string        `config:"pods-ca-file" doc:"file with CA certificates, PEM, one of which signed those of the HTTP servers of pods, for the name of the host; empty: they speak plain text"`
 	URL      string        `config:"url" doc:"URL or path of the Git repository that is indexed"`
 	Find     string        `config:"find" doc:"phrase that the repository holds"`
@@ -44,6 +45,9 @@ func (s *selfTestSettings) SetDefaults() {
 func (s *selfTestSettings) Validate() error {
 	var check config.Check
 	check.Address("addr", s.Addr)
+	if s.Routers != "" {
+		check.Address("router-pods", s.Routers)
+	}
 	for _, pods := range s.Pods {
 		role, address, _ := strings.Cut(pods, "=")
 		check.That(role != "", "pods", pods, "ROLE=HOST:PORT")
@@ -84,6 +88,9 @@ type selfTest struct {
 	p Process
 }
 
+// callers is what the self-test trusts routers by.
+func (t *selfTest) callers() tlsfiles.ClientConfig { return tlsfiles.ClientConfig{CAFile: t.CAFile} }
+
 func (t *selfTest) sayf(format string, args ...any) { fmt.Fprintf(t.p.Out, format+"\n", args...) }
 
 // failed names the step that failed, in words for the person who reads the log.
@@ -118,7 +125,7 @@ func (t *selfTest) run(ctx context.Context, store *access.Store) (err error) {
 	if err := t.awaitPods(ctx); err != nil {
 		return err
 	}
-	router := routerAt{addr: t.Addr, token: token, tls: t.TLS, files: tlsfiles.ClientConfig{CAFile: t.CAFile}, exposed: t.Exposed}
+	router := routerAt{addr: t.Addr, token: token, tls: t.TLS, files: t.callers(), exposed: t.Exposed}
 	return withClient(ctx, router, t.prove)
 }
 

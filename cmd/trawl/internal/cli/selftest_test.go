@@ -2,6 +2,9 @@ package cli
 
 import (
 	"context"
+	"crypto/tls"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -11,9 +14,11 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/trawl-search/trawl/internal/tlsfiles/tlstest"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -37,19 +42,33 @@ func (f *forgetful) PutRepo(ctx context.Context, req *ingestv1.PutRepoRequest) (
 // etcd, in which no token may be left.
 func selfTested(t *testing.T, f *forgetful, pods, patience string) (exit int, out, errs string) {
 	t.Helper()
+	return selfTestedOver(t, f, nil, "--pods", "searcher="+pods, "--patience", patience)
+}
+
+// selfTestedOver is selfTested with any flags, of a router that shows a certificate where there is one.
+func selfTestedOver(t *testing.T, f *forgetful, cert *tls.Certificate, flags ...string) (exit int, out, errs string) {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := grpc.NewServer()
+	var options []grpc.ServerOption
+	if cert != nil {
+		options = append(options, grpc.Creds(credentials.NewServerTLSFromCert(cert)))
+	}
+	srv := grpc.NewServer(options...)
 	searchv1.RegisterSearchServiceServer(srv, f)
 	ingestv1.RegisterIngestServiceServer(srv, f)
 	go func() { _ = srv.Serve(l) }()
 	defer srv.Stop()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
 	s := newStore(t)
 	exit, out, errs = run(t, nil, slices.Concat([]string{
-		"selftest", "--addr", l.Addr().String(), "--url", "/fixture", "--find", "needle", "--pods", "searcher=" + pods, "--patience", patience,
-	}, s.flags[1:3])...)
+		"selftest", "--addr", "localhost:" + port, "--url", "/fixture", "--find", "needle",
+	}, flags, s.flags[1:3])...)
 	if _, list, _ := run(t, nil, slices.Concat([]string{"tokens", "list", "--json"}, s.flags[1:3])...); list != "" {
 		t.Errorf("the token is left: %s", list)
 	}
@@ -65,13 +84,26 @@ func indexed() *scripted {
 // pod answers /readyz.
 func pod(t *testing.T, code int, text string) string {
 	t.Helper()
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return podShowing(t, nil, code, text)
+}
+
+// podShowing is pod with a certificate, if there is one.
+func podShowing(t *testing.T, cert *tls.Certificate, code int, text string) string {
+	t.Helper()
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/readyz" {
 			t.Errorf("asked for %s", r.URL)
 		}
 		w.WriteHeader(code)
 		_, _ = w.Write([]byte(text))
 	}))
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	if cert == nil {
+		s.Start()
+	} else {
+		s.TLS = &tls.Config{Certificates: []tls.Certificate{*cert}}
+		s.StartTLS()
+	}
 	t.Cleanup(s.Close)
 	return s.Listener.Addr().String()
 }
@@ -92,6 +124,44 @@ func TestSelfTest(t *testing.T) {
 	}
 	if f.deleted != "trawl-selftest" {
 		t.Errorf("deleted %q", f.deleted)
+	}
+}
+
+// TestSelfTestAsksRoutersAsCallersDo: the pods of routers show the certificate that their callers see, which
+// another CA than that of the roles may have signed, and for the name of the router that is called.
+func TestSelfTestAsksRoutersAsCallersDo(t *testing.T) {
+	t.Parallel()
+	callers, roles := tlstest.NewCA(t), tlstest.NewCA(t)
+	issued := func(ca *tlstest.CA, name string) *tls.Certificate {
+		files := ca.Issue(name)
+		pair, err := tls.LoadX509KeyPair(files.Cert, files.Key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &pair
+	}
+	router, role := issued(callers, "localhost"), issued(roles, "127.0.0.1")
+	searcher := podShowing(t, role, 200, "ready\n")
+	for _, tt := range []struct {
+		name    string
+		routers string
+		exit    int
+		want    string
+	}{
+		{"ready", podShowing(t, router, 200, "ready\n"), 0, "router: 1 ready\n"},
+		{"not ready", podShowing(t, router, 503, "etcd: away (for 3s)\n"), 1, "is not ready: etcd: away"},
+		{"showing the certificate of another host", podShowing(t, issued(callers, "127.0.0.1"), 200, "ready\n"), 1, "router: "},
+		{"showing a certificate of the roles' CA", podShowing(t, issued(roles, "localhost"), 200, "ready\n"), 1, "router: "},
+	} {
+		exit, out, errs := selfTestedOver(t, &forgetful{scripted: indexed()}, router, "--ca-file", callers.File, "--router-pods", tt.routers,
+			"--pods", "searcher="+searcher, "--pods-ca-file", roles.File, "--patience", "1s")
+		if exit != tt.exit || !strings.Contains(out+errs, tt.want) || !strings.Contains(out, "searcher: 1 ready\n") {
+			t.Errorf("routers that are %s: exit %d, want %d and %q in\n%s%s", tt.name, exit, tt.exit, tt.want, out, errs)
+		}
+	}
+	exit, out, errs := selfTestedOver(t, &forgetful{scripted: indexed()}, nil, "--router-pods", pod(t, 200, "ready\n"), "--patience", "1m")
+	if exit != 0 || !strings.Contains(out, "router: 1 ready\n") {
+		t.Errorf("routers in plain text: exit %d: %s%s", exit, out, errs)
 	}
 }
 
@@ -118,7 +188,7 @@ func TestSelfTestNamesWhatIsMissing(t *testing.T) {
 		{"an index that fails", &forgetful{scripted: failing}, ready(), "1m", []string{"index, which was failed: not indexed: trawl-selftest: no bucket"}},
 		{"an index that does not come", &forgetful{scripted: waiting}, ready(), "2s", []string{"index, which was queued"}},
 		{"a search without matches", &forgetful{scripted: empty}, ready(), "1m", []string{`search: "needle" was not found`}},
-		{"a token that is not accepted", &forgetful{scripted: indexed(), refusals: 1000}, ready(), "5s", []string{"router at 127.0.0.1:", "it is not known"}},
+		{"a token that is not accepted", &forgetful{scripted: indexed(), refusals: 1000}, ready(), "5s", []string{"router at localhost:", "it is not known"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			exit, out, errs := selfTested(t, tt.router, tt.pods, tt.patience)
@@ -146,8 +216,8 @@ func TestSelfTestWithoutEtcd(t *testing.T) {
 }
 
 func TestSelfTestRefusesBadSettings(t *testing.T) {
-	exit, _, errs := run(t, nil, "selftest", "--addr", "x", "--pods", "7441", "--patience", "0s")
-	for _, want := range []string{"addr", "pods", "url", "find", "patience"} {
+	exit, _, errs := run(t, nil, "selftest", "--addr", "x", "--pods", "7441", "--router-pods", "7431", "--patience", "0s")
+	for _, want := range []string{"addr", "pods", "router-pods", "url", "find", "patience"} {
 		if exit != 2 || !strings.Contains(errs, want) {
 			t.Errorf("exit %d, want 2 and %q in %s", exit, want, errs)
 		}

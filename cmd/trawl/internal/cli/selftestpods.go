@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,31 +25,59 @@ const (
 // podClient asks pods whether they are ready.
 type podClient struct {
 	tls *tlsfiles.Client // nil: plain text
+	// name is the host that certificates must be for; empty: the one that is asked for.
+	name string
 }
 
-func newPodClient(caFile string) (podClient, error) {
-	if caFile == "" {
-		return podClient{}, nil
+// podsOf are the pods of a role, and how they are asked.
+type podsOf struct {
+	role, address string
+	ask           podClient
+}
+
+// allPods are those that must be ready. Routers show the certificate that their callers see, and
+// the other roles show theirs, which another CA may have signed.
+func (t *selfTest) allPods() (all []podsOf, err error) {
+	log := slog.New(slog.DiscardHandler)
+	if t.Routers != "" {
+		var ask podClient
+		if t.TLS || t.CAFile != "" {
+			if ask.tls, err = tlsfiles.NewClient(t.callers(), log); err != nil {
+				return nil, err
+			}
+			if ask.name, _, err = net.SplitHostPort(t.Addr); err != nil {
+				return nil, fmt.Errorf("address of a router: %w", err)
+			}
+		}
+		all = append(all, podsOf{"router", t.Routers, ask})
 	}
-	files, err := tlsfiles.NewClient(tlsfiles.ClientConfig{CAFile: caFile}, slog.New(slog.DiscardHandler))
-	return podClient{files}, err
+	var ask podClient
+	if t.PodsCA != "" {
+		if ask.tls, err = tlsfiles.NewClient(tlsfiles.ClientConfig{CAFile: t.PodsCA}, log); err != nil {
+			return nil, err
+		}
+	}
+	for _, pods := range t.Pods {
+		role, address, _ := strings.Cut(pods, "=")
+		all = append(all, podsOf{role, address, ask})
+	}
+	return all, nil
 }
 
-// awaitPods waits until all roles are ready, or says what is not.
+// awaitPods waits until all roles are ready. Its error names those that are not.
 func (t *selfTest) awaitPods(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, t.Patience)
 	defer cancel()
-	ask, err := newPodClient(t.PodsCA)
+	all, err := t.allPods()
 	if err != nil {
 		return err
 	}
 	var missing []error
-	for _, pods := range t.Pods {
-		role, address, _ := strings.Cut(pods, "=")
-		count, err := ask.awaitRole(limited, role, address)
+	for _, pods := range all {
+		count, err := pods.ask.awaitRole(limited, pods.role, pods.address)
 		missing = append(missing, err)
 		if err == nil {
-			t.sayf("%s: %d ready", role, count)
+			t.sayf("%s: %d ready", pods.role, count)
 		}
 	}
 	return errors.Join(missing...)
@@ -89,12 +118,12 @@ func (c podClient) askRole(ctx context.Context, role, address string) (int, erro
 	return len(list), errors.Join(problems...)
 }
 
-// askPod says what a pod is not ready for.
+// askPod returns why a pod is not ready, or nil.
 func (c podClient) askPod(ctx context.Context, role, host, address string) error {
 	scheme, transport := "http://", http.DefaultTransport
 	if c.tls != nil {
 		conf := c.tls.Config()
-		conf.ServerName = host
+		conf.ServerName = cmp.Or(c.name, host)
 		scheme, transport = "https://", &http.Transport{TLSClientConfig: conf, DisableKeepAlives: true}
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+address+"/readyz", http.NoBody)

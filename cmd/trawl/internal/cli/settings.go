@@ -33,7 +33,7 @@ func configuredAs(p Process, cmd *cobra.Command, role string, settings config.Se
 	return cmd
 }
 
-// wrapRole says which role an error ended.
+// wrapRole adds the role to its error.
 func wrapRole(role string, err error) error {
 	if err == nil {
 		return nil

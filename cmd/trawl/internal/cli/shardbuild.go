@@ -127,7 +127,7 @@ func (b *shardBuild) add(builder *build.Builder, doc *build.Document) error {
 	return builder.Add(*doc)
 }
 
-// report says what was read and written, and how fast.
+// report prints what was read and written, and how fast.
 func (b *shardBuild) report(p Process, took time.Duration) error {
 	if b.progress != nil {
 		_ = b.progress.Finish() // as above

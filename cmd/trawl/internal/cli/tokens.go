@@ -78,7 +78,7 @@ func newTokensCreate(p Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create",
 		Short: "Make a token, and print it: this once only",
-		Long: `Make a token, and print it to standard output: this once only, since nothing keeps it. What was made is told on the
+		Long: `Make a token and print it to standard output. It is shown only once, since nothing keeps it. Its details are printed on the
 error output.`,
 	}
 	return configuredAs(p, cmd, tokensRole, &s, func(cmd *cobra.Command) error {

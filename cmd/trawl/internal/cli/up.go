@@ -71,7 +71,7 @@ func up(ctx context.Context, p Process, s upSettings) (err error) {
 	return group.Wait()
 }
 
-// host starts etcd and NATS, and opens what the roles share.
+// host starts etcd and NATS, and opens the clients that the roles share.
 func (s *upSettings) host(ctx context.Context, sh *shared) (*embedded.Embedded, error) {
 	servers, err := embedded.Start(ctx, embedded.Config{
 		Dir: s.DataDir, EtcdListen: s.Etcd.Listen, NATSListen: s.NATS.Listen, Logger: sh.telemetry.For("embedded").Logger(),

@@ -101,8 +101,8 @@ func (s *upSettings) GovernedBy() map[string]string {
 	}
 }
 
-// settle gives the roles what stands at the top. Where no role runs here, etcd
-// and NATS get their usual ports unless others were asked for.
+// settle copies the common settings to the roles. Where no role runs here, etcd and NATS
+// get their usual ports unless others were asked for.
 func (s *upSettings) settle() {
 	s.Router.GRPC, s.Router.HTTP, s.Router.TLS = s.GRPC, s.HTTP, s.TLS
 	s.Router.Source, s.Indexer.Source.Policy = s.Source, s.Source

@@ -3,11 +3,12 @@ package render
 import (
 	"bytes"
 
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// Around returns a file with at most that many lines before and after each match. The chunks of the
-// file have at least these, as a search gives them that was asked for as many on both sides.
+// Around returns a copy of a file whose chunks have at most that many lines before and after each
+// match. The chunks of the file must have at least as many.
 func Around(f *searchv1.FileMatch, before, after uint32) *searchv1.FileMatch {
 	var chunks []*searchv1.ChunkMatch
 	for _, c := range f.GetChunks() {
@@ -17,10 +18,7 @@ func Around(f *searchv1.FileMatch, before, after uint32) *searchv1.FileMatch {
 		}
 		chunks = append(chunks, aroundIn(c, before, after)...)
 	}
-	return &searchv1.FileMatch{
-		Repo: f.GetRepo(), Path: f.GetPath(), Branches: f.GetBranches(), Language: f.GetLanguage(), Commit: f.GetCommit(), Blob: f.GetBlob(),
-		Score: f.GetScore(), MatchCount: f.GetMatchCount(), MatchCountAtLeast: f.GetMatchCountAtLeast(), Chunks: chunks, Explanation: f.GetExplanation(), SkipReason: f.GetSkipReason(), Cut: f.GetCut(), Symbols: f.GetSymbols(), MissingWords: f.GetMissingWords(),
-	}
+	return searchapi.WithChunks(f, chunks)
 }
 
 // aroundIn cuts a chunk into runs of the lines near its matches.

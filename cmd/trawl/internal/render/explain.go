@@ -13,7 +13,7 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// columns is how wide an explanation is at most.
+// columns is the maximum width of an explanation.
 const columns = 100
 
 // methodWords say how a node was answered.
@@ -103,7 +103,7 @@ func explainNode(b *strings.Builder, n *searchv1.ExplainedNode, shards uint64) {
 	}
 }
 
-// readParts says what was read, without what is zero.
+// readParts lists the amounts that were read, without zeros.
 func readParts(r *searchv1.Reads) (parts []string) {
 	for _, p := range []struct {
 		n         uint64
@@ -122,7 +122,7 @@ func readParts(r *searchv1.Reads) (parts []string) {
 	return parts
 }
 
-// documents says how documents were found and counted.
+// documents describes how documents were found and counted.
 func documents(e *searchv1.Explanation) []string {
 	parts := []string{
 		count(e.GetCandidates(), "candidate content looked at", "candidate contents looked at"),

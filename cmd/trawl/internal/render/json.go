@@ -36,7 +36,7 @@ type fileJSON struct {
 	Blob       string   `json:"blob,omitempty"`
 	Score      float64  `json:"score"`
 	MatchCount uint64   `json:"match_count"`
-	// MatchCountAtLeast says that there may be more matches.
+	// MatchCountAtLeast is true if there may be more matches.
 	MatchCountAtLeast bool        `json:"match_count_at_least,omitempty"`
 	SkipReason        string      `json:"skip_reason,omitempty"`
 	Explanation       string      `json:"explanation,omitempty"`

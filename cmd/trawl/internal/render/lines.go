@@ -10,7 +10,7 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// LineStyle says what Lines prints of a match.
+// LineStyle selects what Lines prints of a match.
 type LineStyle struct {
 	Color bool
 	// Context separates groups of lines that do not follow each other by a line of two dashes.
@@ -136,7 +136,7 @@ func (l *Lines) Summary(s *searchv1.Statistics, c *searchv1.Coverage, _ time.Dur
 	return warn(l.notes, s, c, more)
 }
 
-// warn says what is missing from an answer that is printed without a summary.
+// warn reports what is missing from an answer that is printed without a summary.
 func warn(notes io.Writer, s *searchv1.Statistics, c *searchv1.Coverage, more bool) error {
 	var b strings.Builder
 	if more {

@@ -98,7 +98,7 @@ func State(s ingestv1.State) string {
 	return strings.ToLower(strings.TrimPrefix(s.String(), "STATE_"))
 }
 
-// SeenBy is what told of a commit, in a word.
+// SeenBy names the source that reported a commit.
 func SeenBy(by ingestv1.SeenBy) string {
 	return strings.ToLower(strings.TrimPrefix(by.String(), "SEEN_BY_"))
 }

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -13,13 +14,17 @@ import (
 func (t *Text) Rest(resp *searchv1.SearchResponse) error {
 	var b strings.Builder
 	for _, c := range resp.GetFacets() {
+		if len(resp.GetFacets()) > 1 {
+			paint(&b, t.color, styleNote, []byte("By "+facetName(c)))
+			b.WriteByte('\n')
+		}
 		for _, v := range c.GetValues() {
 			paint(&b, t.color, styleLine, fmt.Appendf(nil, "%8d", v.GetFiles()))
 			b.WriteString("  ")
 			facetValue(&b, t.color, v, " ")
 			b.WriteByte('\n')
 		}
-		leftOut(&b, c)
+		leftOut(&b, c, resp.GetSelected())
 	}
 	nothing(&b, t.color, resp)
 	_, err := io.WriteString(t.w, b.String())
@@ -43,10 +48,13 @@ func rest(w, notes io.Writer, color bool, end string, resp *searchv1.SearchRespo
 	var b, more strings.Builder
 	for _, c := range resp.GetFacets() {
 		for _, v := range c.GetValues() {
+			if len(resp.GetFacets()) > 1 {
+				b.WriteString(facetName(c) + ":")
+			}
 			facetValue(&b, color, v, ":")
 			fmt.Fprintf(&b, ":%d%s", v.GetFiles(), end)
 		}
-		leftOut(&more, c)
+		leftOut(&more, c, resp.GetSelected())
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return err
@@ -56,9 +64,12 @@ func rest(w, notes io.Writer, color bool, end string, resp *searchv1.SearchRespo
 	return err
 }
 
+// facetName is repo, language, directory or branch.
+func facetName(c *searchv1.FacetCounts) string { return enumWords(c.GetFacet().String(), "FACET_") }
+
 func facetValue(b *strings.Builder, color bool, v *searchv1.FacetValue, separator string) {
 	if v.GetRepo() == "" {
-		b.WriteString(Safe([]byte(v.GetName())))
+		b.WriteString(cmp.Or(Safe([]byte(v.GetName())), "(unknown)"))
 		return
 	}
 	paint(b, color, styleRepo, []byte(v.GetRepo()))
@@ -68,9 +79,14 @@ func facetValue(b *strings.Builder, color bool, v *searchv1.FacetValue, separato
 	}
 }
 
-func leftOut(b *strings.Builder, c *searchv1.FacetCounts) {
+// leftOut says what of a facet is not printed. The query decides how many values there are of the one that it selects.
+func leftOut(b *strings.Builder, c *searchv1.FacetCounts, selected searchv1.Facet) {
 	if n := c.GetValuesLeftOut(); n > 0 {
-		fmt.Fprintf(b, "… and %d more; write count: for another number of them\n", n)
+		fmt.Fprintf(b, "… and %d more", n)
+		if c.GetFacet() == selected {
+			b.WriteString("; write count: for another number of them")
+		}
+		b.WriteByte('\n')
 	}
 	if n := c.GetFilesNotCounted(); n > 0 {
 		fmt.Fprintf(b, "%s more could not be counted apart: the numbers are lower bounds\n", count(n, "file", "files"))
@@ -141,7 +157,7 @@ type hintJSON struct {
 // Rest prints one object for each value of a facet and, where nothing matches, one for what was searched.
 func (j *JSON) Rest(resp *searchv1.SearchResponse) error {
 	for _, c := range resp.GetFacets() {
-		facet := strings.ToLower(strings.TrimPrefix(c.GetFacet().String(), "FACET_"))
+		facet := facetName(c)
 		for _, v := range c.GetValues() {
 			out := facetJSON{Type: "facet", Facet: facet, Repo: v.GetRepo(), Name: v.GetName(), Files: v.GetFiles()}
 			out.Directory, out.DirectoryBytes = textOrBytes(v.GetDirectory())

@@ -26,8 +26,8 @@ func NewTally(w io.Writer, terminal bool, unit string) *Tally {
 	return &Tally{w: w, terminal: terminal, unit: unit, now: time.Now}
 }
 
-// Update shows that so many are done. Both numbers may grow; the total is 0 while it
-// is not known.
+// Update shows how many are done. Both numbers may grow; the total is 0 while it is not
+// known.
 func (t *Tally) Update(done, total uint64) {
 	now := t.now()
 	if t.began.IsZero() {

@@ -4062,7 +4062,9 @@ type DefinitionsResponse struct {
 	// Why the page ends before max_files.
 	Cut CutReason `protobuf:"varint,6,opt,name=cut,proto3,enum=trawl.search.v1.CutReason" json:"cut,omitempty"`
 	// How the page was answered; only with SearchOptions.explain.
-	Explanation   *Explanation `protobuf:"bytes,7,opt,name=explanation,proto3" json:"explanation,omitempty"`
+	Explanation *Explanation `protobuf:"bytes,7,opt,name=explanation,proto3" json:"explanation,omitempty"`
+	// Where the name has no such place: what was searched, and what may be wrong with the query of the request.
+	Empty         *Empty `protobuf:"bytes,8,opt,name=empty,proto3" json:"empty,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4142,6 +4144,13 @@ func (x *DefinitionsResponse) GetCut() CutReason {
 func (x *DefinitionsResponse) GetExplanation() *Explanation {
 	if x != nil {
 		return x.Explanation
+	}
+	return nil
+}
+
+func (x *DefinitionsResponse) GetEmpty() *Empty {
+	if x != nil {
+		return x.Empty
 	}
 	return nil
 }
@@ -4280,6 +4289,7 @@ type ReferencesResponse struct {
 	RevisionToken []byte                 `protobuf:"bytes,5,opt,name=revision_token,json=revisionToken,proto3" json:"revision_token,omitempty"`
 	Cut           CutReason              `protobuf:"varint,6,opt,name=cut,proto3,enum=trawl.search.v1.CutReason" json:"cut,omitempty"`
 	Explanation   *Explanation           `protobuf:"bytes,7,opt,name=explanation,proto3" json:"explanation,omitempty"`
+	Empty         *Empty                 `protobuf:"bytes,8,opt,name=empty,proto3" json:"empty,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4359,6 +4369,13 @@ func (x *ReferencesResponse) GetCut() CutReason {
 func (x *ReferencesResponse) GetExplanation() *Explanation {
 	if x != nil {
 		return x.Explanation
+	}
+	return nil
+}
+
+func (x *ReferencesResponse) GetEmpty() *Empty {
+	if x != nil {
+		return x.Empty
 	}
 	return nil
 }
@@ -5526,7 +5543,7 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\x05query\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80@R\x05query\x128\n" +
 	"\aoptions\x18\x03 \x01(\v2\x1e.trawl.search.v1.SearchOptionsR\aoptions\x12'\n" +
 	"\n" +
-	"page_token\x18\x04 \x01(\fB\b\xbaH\x05z\x03\x18\x80 R\tpageToken\"\xfa\x02\n" +
+	"page_token\x18\x04 \x01(\fB\b\xbaH\x05z\x03\x18\x80 R\tpageToken\"\xa8\x03\n" +
 	"\x13DefinitionsResponse\x122\n" +
 	"\x05repos\x18\x01 \x03(\v2\x1c.trawl.search.v1.RepoMatchesR\x05repos\x12;\n" +
 	"\n" +
@@ -5536,7 +5553,8 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\x0fnext_page_token\x18\x04 \x01(\fR\rnextPageToken\x12%\n" +
 	"\x0erevision_token\x18\x05 \x01(\fR\rrevisionToken\x12,\n" +
 	"\x03cut\x18\x06 \x01(\x0e2\x1a.trawl.search.v1.CutReasonR\x03cut\x12>\n" +
-	"\vexplanation\x18\a \x01(\v2\x1c.trawl.search.v1.ExplanationR\vexplanation\"S\n" +
+	"\vexplanation\x18\a \x01(\v2\x1c.trawl.search.v1.ExplanationR\vexplanation\x12,\n" +
+	"\x05empty\x18\b \x01(\v2\x16.trawl.search.v1.EmptyR\x05empty\"S\n" +
 	"\vRepoMatches\x12\x12\n" +
 	"\x04repo\x18\x01 \x01(\tR\x04repo\x120\n" +
 	"\x05files\x18\x02 \x03(\v2\x1a.trawl.search.v1.FileMatchR\x05files\"\xb6\x01\n" +
@@ -5546,7 +5564,7 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\x05query\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80@R\x05query\x128\n" +
 	"\aoptions\x18\x03 \x01(\v2\x1e.trawl.search.v1.SearchOptionsR\aoptions\x12'\n" +
 	"\n" +
-	"page_token\x18\x04 \x01(\fB\b\xbaH\x05z\x03\x18\x80 R\tpageToken\"\xf9\x02\n" +
+	"page_token\x18\x04 \x01(\fB\b\xbaH\x05z\x03\x18\x80 R\tpageToken\"\xa7\x03\n" +
 	"\x12ReferencesResponse\x122\n" +
 	"\x05repos\x18\x01 \x03(\v2\x1c.trawl.search.v1.RepoMatchesR\x05repos\x12;\n" +
 	"\n" +
@@ -5556,7 +5574,8 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\x0fnext_page_token\x18\x04 \x01(\fR\rnextPageToken\x12%\n" +
 	"\x0erevision_token\x18\x05 \x01(\fR\rrevisionToken\x12,\n" +
 	"\x03cut\x18\x06 \x01(\x0e2\x1a.trawl.search.v1.CutReasonR\x03cut\x12>\n" +
-	"\vexplanation\x18\a \x01(\v2\x1c.trawl.search.v1.ExplanationR\vexplanation\"\xfd\x02\n" +
+	"\vexplanation\x18\a \x01(\v2\x1c.trawl.search.v1.ExplanationR\vexplanation\x12,\n" +
+	"\x05empty\x18\b \x01(\v2\x16.trawl.search.v1.EmptyR\x05empty\"\xfd\x02\n" +
 	"\vListRequest\x12\x1f\n" +
 	"\x05query\x18\x01 \x01(\tB\t\xbaH\x06r\x04(\x80\x80\x01R\x05query\x12>\n" +
 	"\vconsistency\x18\x02 \x01(\v2\x1c.trawl.search.v1.ConsistencyR\vconsistency\x12.\n" +
@@ -5877,48 +5896,50 @@ var file_trawl_search_v1_search_proto_depIdxs = []int32{
 	47,  // 76: trawl.search.v1.DefinitionsResponse.coverage:type_name -> trawl.search.v1.Coverage
 	3,   // 77: trawl.search.v1.DefinitionsResponse.cut:type_name -> trawl.search.v1.CutReason
 	40,  // 78: trawl.search.v1.DefinitionsResponse.explanation:type_name -> trawl.search.v1.Explanation
-	34,  // 79: trawl.search.v1.RepoMatches.files:type_name -> trawl.search.v1.FileMatch
-	18,  // 80: trawl.search.v1.ReferencesRequest.options:type_name -> trawl.search.v1.SearchOptions
-	51,  // 81: trawl.search.v1.ReferencesResponse.repos:type_name -> trawl.search.v1.RepoMatches
-	39,  // 82: trawl.search.v1.ReferencesResponse.statistics:type_name -> trawl.search.v1.Statistics
-	47,  // 83: trawl.search.v1.ReferencesResponse.coverage:type_name -> trawl.search.v1.Coverage
-	3,   // 84: trawl.search.v1.ReferencesResponse.cut:type_name -> trawl.search.v1.CutReason
-	40,  // 85: trawl.search.v1.ReferencesResponse.explanation:type_name -> trawl.search.v1.Explanation
-	24,  // 86: trawl.search.v1.ListRequest.consistency:type_name -> trawl.search.v1.Consistency
-	25,  // 87: trawl.search.v1.ListRequest.plan:type_name -> trawl.search.v1.Plan
-	11,  // 88: trawl.search.v1.ListRequest.tree:type_name -> trawl.search.v1.Query
-	58,  // 89: trawl.search.v1.ListResponse.repos:type_name -> trawl.search.v1.RepoEntry
-	47,  // 90: trawl.search.v1.ListResponse.coverage:type_name -> trawl.search.v1.Coverage
-	54,  // 91: trawl.search.v1.StreamListRequest.list:type_name -> trawl.search.v1.ListRequest
-	58,  // 92: trawl.search.v1.StreamListResponse.repos:type_name -> trawl.search.v1.RepoEntry
-	47,  // 93: trawl.search.v1.StreamListResponse.coverage:type_name -> trawl.search.v1.Coverage
-	59,  // 94: trawl.search.v1.RepoEntry.branches:type_name -> trawl.search.v1.BranchEntry
-	60,  // 95: trawl.search.v1.RepoEntry.languages:type_name -> trawl.search.v1.LanguageShare
-	61,  // 96: trawl.search.v1.RepoEntry.skipped_files:type_name -> trawl.search.v1.SkippedFile
-	66,  // 97: trawl.search.v1.RepoEntry.published_at:type_name -> google.protobuf.Timestamp
-	5,   // 98: trawl.search.v1.SkippedFile.reason:type_name -> trawl.search.v1.SkipReason
-	24,  // 99: trawl.search.v1.GetFileRequest.consistency:type_name -> trawl.search.v1.Consistency
-	25,  // 100: trawl.search.v1.GetFileRequest.plan:type_name -> trawl.search.v1.Plan
-	5,   // 101: trawl.search.v1.GetFileResponse.skip_reason:type_name -> trawl.search.v1.SkipReason
-	10,  // 102: trawl.search.v1.SearchService.Search:input_type -> trawl.search.v1.SearchRequest
-	32,  // 103: trawl.search.v1.SearchService.StreamSearch:input_type -> trawl.search.v1.StreamSearchRequest
-	54,  // 104: trawl.search.v1.SearchService.List:input_type -> trawl.search.v1.ListRequest
-	56,  // 105: trawl.search.v1.SearchService.StreamList:input_type -> trawl.search.v1.StreamListRequest
-	62,  // 106: trawl.search.v1.SearchService.GetFile:input_type -> trawl.search.v1.GetFileRequest
-	49,  // 107: trawl.search.v1.SearchService.Definitions:input_type -> trawl.search.v1.DefinitionsRequest
-	52,  // 108: trawl.search.v1.SearchService.References:input_type -> trawl.search.v1.ReferencesRequest
-	31,  // 109: trawl.search.v1.SearchService.Search:output_type -> trawl.search.v1.SearchResponse
-	33,  // 110: trawl.search.v1.SearchService.StreamSearch:output_type -> trawl.search.v1.StreamSearchResponse
-	55,  // 111: trawl.search.v1.SearchService.List:output_type -> trawl.search.v1.ListResponse
-	57,  // 112: trawl.search.v1.SearchService.StreamList:output_type -> trawl.search.v1.StreamListResponse
-	63,  // 113: trawl.search.v1.SearchService.GetFile:output_type -> trawl.search.v1.GetFileResponse
-	50,  // 114: trawl.search.v1.SearchService.Definitions:output_type -> trawl.search.v1.DefinitionsResponse
-	53,  // 115: trawl.search.v1.SearchService.References:output_type -> trawl.search.v1.ReferencesResponse
-	109, // [109:116] is the sub-list for method output_type
-	102, // [102:109] is the sub-list for method input_type
-	102, // [102:102] is the sub-list for extension type_name
-	102, // [102:102] is the sub-list for extension extendee
-	0,   // [0:102] is the sub-list for field type_name
+	21,  // 79: trawl.search.v1.DefinitionsResponse.empty:type_name -> trawl.search.v1.Empty
+	34,  // 80: trawl.search.v1.RepoMatches.files:type_name -> trawl.search.v1.FileMatch
+	18,  // 81: trawl.search.v1.ReferencesRequest.options:type_name -> trawl.search.v1.SearchOptions
+	51,  // 82: trawl.search.v1.ReferencesResponse.repos:type_name -> trawl.search.v1.RepoMatches
+	39,  // 83: trawl.search.v1.ReferencesResponse.statistics:type_name -> trawl.search.v1.Statistics
+	47,  // 84: trawl.search.v1.ReferencesResponse.coverage:type_name -> trawl.search.v1.Coverage
+	3,   // 85: trawl.search.v1.ReferencesResponse.cut:type_name -> trawl.search.v1.CutReason
+	40,  // 86: trawl.search.v1.ReferencesResponse.explanation:type_name -> trawl.search.v1.Explanation
+	21,  // 87: trawl.search.v1.ReferencesResponse.empty:type_name -> trawl.search.v1.Empty
+	24,  // 88: trawl.search.v1.ListRequest.consistency:type_name -> trawl.search.v1.Consistency
+	25,  // 89: trawl.search.v1.ListRequest.plan:type_name -> trawl.search.v1.Plan
+	11,  // 90: trawl.search.v1.ListRequest.tree:type_name -> trawl.search.v1.Query
+	58,  // 91: trawl.search.v1.ListResponse.repos:type_name -> trawl.search.v1.RepoEntry
+	47,  // 92: trawl.search.v1.ListResponse.coverage:type_name -> trawl.search.v1.Coverage
+	54,  // 93: trawl.search.v1.StreamListRequest.list:type_name -> trawl.search.v1.ListRequest
+	58,  // 94: trawl.search.v1.StreamListResponse.repos:type_name -> trawl.search.v1.RepoEntry
+	47,  // 95: trawl.search.v1.StreamListResponse.coverage:type_name -> trawl.search.v1.Coverage
+	59,  // 96: trawl.search.v1.RepoEntry.branches:type_name -> trawl.search.v1.BranchEntry
+	60,  // 97: trawl.search.v1.RepoEntry.languages:type_name -> trawl.search.v1.LanguageShare
+	61,  // 98: trawl.search.v1.RepoEntry.skipped_files:type_name -> trawl.search.v1.SkippedFile
+	66,  // 99: trawl.search.v1.RepoEntry.published_at:type_name -> google.protobuf.Timestamp
+	5,   // 100: trawl.search.v1.SkippedFile.reason:type_name -> trawl.search.v1.SkipReason
+	24,  // 101: trawl.search.v1.GetFileRequest.consistency:type_name -> trawl.search.v1.Consistency
+	25,  // 102: trawl.search.v1.GetFileRequest.plan:type_name -> trawl.search.v1.Plan
+	5,   // 103: trawl.search.v1.GetFileResponse.skip_reason:type_name -> trawl.search.v1.SkipReason
+	10,  // 104: trawl.search.v1.SearchService.Search:input_type -> trawl.search.v1.SearchRequest
+	32,  // 105: trawl.search.v1.SearchService.StreamSearch:input_type -> trawl.search.v1.StreamSearchRequest
+	54,  // 106: trawl.search.v1.SearchService.List:input_type -> trawl.search.v1.ListRequest
+	56,  // 107: trawl.search.v1.SearchService.StreamList:input_type -> trawl.search.v1.StreamListRequest
+	62,  // 108: trawl.search.v1.SearchService.GetFile:input_type -> trawl.search.v1.GetFileRequest
+	49,  // 109: trawl.search.v1.SearchService.Definitions:input_type -> trawl.search.v1.DefinitionsRequest
+	52,  // 110: trawl.search.v1.SearchService.References:input_type -> trawl.search.v1.ReferencesRequest
+	31,  // 111: trawl.search.v1.SearchService.Search:output_type -> trawl.search.v1.SearchResponse
+	33,  // 112: trawl.search.v1.SearchService.StreamSearch:output_type -> trawl.search.v1.StreamSearchResponse
+	55,  // 113: trawl.search.v1.SearchService.List:output_type -> trawl.search.v1.ListResponse
+	57,  // 114: trawl.search.v1.SearchService.StreamList:output_type -> trawl.search.v1.StreamListResponse
+	63,  // 115: trawl.search.v1.SearchService.GetFile:output_type -> trawl.search.v1.GetFileResponse
+	50,  // 116: trawl.search.v1.SearchService.Definitions:output_type -> trawl.search.v1.DefinitionsResponse
+	53,  // 117: trawl.search.v1.SearchService.References:output_type -> trawl.search.v1.ReferencesResponse
+	111, // [111:118] is the sub-list for method output_type
+	104, // [104:111] is the sub-list for method input_type
+	104, // [104:104] is the sub-list for extension type_name
+	104, // [104:104] is the sub-list for extension extendee
+	0,   // [0:104] is the sub-list for field type_name
 }
 
 func init() { file_trawl_search_v1_search_proto_init() }

@@ -1813,7 +1813,7 @@ func (x *LineFragmentMatch) GetSymbolInfo() *SymbolInfo {
 	return nil
 }
 
-// SymbolInfo describes a definition. Trawl sends none.
+// SymbolInfo describes a definition. Trawl does not know the kind of the parent.
 type SymbolInfo struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Sym           string                 `protobuf:"bytes,1,opt,name=sym,proto3" json:"sym,omitempty"`

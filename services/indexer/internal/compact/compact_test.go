@@ -1,6 +1,7 @@
 package compact
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,8 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/catalog"
 )
 
@@ -155,6 +158,62 @@ func TestPoisonIsAlone(t *testing.T) {
 			if r := root.Record; (r.Repo == bad.Record.Repo) == r.Shards[0].GetCompacted() {
 				t.Errorf("%s is compacted: %v", r.Repo, r.Shards[0].GetCompacted())
 			}
+		}
+	})
+}
+
+// TestForgedShardIsNotMerged: a sound shard of the same size that somebody put in the place of another one never
+// becomes part of a shard whose digest is right.
+func TestForgedShardIsNotMerged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.fill(12)
+		root, err := w.truth.GetRoot(t.Context(), "example.com/repo-04")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ref := root.Record.GetShards()[0]
+		docs := w.read(root.Record)
+		docs["b.go"] = "the same evarywhere"
+		scratch := bucket.NewMemory(1 << 20)
+		forged, err := w.build(t.Context(), scratch, 1, root.Record, docs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if forged.GetSizeBytes() != ref.GetSizeBytes() || bytes.Equal(forged.GetDigest(), ref.GetDigest()) {
+			t.Fatalf("%d bytes in the place of %d: the test shows nothing", forged.GetSizeBytes(), ref.GetSizeBytes())
+		}
+		content, _, err := scratch.Get(t.Context(), forged.GetKey())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer content.Close()
+		if err := errors.Join(w.bucket.Delete(t.Context(), ref.GetKey()),
+			w.bucket.Put(t.Context(), ref.GetKey(), content, bucket.PutOptions{Size: int64(forged.GetSizeBytes())})); err != nil {
+			t.Fatal(err)
+		}
+		s, x, refused := w.scheduler(nil), w.worker(nil), 0
+		for range 30 {
+			if err := s.Pass(t.Context(), time.Now()); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(maxRetry)
+			for did := true; did; {
+				if did, err = x.Next(t.Context()); errors.Is(err, format.ErrCorrupt) {
+					refused++
+				}
+			}
+		}
+		for root, err := range w.truth.ListRoots(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r := root.Record; (r.GetRepo() == "example.com/repo-04") == r.GetShards()[0].GetCompacted() {
+				t.Errorf("%s is compacted: %v", r.GetRepo(), r.GetShards()[0].GetCompacted())
+			}
+		}
+		if refused == 0 {
+			t.Error("no merge said why")
 		}
 	})
 }

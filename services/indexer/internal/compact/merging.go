@@ -174,7 +174,16 @@ func (m *merging) merge(ctx context.Context, w io.Writer, parts []*part) (result
 	for _, key := range slices.Sorted(maps.Keys(inputs)) {
 		ordered = append(ordered, *inputs[key])
 	}
-	return merge.Shards(ctx, w, ordered, opts)
+	if result, err = merge.Shards(ctx, w, ordered, opts); err != nil {
+		return result, err
+	}
+	// The digest of the new shard vouches for its content from here on, so the content must be what the roots want.
+	for _, in := range ordered {
+		if err := open[in.File.Name()].Verify(); err != nil {
+			return result, fmt.Errorf("merge: %w", err)
+		}
+	}
+	return result, nil
 }
 
 // branchPositions returns the positions, from 0, of the root's branches in a shard.

@@ -39,7 +39,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		return with.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
 	}
 	gauge := func(name, help string) prometheus.Gauge {
-		return with.NewGauge(prometheus.GaugeOpts{Name: name, Help: help + "; told by the indexer that leads."})
+		return with.NewGauge(prometheus.GaugeOpts{Name: name, Help: help + "; reported by the leading indexer."})
 	}
 	m := &Metrics{
 		runs: with.NewCounterVec(prometheus.CounterOpts{
@@ -55,7 +55,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		stored:  gauge("trawl_compaction_stored_bytes", "Bytes of the shards that roots name"),
 		live:    gauge("trawl_compaction_live_bytes", "Bytes that documents which are served take of these shards"),
 		shards: with.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "trawl_compaction_shards", Help: "Shards that roots name, by kind: of one repo, shared by several, delta; told by the indexer that leads."}, []string{"kind"}),
+			Name: "trawl_compaction_shards", Help: "Shards that roots name, by kind: of one repo, shared by several, delta; reported by the leading indexer."}, []string{"kind"}),
 		planned:    gauge("trawl_compaction_planned", "Compactions that are planned or under way"),
 		oldestPlan: gauge("trawl_compaction_oldest_planned_seconds", "Age of the oldest compaction that is planned"),
 	}

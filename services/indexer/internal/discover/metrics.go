@@ -27,17 +27,17 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		failing: map[string]bool{},
 		sources: with.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "trawl_sources", Help: "Sources by how the newest look at them went, ok or failing; told by the indexer that leads."}, []string{"state"}),
+			Name: "trawl_sources", Help: "Sources by the outcome of the last poll, ok or failing; reported by the leading indexer."}, []string{"state"}),
 		looks: with.NewCounterVec(prometheus.CounterOpts{
 			Name: "trawl_sources_looks_total", Help: "Looks at a source, by outcome: ok or failed."}, []string{"outcome"}),
 		refused: with.NewGauge(prometheus.GaugeOpts{
-			Name: "trawl_sources_file_refused", Help: "1 while the file of sources cannot be read or applied; told by the indexer that leads."}),
+			Name: "trawl_sources_file_refused", Help: "1 while the file of sources cannot be read or applied; reported by the leading indexer."}),
 		unstored: with.NewGauge(prometheus.GaugeOpts{
-			Name: "trawl_sources_unstored", Help: "Sources of which the bucket has no copy as they are now; told by the indexer that leads."}),
+			Name: "trawl_sources_unstored", Help: "Sources whose current state has no copy in the bucket; reported by the leading indexer."}),
 		polled: with.NewCounter(prometheus.CounterOpts{
-			Name: "trawl_sources_polls_total", Help: "Repositories of sources that were asked where their branches are."}),
+			Name: "trawl_sources_polls_total", Help: "Repositories of sources that were polled for their branches."}),
 		moved: with.NewCounter(prometheus.CounterOpts{
-			Name: "trawl_sources_moved_total", Help: "Repositories of sources that were asked, had moved, and were enqueued."}),
+			Name: "trawl_sources_moved_total", Help: "Repositories of sources whose branches had moved when polled, and that were enqueued."}),
 		deleted: with.NewCounter(prometheus.CounterOpts{
 			Name: "trawl_sources_deleted_total", Help: "Repos that were deleted because they had left their source."}),
 	}

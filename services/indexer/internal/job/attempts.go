@@ -17,10 +17,10 @@ import (
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
-// errLost is why a request is given up whose attempts take their indexers with them.
+// errLost is the reason for giving up a request whose attempts kill their indexers.
 var errLost = errors.New("indexers in a row died while they indexed this repo and no other")
 
-// attempts says what became of the earlier attempts at a request.
+// attempts records how the earlier attempts at a request ended.
 //
 // When an indexer dies, it is not known which of its jobs killed it. So none of them is
 // blamed, and each is tried again alone: no other job runs beside it in its indexer. Only an
@@ -67,11 +67,13 @@ type turns struct {
 	slots   *semaphore.Weighted
 }
 
-// everySlot is what a job alone takes of the slots, of which another job takes one.
+// everySlot is the number of slots that a job takes to run alone. Any other job takes
+// one.
 const everySlot = math.MaxInt64
 
-// begin waits until a job may run, and returns what ends its turn. A job that wants to be
-// alone waits for all that run, which are bounded in time; those that come later wait for it.
+// begin waits until a job may run, and returns the function that ends its turn. A job that
+// must run alone waits for all running jobs, which are bounded in time. Later jobs wait for
+// it.
 func (t *turns) begin(ctx context.Context, repo string, alone bool) (end func(), err error) {
 	t.mu.Lock()
 	if t.slots == nil {
@@ -107,8 +109,8 @@ func (t *turns) has(repo string) bool {
 	return t.running[repo] > 0
 }
 
-// noteAlone writes into the status that the next attempt is alone. If that fails, it is as
-// if the indexer had died, or it is not alone.
+// noteAlone writes into the status that the next attempt runs alone. If the write fails,
+// the next attempt either counts this indexer as dead or does not run alone.
 func (w *Worker) noteAlone(ctx context.Context, d *queue.Delivery, lease *catalog.Lease, lost uint32, reason string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second) // the worker may be stopping
 	defer cancel()

@@ -16,8 +16,8 @@ import (
 // Compaction merges them long before, unless it is off or cannot keep up.
 const maxDeltas = 256
 
-// changedShare bounds a delta: past one changed path for that many live documents a
-// full build is as cheap and hides nothing.
+// changedShare bounds a delta: beyond one changed path for that many live documents, a
+// full build costs no more and hides no documents.
 const changedShare = 4
 
 // reason is why a generation is built as a delta or in full. A counter has it as a

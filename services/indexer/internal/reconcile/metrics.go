@@ -21,9 +21,9 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	with := promauto.With(r)
 	m := &Metrics{
 		repos: with.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "trawl_indexer_repos", Help: "Repos by whether their newest request is published, outstanding or failed; told by the indexer that leads."}, []string{"state"}),
+			Name: "trawl_indexer_repos", Help: "Repos by whether their newest request is published, outstanding or failed; reported by the leading indexer."}, []string{"state"}),
 		oldest: with.NewGauge(prometheus.GaugeOpts{
-			Name: "trawl_indexer_oldest_request_seconds", Help: "Age of the oldest request that is outstanding; told by the indexer that leads."}),
+			Name: "trawl_indexer_oldest_request_seconds", Help: "Age of the oldest outstanding request; reported by the leading indexer."}),
 		requeued: with.NewCounter(prometheus.CounterOpts{
 			Name: "trawl_indexer_requests_requeued_total", Help: "Requests that were enqueued again because nothing had come of them."}),
 	}

@@ -1,7 +1,9 @@
 package shardio
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -31,7 +33,7 @@ type ReaderOptions struct {
 }
 
 // Reader is a shard in the bucket that downloads only the blocks that are read,
-// each once. Checksums detect damaged bytes. It is safe for concurrent use, except
+// each once. Checksums detect damaged bytes, and Verify other bytes. It is safe for concurrent use, except
 // for Close.
 type Reader struct {
 	*format.File
@@ -82,6 +84,23 @@ func (r *Reader) Close() error {
 		errs = append(errs, syscall.Munmap(r.data))
 	}
 	return errors.Join(append(errs, r.file.Close(), os.Remove(r.file.Name()))...)
+}
+
+// Verify downloads what was not read yet, and compares the SHA-256 of all bytes with that in the root. What was
+// read before is part of it, so that a nil error vouches for that, too. Other bytes are format.ErrCorrupt.
+func (r *Reader) Verify() error {
+	digest := sha256.New()
+	for off := 0; off < len(r.data); off += maxRead {
+		part := r.data[off:min(off+maxRead, len(r.data))]
+		if err := r.fill(int64(off), int64(len(part))); err != nil {
+			return err
+		}
+		digest.Write(part)
+	}
+	if sum := digest.Sum(nil); !bytes.Equal(sum, r.ref.GetDigest()) {
+		return fmt.Errorf("%w: %s has the SHA-256 %x, and its root wants %x", format.ErrCorrupt, r.ref.GetKey(), sum, r.ref.GetDigest())
+	}
+	return nil
 }
 
 // ReadDocs calls f with the shard's documents, which are valid until f returns.

@@ -9,11 +9,15 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/trawl-search/trawl/index/build"
 	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/internal/bucket"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
@@ -36,7 +40,13 @@ func (r *ranges) GetRange(ctx context.Context, key string, off, n int64) (io.Rea
 // stored uploads a shard of n documents that do not compress.
 func stored(t *testing.T, b bucket.Bucket, n int) *catalogv1.ShardRef {
 	t.Helper()
-	rng := rand.New(rand.NewPCG(7, 7))
+	return storedFrom(t, b, n, 7)
+}
+
+// storedFrom is stored with documents by a seed.
+func storedFrom(t *testing.T, b bucket.Bucket, n int, seed uint64) *catalogv1.ShardRef {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(seed, 7))
 	src := &listed{}
 	for i := range n {
 		content := make([]byte, 0, 20_000)
@@ -109,6 +119,46 @@ func TestReaderDownloadsBlocksOnce(t *testing.T) {
 		if err := r.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestVerify: a sound shard of another content and the same size is not the one that the root names, whatever was
+// read of it, and each byte of the one that it names comes once.
+func TestVerify(t *testing.T) {
+	b := &ranges{Bucket: bucket.NewMemory(1 << 30)}
+	ref := stored(t, b, 30)
+	verify := func(read bool) error {
+		t.Helper()
+		b.read = nil
+		r, err := OpenReader(t.Context(), b, ref, ReaderOptions{TempDir: t.TempDir(), BlockBytes: 4096})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		if read {
+			if err := r.fill(10_000, 50_000); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return r.Verify()
+	}
+	for _, read := range []bool{false, true} {
+		if err := verify(read); err != nil {
+			t.Errorf("the shard: %v", err)
+		}
+		total := int64(0)
+		for _, at := range b.read {
+			total += at[1] - at[0]
+		}
+		if total != int64(ref.GetSizeBytes()) {
+			t.Errorf("%d bytes of %d were read", total, ref.GetSizeBytes())
+		}
+	}
+	forged := storedFrom(t, b, 30, 8)
+	ref = proto.CloneOf(ref)
+	ref.Key, ref.SizeBytes = forged.GetKey(), forged.GetSizeBytes()
+	if err := verify(false); !errors.Is(err, format.ErrCorrupt) || !strings.Contains(err.Error(), ref.GetKey()) {
+		t.Errorf("a shard in its place: %v", err)
 	}
 }
 

@@ -63,7 +63,8 @@ func searcher(census *membership.Census, s *catalogv1.Searcher) *adminv1.Searche
 	if !s.GetDraining() && census.Drained[s.GetId()] == nil {
 		return out
 	}
-	// One that does not know yet that it is to drain is awaited by nobody else's report either.
+	// If the searcher does not know yet that it must drain, the reports of the other searchers
+	// do not wait for it either.
 	out.State, out.Awaited = adminv1.SearcherState_SEARCHER_STATE_DRAINING, census.Awaited(s.GetId())
 	if s.GetDraining() && len(out.Awaited) == 0 {
 		out.State = adminv1.SearcherState_SEARCHER_STATE_DRAINED

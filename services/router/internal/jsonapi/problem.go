@@ -29,7 +29,8 @@ func invalid(format string, args ...any) error {
 	return refused(http.StatusBadRequest, codes.InvalidArgument, format, args...)
 }
 
-// clientClosed is the status that proxies commonly log for a caller that left.
+// clientClosed is the status that proxies commonly log when the caller closes the
+// connection.
 const clientClosed = 499
 
 var httpStatus = map[codes.Code]int{
@@ -74,7 +75,8 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	h.send(w, r, code, written(s))
 }
 
-// written is a status as it can be written: without details whose type is not known here.
+// written returns a status that can be encoded: it drops the details whose type this
+// program does not know.
 func written(s *status.Status) *spb.Status {
 	p := s.Proto()
 	if _, err := encoding.Marshal(p); err != nil {

@@ -22,7 +22,8 @@ type route struct {
 	// call is the full name of the gRPC method.
 	call    string
 	in, out protoreflect.MessageType
-	// field of the request that body and parameters describe; nil: the whole request.
+	// field is the field of the request that the body and the parameters describe. Nil
+	// means the whole request.
 	field protoreflect.FieldDescriptor
 	// stream is nil for a method with one answer.
 	stream *grpc.StreamDesc
@@ -69,13 +70,13 @@ func newRoute(method protoreflect.MethodDescriptor, rule *annotations.HttpRule) 
 	}
 	for _, more := range rule.AdditionalBindings {
 		if more.GetGet() != r.path {
-			return nil, fmt.Errorf("the binding %v is no GET of %s", more, r.path)
+			return nil, fmt.Errorf("the binding %v of %s is not a GET of the same path", more, r.path)
 		}
 		r.verbs = append(r.verbs, http.MethodGet)
 	}
 	if rule.Body != "*" {
 		if r.field = method.Input().Fields().ByTextName(rule.Body); r.field == nil || r.field.Message() == nil {
-			return nil, fmt.Errorf("the body %q is no message of the request", rule.Body)
+			return nil, fmt.Errorf("the body %q is not a message field of the request", rule.Body)
 		}
 	}
 	if method.IsStreamingServer() {

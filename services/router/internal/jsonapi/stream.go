@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// heartbeat is how often a stream sends something: proxies close connections that are silent.
+// heartbeat is the longest silence of a stream. Proxies close idle connections.
 const heartbeat = 15 * time.Second
 
 // The names of events.
@@ -105,7 +105,7 @@ func eventOf(m proto.Message) string {
 	return eventResult
 }
 
-// events writes server-sent events, each of which the caller gets at once.
+// events writes server-sent events, and flushes each of them.
 type events struct {
 	w     http.ResponseWriter
 	conn  *http.ResponseController

@@ -6,10 +6,10 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// searchedRepos is how many repos are named where nothing matches.
+// searchedRepos bounds the repos that an empty answer names.
 const searchedRepos = 20
 
-// empty says what was searched, and what may be wrong with the query; nil if something matches.
+// empty returns what was searched and hints about the query, or nil if something matches.
 func (e *execution) empty(s *searchv1.Statistics) *searchv1.Empty {
 	if s.GetFilesMatched() > 0 {
 		return nil
@@ -27,8 +27,8 @@ func (e *execution) empty(s *searchv1.Statistics) *searchv1.Empty {
 	return empty
 }
 
-// filteredRepos are the repos in which the query can match as far as roots show, and the first of their names: all of
-// them if the query does not say which, or the memory for its expressions is taken.
+// filteredRepos counts the repos in which the query can match by their roots, and returns the first of their names.
+// It counts all repos if the query does not restrict them, or if no memory is left for its expressions.
 func (e *execution) filteredRepos() (repos int, named []string) {
 	names := e.layout.names
 	evaluate := e.ofRoots()
@@ -46,7 +46,7 @@ func (e *execution) filteredRepos() (repos int, named []string) {
 	return repos, named
 }
 
-// ofRoots decides the query by roots alone; nil if it says nothing of them.
+// ofRoots reduces the query to the part that roots decide. It is nil if there is none.
 func (e *execution) ofRoots() (evaluate evaluator) {
 	says := false
 	query.Walk(e.tree, func(q query.Q) bool {
@@ -70,8 +70,8 @@ func (e *execution) ofRoots() (evaluate evaluator) {
 	return evaluate
 }
 
-// onlyRepos is the query without constants: what is none for other reasons than the names of repos still leaves
-// these to be searched.
+// onlyRepos removes the constants of a query. A constant that matches nothing for another reason than the name
+// of a repo must not hide the repos that the rest selects.
 func onlyRepos(q query.Q) query.Q {
 	return query.Map(q, func(n query.Q) query.Q {
 		if c, ok := n.(*query.Const); ok && !c.Value {

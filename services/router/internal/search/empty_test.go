@@ -144,6 +144,39 @@ func TestNothingIsFoundOverThese(t *testing.T) {
 	}
 }
 
+// TestNoPlaces: an answer without places of a name says what was searched, and what may be wrong with the query that restricts it.
+func TestNoPlaces(t *testing.T) {
+	c := startEmpty(t)
+	for query, want := range map[string]struct{ repos, hint string }{
+		"":             {"2 host/lake host/pond", ""},
+		"r:pond":       {"1 host/pond", ""},
+		"r:pnod":       {"0", `r:"^host/pond$"`},
+		"x lang:golag": {"2 host/lake host/pond", `x lang:"Go"`},
+	} {
+		definitions, err := c.Definitions(t.Context(), &searchv1.DefinitionsRequest{Name: "Fish", Query: query})
+		if err != nil {
+			t.Fatal(err)
+		}
+		references, err := c.References(t.Context(), &searchv1.ReferencesRequest{Name: "Fish", Query: query})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for call, empty := range map[string]*searchv1.Empty{"definitions": definitions.Empty, "references": references.Empty} {
+			got := fmt.Sprint(empty.GetRepos())
+			for _, r := range empty.GetSearched() {
+				got += " " + r.Name
+			}
+			hint := ""
+			for _, h := range empty.GetHints() {
+				hint += h.Query
+			}
+			if got != want.repos || hint != want.hint {
+				t.Errorf("%s in %q: over %q with the hint %q, want %q and %q", call, query, got, hint, want.repos, want.hint)
+			}
+		}
+	}
+}
+
 // TestCountHoldsForAllPages: count: bounds what all pages list together, whatever their sizes.
 func TestCountHoldsForAllPages(t *testing.T) {
 	c := start(t, 1, func(c *cluster) {

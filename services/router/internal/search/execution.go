@@ -116,11 +116,12 @@ func (e *execution) resolve(ctx context.Context, child query.Q) ([]string, error
 	return names, e.checkResolved()
 }
 
-// nameBytes is what a name of a resolved repo takes beside its text, about.
+// nameBytes estimates the memory that the name of a resolved repo takes beside its text.
 const nameBytes = 100
 
-// checkResolved bounds the names that all type:repo of the query stand for: one has those
-// of all repos at the most, and several together what a query may hold.
+// checkResolved bounds the names to which all type:repo of the query resolve. A single
+// type:repo has at most the names of all repos. Several together have at most what fits
+// the memory of a query.
 func (e *execution) checkResolved() error {
 	n, bytes := 0, int64(0)
 	for _, r := range e.resolved {
@@ -136,8 +137,9 @@ func (e *execution) checkResolved() error {
 	return nil
 }
 
-// expressionBytes is what an instruction of a compiled expression takes, about, and
-// expressionRetry when a query whose expressions had no memory should come again.
+// expressionBytes estimates the memory of one instruction of a compiled expression.
+// expressionRetry is the time after which a query that got no memory for its expressions
+// should be retried.
 const (
 	expressionBytes = 1 << 10
 	expressionRetry = time.Second

@@ -12,6 +12,7 @@ import (
 	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+	"github.com/trawl-search/trawl/services/router"
 	"github.com/trawl-search/trawl/services/router/internal/search"
 )
 
@@ -77,7 +78,7 @@ func TestGreedyCaller(t *testing.T) {
 	)
 	run := func(greedy float64) (modest, other *load) {
 		synctest.Test(t, func(t *testing.T) {
-			s := simulateWith(t, atOnce, processors, 0.5)
+			s := simulateWith(t, processors, search.Config{MaxQueries: atOnce, CallerShare: 0.5})
 			var callers sync.WaitGroup
 			if greedy > 0 {
 				callers.Go(func() { other = asks(s, "greedy", greedy, during) })
@@ -96,5 +97,40 @@ func TestGreedyCaller(t *testing.T) {
 	}
 	if perSecond := float64(len(greedy.took)) / during.Seconds(); perSecond < 100 {
 		t.Errorf("the greedy caller got only %.0f answers a second", perSecond)
+	}
+}
+
+// TestDefaultsBoundTheGreedy is TestGreedyCaller with the limits of a router for which nothing is set, over searchers of
+// several sizes: the other one's 99th percentile at most doubles once the greedy one has used what it may use at once.
+func TestDefaultsBoundTheGreedy(t *testing.T) {
+	var defaults router.Config
+	defaults.SetDefaults()
+	limits := search.Config{
+		MaxQueries: defaults.MaxQueries, CallerShare: defaults.CallerShare,
+		CallerProcessors: defaults.CallerProcessors, CallerBytes: int64(defaults.CallerBytes),
+	}
+	const during = 90 * time.Second
+	for _, processors := range []int{4, 8} {
+		perSecond := 20 * float64(processors) / 16
+		run := func(greedy float64) (first, then *load) {
+			synctest.Test(t, func(t *testing.T) {
+				s := simulateWith(t, processors, limits)
+				var callers sync.WaitGroup
+				if greedy > 0 {
+					callers.Go(func() { asks(s, "greedy", greedy, 2*during) })
+				}
+				first = asks(s, "modest", perSecond, during)
+				then = asks(s, "modest", perSecond, during)
+				callers.Wait()
+			})
+			return first, then
+		}
+		_, alone := run(0)
+		first, beside := run(50 * perSecond)
+		t.Logf("%d processors: 99 of 100 answers within %v alone, %v in the first %v beside the greedy, %v then", processors*simSearchers,
+			alone.percentile99(), first.percentile99(), during, beside.percentile99())
+		if len(beside.took) < len(alone.took)*8/10 || beside.percentile99() > 2*alone.percentile99() {
+			t.Errorf("%d processors: %d answers, 99 of 100 within %v; alone %d, within %v", processors*simSearchers, len(beside.took), beside.percentile99(), len(alone.took), alone.percentile99())
+		}
 	}
 }

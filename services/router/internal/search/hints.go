@@ -8,24 +8,25 @@ import (
 	"strings"
 
 	"github.com/trawl-search/trawl/index/query"
-	"github.com/trawl-search/trawl/internal/nearest"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// maxHints bounds the hints of an answer, hintedTerms the terms that are looked at for them, since one may be
-// compared with every name, and hintBytes the part of a query that a hint repeats.
+// maxHints bounds the hints of an answer. hintedTerms bounds the terms that are examined for hints, since
+// each may be compared with every name. hintBytes bounds the part of a query that a hint repeats.
 const (
 	maxHints    = 5
 	hintedTerms = 16
 	hintBytes   = 200
 )
 
-// hints say what may be wrong with a query that finds nothing. They name only what the caller may see.
+// hints say what may be wrong with a query that finds nothing. They name only what the caller is
+// allowed to see.
 func (e *execution) hints() (hints []*searchv1.Hint) {
 	if e.asked == nil || e.asked.tree != nil {
 		return nil
 	}
-	h := hinter{layout: e.layout, text: e.asked.text, version: int(e.asked.version)}
+	h := hinter{layout: e.layout, text: e.asked.written, version: int(e.asked.version)}
 	terms := query.Terms(h.text, h.version)
 	for _, t := range terms[:min(len(terms), hintedTerms)] {
 		if len(h.hints) >= maxHints {
@@ -70,9 +71,10 @@ func quoted(value string) string {
 	return `"` + value + `"`
 }
 
-// nearestTo names those names that are like one, after words that say so; empty if there are none.
+// nearestTo suggests the names that come closest to one, or returns the empty text if there are
+// none.
 func nearestTo(name string, names []string) (text string, best []string) {
-	if best = nearest.Names(name, names); len(best) == 0 {
+	if best = searchapi.Nearest(name, names); len(best) == 0 {
 		return "", nil
 	}
 	shown := make([]string, len(best))
@@ -116,20 +118,12 @@ func (h *hinter) branch(t query.Term) {
 }
 
 func (h *hinter) language(t query.Term) {
-	languages, unknown := map[string]bool{}, false
-	for i := range h.layout.shards {
-		of := h.layout.shards[i].Ref.Languages
-		unknown = unknown || len(of) == 0 // the shard holds hidden repos too, or is older
-		for _, name := range of {
-			languages[name] = true
-		}
-	}
+	languages, unknown := h.layout.languages()
 	q, err := (&question{text: t.Field + query.Quote(t.Value), version: uint32(h.version)}).parse()
 	l, known := q.(*query.Language)
 	if err != nil || known && (languages[l.Name] || unknown) {
 		return
 	}
-	delete(languages, "")
 	text, best := nearestTo(t.Value, slices.Sorted(maps.Keys(languages)))
 	instead := ""
 	if len(best) > 0 {
@@ -142,10 +136,12 @@ func (h *hinter) language(t query.Term) {
 	}
 }
 
-// operators are texts that are operators elsewhere, with what is written here.
+// operators maps the operators of other search engines to their form in this query
+// language.
 var operators = map[string]string{"OR": "or", "||": "or", "|": "or", "AND": "", "&&": "", "and": ""}
 
-// elsewhere are fields of other search engines, by those that mean the same here.
+// elsewhere maps the fields of other search engines to the fields with the same meaning
+// here.
 var elsewhere = map[string]string{
 	"language:": "lang:", "l:": "lang:", "repository:": "repo:", "repositories:": "repo:", "project:": "repo:", "org:": "repo:", "user:": "repo:",
 	"filename:": "file:", "filepath:": "file:", "symbol:": "sym:", "def:": "sym:", "function:": "sym:", "class:": "sym:", "text:": "content:",
@@ -159,7 +155,7 @@ var (
 	escapes        = strings.NewReplacer("(", `\(`, ")", `\)`, "[", `\[`, "]", `\]`, "*", `\*`, ".", `\.`, "{", `\{`)
 )
 
-// content says what may be wrong with a text.
+// content adds hints about a text.
 func (h *hinter) content(t query.Term) {
 	prefix := looksLikeField.FindString(t.Value)
 	instead, operator := operators[t.Value]
@@ -184,11 +180,12 @@ func (h *hinter) content(t query.Term) {
 	}
 }
 
-// field says which field a text may be meant to be that begins like one.
+// field suggests the field that a text was probably meant to be, if the text starts like
+// one.
 func (h *hinter) field(t query.Term, prefix string) bool {
 	lower, value := strings.ToLower(prefix), t.Value[len(prefix):]
-	if strings.HasPrefix(value, "//") || strings.HasPrefix(value, ":") {
-		return false // an address, or a scope
+	if strings.HasPrefix(value, "//") || strings.HasPrefix(value, ":") || lower == "near:" {
+		return false // an address, a scope, or what no version has
 	}
 	fields := query.Fields(h.version)
 	own := query.Fields(query.MaxSyntaxVersion)
@@ -203,8 +200,8 @@ func (h *hinter) field(t query.Term, prefix string) bool {
 		h.addf(t, "file:"+query.Quote(`\.`+regexp.QuoteMeta(strings.TrimPrefix(value, "."))+"$"), `there is no field %s; file:\.go$ finds files by the end of their names`, quoted(lower))
 		return true
 	case !known:
-		best := nearest.Names(lower, slices.DeleteFunc(fields, func(f string) bool { return len(f) < 4 }))
-		if meant = best[0]; nearest.Distance(lower, meant) > 1 && letters(lower) != letters(meant) {
+		best := searchapi.Nearest(lower, slices.DeleteFunc(fields, func(f string) bool { return len(f) < 4 }))
+		if meant = best[0]; searchapi.EditDistance(lower, meant) > 1 && letters(lower) != letters(meant) {
 			return false
 		}
 	}
@@ -215,7 +212,8 @@ func (h *hinter) field(t query.Term, prefix string) bool {
 	return true
 }
 
-// letters are those of a word in order: the same for words in which they only changed their places.
+// letters returns the letters of a word in sorted order. Words that differ only in the order of
+// their letters have the same result.
 func letters(word string) string {
 	sorted := []byte(word)
 	slices.Sort(sorted)

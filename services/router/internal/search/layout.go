@@ -185,3 +185,18 @@ func (l *Layout) Only(keep func(repo string) bool) (*Layout, error) {
 	}
 	return only, nil
 }
+
+// languages are those of the shards. Unknown is set if some shard does not say: it also holds hidden repos, or is older.
+func (l *Layout) languages() (languages map[string]bool, unknown bool) {
+	languages = make(map[string]bool)
+	for i := range l.shards {
+		for _, ref := range l.shards[i].refs {
+			unknown = unknown || len(ref.Languages) == 0
+			for _, name := range ref.Languages {
+				languages[name] = true
+			}
+		}
+	}
+	delete(languages, "")
+	return languages, unknown
+}

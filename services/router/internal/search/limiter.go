@@ -29,8 +29,8 @@ func (c queryClass) String() string {
 }
 
 const (
-	// firstLimit is the initial limit. leastLimit is its lower bound: some queries must
-	// go on to find the end of an overload.
+	// firstLimit is the initial limit. leastLimit is its lower bound: without some
+	// queries the router could not detect the end of an overload.
 	firstLimit = 256
 	leastLimit = 2
 	// growth is how much the limit grows while that many queries succeed, and decrease

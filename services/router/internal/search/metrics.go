@@ -41,7 +41,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		}, []string{"method", "outcome"}),
 		spent: with.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "trawl_router_query_deadline_ratio",
-			Help: "Time of searches by method, as a share of their deadline; of those that were let in and had 50 ms or more.",
+			Help: "Time of admitted searches as a share of their deadline, by method, for deadlines of 50 ms and more.",
 			// The promise is a 99th percentile of at most 1.02.
 			Buckets: []float64{.1, .25, .5, .75, .9, .95, 1, 1.02, 1.05, 1.1, 1.25, 1.5, 2, 5},
 		}, []string{"method"}),
@@ -55,16 +55,16 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Name: "trawl_router_queries_inflight", Help: "Searches that are being answered.",
 		}),
 		quarantined: with.NewCounter(prometheus.CounterOpts{
-			Name: "trawl_router_quarantined_total", Help: "Queries that were not run because searchers died of them before.",
+			Name: "trawl_router_quarantined_total", Help: "Queries that were refused because they had killed searchers before.",
 		}),
 		limit: with.NewGauge(prometheus.GaugeOpts{
-			Name: "trawl_router_query_limit", Help: "Queries that are let in at once; it follows what searchers can do.",
+			Name: "trawl_router_query_limit", Help: "Limit of queries that are answered at once. It adapts to the capacity of the searchers.",
 		}),
 		sheds: with.NewCounterVec(prometheus.CounterOpts{
 			Name: "trawl_router_shed_total", Help: "Queries that were refused, by class and by the limit: too many of all or of one caller at once, or usage, what one caller used before.",
 		}, []string{"class", "limit"}),
 		processor: with.NewCounter(prometheus.CounterOpts{
-			Name: "trawl_router_searcher_processor_seconds_total", Help: "Time that calls of this router had a processor of searchers.",
+			Name: "trawl_router_searcher_processor_seconds_total", Help: "Processor time that searchers spent on calls of this router.",
 		}),
 		decoded: with.NewCounter(prometheus.CounterOpts{
 			Name: "trawl_router_searcher_decoded_bytes_total", Help: "Content that searchers decoded for calls of this router.",

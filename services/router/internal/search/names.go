@@ -18,7 +18,7 @@ func (s *Service) Definitions(ctx context.Context, req *searchv1.DefinitionsRequ
 	}
 	return &searchv1.DefinitionsResponse{
 		Repos: byRepo(found.Files), Statistics: found.Statistics, Coverage: found.Coverage, NextPageToken: found.NextPageToken,
-		RevisionToken: found.RevisionToken, Cut: found.Cut, Explanation: found.Explanation,
+		RevisionToken: found.RevisionToken, Cut: found.Cut, Explanation: found.Explanation, Empty: found.Empty,
 	}, nil
 }
 
@@ -30,7 +30,7 @@ func (s *Service) References(ctx context.Context, req *searchv1.ReferencesReques
 	}
 	return &searchv1.ReferencesResponse{
 		Repos: byRepo(found.Files), Statistics: found.Statistics, Coverage: found.Coverage, NextPageToken: found.NextPageToken,
-		RevisionToken: found.RevisionToken, Cut: found.Cut, Explanation: found.Explanation,
+		RevisionToken: found.RevisionToken, Cut: found.Cut, Explanation: found.Explanation, Empty: found.Empty,
 	}, nil
 }
 
@@ -45,7 +45,8 @@ type nameRequest interface {
 // ownFields is the version of the query language with Trawl's own fields.
 const ownFields = 2
 
-// groupBytes is the most that a message takes for a group of files beside them, in bytes.
+// groupBytes bounds the bytes that a message takes for a group of files beside the files
+// themselves.
 const groupBytes = 8
 
 // places is the search for the places of a name.
@@ -60,13 +61,13 @@ func (s *Service) places(ctx context.Context, req nameRequest, query func(name, 
 	options := searchapi.WithDefaults(req.GetOptions())
 	options.SyntaxVersion, options.Symbols = ownFields, true
 	options.MaxBytes -= min(groupBytes*uint64(options.MaxFiles), options.MaxBytes/2)
-	return s.Search(ctx, &searchv1.SearchRequest{
+	return s.searchFor(ctx, &searchv1.SearchRequest{
 		Query: query(req.GetName(), req.GetQuery()), Options: options, PageToken: req.GetPageToken(),
-	})
+	}, req.GetQuery())
 }
 
-// byRepo groups files by repo, each repo where its best file is. The files lose the name of
-// their repo, which the group has.
+// byRepo groups files by repo. A repo stands at the place of its best file. The name of the
+// repo moves from the files to the group.
 func byRepo(files []*searchv1.FileMatch) (repos []*searchv1.RepoMatches) {
 	groups := make(map[string]*searchv1.RepoMatches)
 	for _, f := range files {

@@ -48,7 +48,7 @@ type simSearcher struct {
 	ahead int
 }
 
-func (s *simSearcher) StreamSearch(ctx context.Context, streamed *searchv1.StreamSearchRequest, _ ...grpc.CallOption) (grpc.ServerStreamingClient[searchv1.StreamSearchResponse], error) {
+func (s *simSearcher) StreamSearch(ctx context.Context, streamed *searchv1.StreamSearchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[searchv1.StreamSearchResponse], error) {
 	req := streamed.Search
 	deadline, _ := ctx.Deadline()
 	s.mu.Lock()
@@ -65,18 +65,21 @@ func (s *simSearcher) StreamSearch(ctx context.Context, streamed *searchv1.Strea
 	}
 	account := coverage.New(shards)
 	var searching sync.WaitGroup
+	var cost searchapi.Cost
 	for _, shard := range shards {
 		searching.Go(func() {
-			done := s.work(ctx)
+			took, done := s.work(ctx)
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.ahead--
+			cost.Processor += took
 			if done {
 				account.Searched(shard.Digest)
 			}
 		})
 	}
 	searching.Wait()
+	tellCost(opts, cost)
 	return &oneMessage[searchv1.StreamSearchResponse]{message: &searchv1.StreamSearchResponse{Coverage: account.Coverage()}}, ctx.Err()
 }
 
@@ -94,18 +97,29 @@ func (m *oneMessage[M]) Recv() (*M, error) {
 	return next, nil
 }
 
-func (s *simSearcher) work(ctx context.Context) (done bool) {
+// work says how long it had a processor.
+func (s *simSearcher) work(ctx context.Context) (took time.Duration, done bool) {
 	select {
 	case s.processors <- struct{}{}:
 		defer func() { <-s.processors }()
 	case <-ctx.Done():
-		return false
+		return 0, false
 	}
+	began := time.Now()
 	select {
 	case <-time.After(time.Duration(rand.ExpFloat64() * float64(simTime))):
-		return true
+		return time.Since(began), true
 	case <-ctx.Done():
-		return false
+		return time.Since(began), false
+	}
+}
+
+// tellCost puts what a call cost into its trailer.
+func tellCost(opts []grpc.CallOption, cost searchapi.Cost) {
+	for _, opt := range opts {
+		if trailer, ok := opt.(grpc.TrailerCallOption); ok {
+			*trailer.TrailerAddr = cost.Trailer()
+		}
 	}
 }
 
@@ -135,12 +149,11 @@ func (s *simulation) Client(address string) (searchv1.SearchServiceClient, error
 
 func simulate(t testing.TB, maxQueries int) *search.Service {
 	t.Helper()
-	return simulateWith(t, maxQueries, simProcessors, 0)
+	return simulateWith(t, simProcessors, search.Config{MaxQueries: maxQueries})
 }
 
-// simulateWith is simulate with searchers of that many processors, and a share of the
-// queries for each caller.
-func simulateWith(t testing.TB, maxQueries, processors int, callerShare float64) *search.Service {
+// simulateWith is simulate with searchers of that many processors, and any limits.
+func simulateWith(t testing.TB, processors int, cfg search.Config) *search.Service {
 	t.Helper()
 	s := &simulation{}
 	var roots []*catalogv1.Root
@@ -157,7 +170,8 @@ func simulateWith(t testing.TB, maxQueries, processors int, callerShare float64)
 	if s.layout, err = search.NewLayout(1, roots); err != nil {
 		t.Fatal(err)
 	}
-	return newService(t, search.Config{Budget: search.Budget{Default: time.Second, Most: time.Second}, MaxQueries: maxQueries, CallerShare: callerShare}, s, s)
+	cfg.Budget = search.Budget{Default: time.Second, Most: time.Second}
+	return newService(t, cfg, s, s)
 }
 
 // newService makes a service whose searchers answer every ping at once.

@@ -6,14 +6,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"google.golang.org/grpc"
-
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
 // sent are the files of a stream, with when they were sent.
 type sent struct {
-	grpc.ServerStreamingServer[searchv1.StreamSearchResponse]
 	start time.Time
 	files []string
 }
@@ -32,7 +29,7 @@ func TestTheBestFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stream := &sent{start: time.Now()}
 		page := &searchPage{options: &searchv1.SearchOptions{MaxFiles: 10, MaxBytes: 1 << 20}, statistics: &searchv1.Statistics{}}
-		out := &pieces{stream: stream, execution: &execution{}, page: page, results: (&Service{}).newFileSet()}
+		out := &pieces{to: sink{stream.Send, undivided}, execution: &execution{}, page: page, results: (&Service{}).newFileSet()}
 		reply := func(after time.Duration, repo string, score float64) {
 			time.Sleep(after)
 			files := out.results.open()

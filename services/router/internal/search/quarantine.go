@@ -62,9 +62,9 @@ func textFingerprint(kind, text string, version uint32) fingerprint {
 
 // quarantine refuses queries that kill searchers. Retries would otherwise carry a query
 // that no searcher survives from replica to replica. The evidence is what this router
-// asked a searcher when the connection broke. A call that a searcher survives takes back
-// what its crashes under several queries said against this one: so those that are often
-// asked, and only happened to be there, are not refused. It is safe for concurrent use.
+// asked a searcher when the connection broke. A call that a searcher survives withdraws
+// the evidence of crashes that several queries shared. So a frequent query that merely
+// ran beside the culprit is not refused. It is safe for concurrent use.
 type quarantine struct {
 	metrics *Metrics
 	log     *slog.Logger

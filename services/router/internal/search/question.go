@@ -10,7 +10,9 @@ import (
 
 // question is what a query asks: a text or a tree.
 type question struct {
-	text    string
+	text string
+	// written is the text as the caller wrote it, which hints are about.
+	written string
 	tree    *searchv1.Query
 	version uint32
 	// sets is the number of sets of repos in the tree.

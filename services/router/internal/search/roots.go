@@ -110,9 +110,9 @@ func (r *Roots) group(snapshot *catalog.Snapshot) (*snapshotLayouts, error) {
 	return g, nil
 }
 
-// Reach waits until ctx ends for the revision that the caller names itself, by its
-// consistency or its page token; at once if it names none. A revision that etcd has not
-// reached is an error at once. The error is a status.
+// Reach waits until ctx ends for the revision that the caller names by its consistency or
+// its page token. It returns at once if the caller names none, and fails at once if etcd
+// has not reached that revision. The error is a status.
 func (r *Roots) Reach(ctx context.Context, want *searchv1.Consistency, atLeast int64) error {
 	_, err := r.reach(ctx, want, atLeast)
 	return err

@@ -19,6 +19,11 @@ import (
 // Search implements searchv1.SearchServiceServer: it plans the query, fans it out to
 // searchers, merges their files, and accounts for every shard.
 func (s *Service) Search(ctx context.Context, req *searchv1.SearchRequest) (resp *searchv1.SearchResponse, err error) {
+	return s.searchFor(ctx, req, req.Query)
+}
+
+// searchFor is a Search whose query was made of another one, which the caller wrote.
+func (s *Service) searchFor(ctx context.Context, req *searchv1.SearchRequest, written string) (resp *searchv1.SearchResponse, err error) {
 	start := s.metrics.begin()
 	defer func() { s.metrics.observe("search", start, resp.GetCoverage(), err) }()
 	whole, asking, cancel := s.cfg.Budget.split(ctx)
@@ -27,6 +32,7 @@ func (s *Service) Search(ctx context.Context, req *searchv1.SearchRequest) (resp
 	if err != nil {
 		return nil, err
 	}
+	p.asked.written = written
 	if err := s.layouts.Reach(asking, p.options.Consistency, p.atLeast); err != nil {
 		return nil, err
 	}
@@ -82,7 +88,7 @@ type searchPage struct {
 	mark    pageQuestion
 	after   *shard.Key
 	atLeast int64
-	// left is how many files this page and those that follow may have together; 0 is no bound.
+	// left bounds the files of this page and all following pages together; 0 is no bound.
 	left       int
 	selected   searchv1.Facet
 	facets     []shard.FacetCounts // of the options, in their order
@@ -99,7 +105,7 @@ func (s *Service) newPage(req *searchv1.SearchRequest, options *searchv1.SearchO
 	p := &searchPage{options: options}
 	p.explain = newExplainer(p.options)
 	p.statistics = &searchv1.Statistics{CountsExact: true, Clamped: s.cfg.Limits.lower(p.options)}
-	p.asked = &question{text: req.Query, tree: req.Tree, version: p.options.SyntaxVersion}
+	p.asked = &question{text: req.Query, written: req.Query, tree: req.Tree, version: p.options.SyntaxVersion}
 	p.mark = pageQuestion{Query: p.asked.key(), Mode: p.options.Mode, SyntaxVersion: p.options.SyntaxVersion}
 	if len(req.PageToken) == 0 {
 		return p, nil

@@ -30,8 +30,8 @@ type Layouts interface {
 	// The wait for a revision that the caller names itself is that of Reach.
 	At(ctx context.Context, want *searchv1.Consistency, atLeast int64) (*Layout, error)
 	// Reach waits until ctx ends for the revision that the caller names itself, and fails
-	// at once if there is no such revision. Queries call it before they are admitted: to
-	// name a revision costs others nothing. The error is a status.
+	// at once if there is no such revision. Queries call it before admission, so that
+	// waiting for a revision takes no slot from others. The error is a status.
 	Reach(ctx context.Context, want *searchv1.Consistency, atLeast int64) error
 }
 

@@ -2,6 +2,8 @@ package search
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 
 	"google.golang.org/grpc/codes"
@@ -19,8 +21,8 @@ func (s *Service) Session(keep func(repo string) bool) *Service {
 	return &own
 }
 
-// RepoNames are the names of all repos that a search sees, ascending. The caller must not
-// change them. No searcher is asked.
+// RepoNames returns the names of all repos that a search sees, ascending. It asks no
+// searcher. The caller must not change the slice.
 func (s *Service) RepoNames(ctx context.Context) ([]string, error) {
 	_, asking, cancel := s.cfg.Budget.split(ctx)
 	defer cancel()
@@ -29,6 +31,19 @@ func (s *Service) RepoNames(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	return layout.names, nil
+}
+
+// Languages are the names of the languages that are indexed, ascending. Those of shards that also
+// hold repos that the caller may not see are left out. No searcher is asked.
+func (s *Service) Languages(ctx context.Context) ([]string, error) {
+	_, asking, cancel := s.cfg.Budget.split(ctx)
+	defer cancel()
+	layout, err := s.layouts.At(asking, nil, 0)
+	if err != nil {
+		return nil, err
+	}
+	languages, _ := layout.languages()
+	return slices.Sorted(maps.Keys(languages)), nil
 }
 
 // Repos is how many repos the caller may see. A session counts the repos that its other

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/router/internal/search"
 )
@@ -74,5 +75,26 @@ func TestRepoNames(t *testing.T) {
 	names, err := c.Session(func(repo string) bool { return repo == "s" }).RepoNames(t.Context())
 	if err != nil || !slices.Equal(names, []string{"s"}) {
 		t.Errorf("%v, %v", names, err)
+	}
+}
+
+// TestLanguagesOfSession: the languages of all repos of a shard, and none of a shard with a hidden repo.
+func TestLanguagesOfSession(t *testing.T) {
+	root := func(name string, shard int, language string) *catalogv1.Root {
+		digest := d(shard)
+		return &catalogv1.Root{Repo: name, Shards: []*catalogv1.ShardRef{{Digest: digest[:], SizeBytes: 10, Languages: []string{language}}}}
+	}
+	c := start(t, 1, func(c *cluster) {
+		var err error
+		c.layout, err = search.NewLayout(1, []*catalogv1.Root{root("a", 1, "C"), root("b", 1, "Go"), root("c", 2, "Rust"), root("d", 3, ""), root("e", 4, "Zig")})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+	for hidden, want := range map[string]string{"": "C Go Rust Zig", "a": "Rust Zig", "e": "C Go Rust"} {
+		names, err := c.Session(func(repo string) bool { return repo != hidden }).Languages(t.Context())
+		if got := strings.Join(names, " "); err != nil || got != want {
+			t.Errorf("without %q: %q, %v, want %q", hidden, got, err, want)
+		}
 	}
 }

@@ -2,6 +2,8 @@ package search
 
 import (
 	"cmp"
+	"context"
+	"iter"
 	"slices"
 	"sync"
 	"time"
@@ -19,13 +21,36 @@ import (
 // find within firstFiles in order, and other files as searchers finish, so their speed decides
 // which files are sent if there are more than max_files. In top_k mode it sends the best files
 // in order when all have finished.
-func (s *Service) StreamSearch(req *searchv1.StreamSearchRequest, stream grpc.ServerStreamingServer[searchv1.StreamSearchResponse]) (err error) {
+func (s *Service) StreamSearch(req *searchv1.StreamSearchRequest, stream grpc.ServerStreamingServer[searchv1.StreamSearchResponse]) error {
+	return s.stream(stream.Context(), req.Search, streamClass(req.Search.GetOptions().GetMode()), sink{stream.Send, searchapi.Pieces})
+}
+
+// EachBatch passes the messages of a StreamSearch that a person waits for to do, one after the other. They may
+// be of any size: no file is divided. It stops at the first error of do.
+func (s *Service) EachBatch(ctx context.Context, req *searchv1.SearchRequest, do func(*searchv1.StreamSearchResponse) error) error {
+	return s.stream(ctx, req, interactive, sink{do, undivided})
+}
+
+// sink takes the messages of a stream, for which it divides files.
+type sink struct {
+	send   func(*searchv1.StreamSearchResponse) error
+	divide func(iter.Seq[*searchv1.FileMatch]) iter.Seq[[]*searchv1.FileMatch]
+}
+
+func undivided(files iter.Seq[*searchv1.FileMatch]) iter.Seq[[]*searchv1.FileMatch] {
+	return func(yield func([]*searchv1.FileMatch) bool) {
+		if all := slices.Collect(files); len(all) > 0 {
+			yield(all)
+		}
+	}
+}
+
+func (s *Service) stream(ctx context.Context, search *searchv1.SearchRequest, class queryClass, to sink) (err error) {
 	start := s.metrics.begin()
 	var coverage *searchv1.Coverage
-	defer func() { s.metrics.observe("stream_search", start, coverage, given(stream.Context(), err)) }()
-	whole, asking, cancel := s.cfg.Budget.split(stream.Context())
+	defer func() { s.metrics.observe("stream_search", start, coverage, given(ctx, err)) }()
+	whole, asking, cancel := s.cfg.Budget.split(ctx)
 	defer cancel()
-	search := req.Search
 	options := searchapi.WithDefaults(search.GetOptions())
 	if search.GetOptions().GetMaxFiles() == 0 {
 		options.MaxFiles = searchapi.MaxFiles
@@ -40,7 +65,7 @@ func (s *Service) StreamSearch(req *searchv1.StreamSearchRequest, stream grpc.Se
 	if err := s.layouts.Reach(asking, p.options.Consistency, p.atLeast); err != nil {
 		return err
 	}
-	ticket, err := s.admit(whole, "stream_search", start, streamClass(p.options.Mode))
+	ticket, err := s.admit(whole, "stream_search", start, class)
 	if err != nil {
 		return err
 	}
@@ -53,7 +78,7 @@ func (s *Service) StreamSearch(req *searchv1.StreamSearchRequest, stream grpc.Se
 	p.shape(e.asked.answer)
 	asking, stop := within(asking, start, e.asked.answer)
 	defer stop()
-	out := &pieces{stream: stream, execution: e, page: p, results: s.newFileSet()}
+	out := &pieces{to: to, execution: e, page: p, results: s.newFileSet()}
 	stopFirst := out.sendFirst()
 	e.search(asking, p, out.results, out.add)
 	stopFirst()
@@ -67,7 +92,7 @@ func (s *Service) StreamSearch(req *searchv1.StreamSearchRequest, stream grpc.Se
 		return err
 	}
 	p.finish(start, e.layout)
-	return stream.Send(&searchv1.StreamSearchResponse{
+	return to.send(&searchv1.StreamSearchResponse{
 		Statistics: p.statistics, Coverage: searchapi.TrimCoverage(coverage, lastPiece), RevisionToken: catalog.EncodeToken(e.layout.Revision),
 		Cut: out.reason(), Explanation: p.explain.explained(e.layout, lastPiece),
 		Facets: p.counted(), Selected: p.selected, Empty: e.empty(p.statistics),
@@ -92,7 +117,7 @@ const firstFiles = 50 * time.Millisecond
 
 // pieces sends files in messages of bounded size.
 type pieces struct {
-	stream    grpc.ServerStreamingServer[searchv1.StreamSearchResponse]
+	to        sink
 	execution *execution
 	page      *searchPage
 	results   *fileSet
@@ -177,11 +202,11 @@ func (p *pieces) send(files []*searchv1.FileMatch) {
 		files = files[:n]
 	}
 	p.files += len(files)
-	for piece := range searchapi.Pieces(slices.Values(files)) {
+	for piece := range p.to.divide(slices.Values(files)) {
 		if p.err == nil {
 			message := &searchv1.StreamSearchResponse{Files: piece}
 			p.bytes += proto.Size(message)
-			p.err = p.stream.Send(message)
+			p.err = p.to.send(message)
 		}
 	}
 }

@@ -18,8 +18,8 @@ const (
 )
 
 // usage bounds the work of searchers for each caller by token buckets. A query is admitted
-// while something is left, and what it cost is taken afterwards: a caller can overdraw, and
-// then waits until that is made up for. It is safe for concurrent use.
+// while the bucket is not empty, and is charged afterwards. A caller can overdraw its
+// bucket, and then waits until the bucket has refilled. It is safe for concurrent use.
 type usage struct {
 	processor, decoded *access.Rates // microseconds and bytes
 	metrics            *Metrics

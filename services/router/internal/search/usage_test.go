@@ -52,11 +52,7 @@ func (c *costly) answer(ctx context.Context, p *searchv1.Plan, opts []grpc.CallO
 		time.Sleep(c.lags)
 		return nil, status.FromContextError(ctx.Err()).Err()
 	}
-	for _, opt := range opts {
-		if trailer, ok := opt.(grpc.TrailerCallOption); ok {
-			*trailer.TrailerAddr = c.cost.Trailer()
-		}
-	}
+	tellCost(opts, c.cost)
 	shards := []searchapi.Shard{{Digest: searchapi.Digest(p.Shards[0].Digest), Repos: p.Shards[0].Repos}}
 	account := coverage.New(shards)
 	account.Searched(shards[0].Digest)

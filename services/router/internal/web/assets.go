@@ -68,7 +68,7 @@ var templates = sync.OnceValue(func() map[string]*template.Template {
 		"stamp":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"plural":  plural[uint64],
 	}
-	for _, name := range []string{"search", "file", "folder", "repos", "help", "login", "problem"} {
+	for _, name := range []string{"search", "file", "folder", "repos", "help", "login", "problem", "complete"} {
 		all[name] = template.Must(template.New(name).Funcs(functions).ParseFS(files, "templates/page.html", "templates/"+name+".html"))
 	}
 	return all

@@ -4,7 +4,6 @@ import (
 	"context"
 	"html/template"
 	"net/http"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -108,7 +107,7 @@ type head struct {
 	Repo, Branch, Name template.HTML
 	Commit             string
 	RepoURL, Permalink string
-	Host               string
+	Host               host
 	Crumbs             []crumb
 	Branches           []choice
 	Plain              string
@@ -129,19 +128,10 @@ func (p *Pages) head(r *http.Request, l located) head {
 		frame: p.frame(r, cut(plain(base+" · "+l.repo), nameBytes), only(l.repo)+" "),
 		Repo:  name(cut(l.repo, nameBytes)), Branch: name(cut(l.branch, nameBytes)), Name: name(cutFront(base, nameBytes)),
 		Commit: short(l.commit), RepoURL: place{l.repo, l.rev, ""}.address(), Permalink: place{l.repo, l.commit, l.path}.address(),
-		Crumbs: l.crumbs(), Plain: plain(l.path), Host: hostURL(l.entry.GetUrl()),
+		Crumbs: l.crumbs(), Plain: plain(l.path), Host: hostOf(l.entry.GetUrl(), l.commit, l.path),
 	}
 	for _, b := range l.entry.GetBranches()[:min(len(l.entry.GetBranches()), maxChoices)] {
 		h.Branches = append(h.Branches, choice{plain(cut(b.GetName(), 60)), place{l.repo, b.GetName(), l.path}.address(), b.GetName() == l.branch})
 	}
 	return h
-}
-
-// hostURL is the address of the repo for people at its host, empty if that is not known.
-func hostURL(clone string) string {
-	u, err := url.Parse(clone)
-	if err != nil || u.Scheme != "https" || u.Host == "" {
-		return ""
-	}
-	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: strings.TrimSuffix(u.Path, ".git")}).String()
 }

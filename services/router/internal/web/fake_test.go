@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -117,6 +118,16 @@ func (f *fake) GetFile(_ context.Context, req *searchv1.GetFileRequest) (*search
 
 // Repos implements Answers.
 func (f *fake) Repos(context.Context) (int, error) { return len(f.files), f.err }
+
+// RepoNames implements Answers.
+func (f *fake) RepoNames(context.Context) ([]string, error) {
+	return slices.Sorted(maps.Keys(f.files)), f.err
+}
+
+// Languages implements Answers.
+func (f *fake) Languages(context.Context) ([]string, error) {
+	return []string{"C", "C++", "Go", "Groovy"}, f.err
+}
 
 // ListStaleRepos implements Statuses.
 func (f *fake) ListStaleRepos(context.Context, *ingestv1.ListStaleReposRequest) (*ingestv1.ListStaleReposResponse, error) {

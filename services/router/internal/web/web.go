@@ -30,6 +30,10 @@ type Answers interface {
 	GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error)
 	// Repos is how many repos the caller may see.
 	Repos(ctx context.Context) (int, error)
+	// RepoNames are their names, ascending, and Languages those of files in them, as far as they are
+	// known. Neither may be changed.
+	RepoNames(ctx context.Context) ([]string, error)
+	Languages(ctx context.Context) ([]string, error)
 }
 
 // Statuses knows which repos are behind. It is asked for callers with the scope ingest only.
@@ -70,6 +74,7 @@ func (p *Pages) Routes() (pages, open map[string]http.Handler) {
 		"GET /r/{rest...}": p.page(p.browse),
 		"GET /repos":       p.page(p.repos),
 		"GET /help":        p.page(p.help),
+		"GET /complete":    p.page(p.complete),
 	}
 	open = map[string]http.Handler{"GET /assets/{name}": http.HandlerFunc(serveAsset)}
 	if p.cfg.Admit != nil {

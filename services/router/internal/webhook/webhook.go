@@ -100,8 +100,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.Error(w, done.text, done.status)
 }
 
-// receive lets a webhook in by what is cheap to know: its source, its header and the
-// room for it. Only then it reads the body, which may come slowly or not at all.
+// receive admits a webhook by cheap checks: its source, its header, and a free slot. Only
+// then does it read the body, which may arrive slowly or never.
 func (h *Handler) receive(ctx context.Context, w http.ResponseWriter, r *http.Request) (outcome, error) {
 	name := r.PathValue("source")
 	source, secret, done, err := h.source(name)
@@ -130,8 +130,8 @@ func (h *Handler) receive(ctx context.Context, w http.ResponseWriter, r *http.Re
 	return h.handle(ctx, name, push)
 }
 
-// source returns a source and the secret of its webhooks. Only the log says what is
-// wrong with a source: the response does not.
+// source returns a source and the secret of its webhooks. An error goes to the log only;
+// the response does not reveal it.
 func (h *Handler) source(name string) (source *ingestv1.Source, secret config.Secret, end outcome, err error) {
 	source, err = h.sources.Get(name)
 	switch {
@@ -159,7 +159,8 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request) ([]byte, outcome,
 	if err != nil {
 		return nil, tooSlow, fmt.Errorf("read a webhook: %w", err)
 	}
-	// The server notices by reading that the sender has gone: that must not time out.
+	// The server notices by reading that the sender has gone, so that read must not time
+	// out.
 	if err := conn.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return nil, failed, fmt.Errorf("limit the time of a webhook: %w", err)
 	}

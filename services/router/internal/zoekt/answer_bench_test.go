@@ -26,7 +26,7 @@ func BenchmarkAnswer(b *testing.B) {
 	o := searchOptions{ChunkMatches: true}
 	show := func() *searchReply {
 		r := &searchReply{}
-		r.Result.Files = o.show(files, newRoom(1<<30, &r.Result))
+		r.Result.Files = o.newView(newRoom(1<<30, &r.Result)).show(files)
 		return r
 	}
 	reply := show()

@@ -26,6 +26,8 @@ type fake struct {
 	files  map[string]string
 	names  []string
 	err    error
+	// found is called after each file of a stream but the account.
+	found func(i int)
 	// listed is the last request for repos.
 	listed *searchv1.ListRequest
 }
@@ -44,6 +46,23 @@ func (f *fake) note(ctx context.Context) error {
 func (f *fake) Search(ctx context.Context, req *searchv1.SearchRequest) (*searchv1.SearchResponse, error) {
 	f.searched = append(f.searched, req)
 	return f.search, f.note(ctx)
+}
+
+// EachBatch passes one file a batch, and calls found after each.
+func (f *fake) EachBatch(ctx context.Context, req *searchv1.SearchRequest, do func(*searchv1.StreamSearchResponse) error) error {
+	resp, err := f.Search(ctx, req)
+	if err != nil {
+		return err
+	}
+	for i := range resp.Files {
+		if err := do(&searchv1.StreamSearchResponse{Files: resp.Files[i : i+1]}); err != nil {
+			return err
+		}
+		if f.found != nil {
+			f.found(i)
+		}
+	}
+	return do(&searchv1.StreamSearchResponse{Statistics: resp.Statistics, Coverage: resp.Coverage, Cut: resp.Cut})
 }
 
 func (f *fake) EachRepo(ctx context.Context, req *searchv1.ListRequest, do func([]*searchv1.RepoEntry) error) (*searchv1.Coverage, error) {

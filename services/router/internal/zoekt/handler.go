@@ -19,6 +19,8 @@ import (
 // Answers answers the calls of one request, all from the same state of the index.
 type Answers interface {
 	Search(ctx context.Context, req *searchv1.SearchRequest) (*searchv1.SearchResponse, error)
+	// EachBatch passes the files of a Search to do as they are found, none of them divided, and the account at the end.
+	EachBatch(ctx context.Context, req *searchv1.SearchRequest, do func(*searchv1.StreamSearchResponse) error) error
 	// EachRepo passes all repos that a List finds to do, in batches.
 	EachRepo(ctx context.Context, req *searchv1.ListRequest, do func([]*searchv1.RepoEntry) error) (*searchv1.Coverage, error)
 	GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error)

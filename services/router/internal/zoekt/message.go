@@ -79,7 +79,7 @@ func (m *lineMatch) message() *webserverv1.LineMatch {
 		LineFragments: make([]*webserverv1.LineFragmentMatch, len(m.LineFragments)),
 	}
 	for i, f := range m.LineFragments {
-		l.LineFragments[i] = &webserverv1.LineFragmentMatch{LineOffset: int64(f.LineOffset), Offset: f.Offset, MatchLength: int64(f.MatchLength)}
+		l.LineFragments[i] = &webserverv1.LineFragmentMatch{LineOffset: int64(f.LineOffset), Offset: f.Offset, MatchLength: int64(f.MatchLength), SymbolInfo: f.SymbolInfo.message()}
 	}
 	return l
 }
@@ -93,7 +93,21 @@ func (m *chunkMatch) message() *webserverv1.ChunkMatch {
 	for i, r := range m.Ranges {
 		c.Ranges[i] = &webserverv1.Range{Start: r.Start.message(), End: r.End.message()}
 	}
+	for _, s := range m.SymbolInfo {
+		info := s.message()
+		if info == nil {
+			info = &webserverv1.SymbolInfo{} // a list of messages has no gaps
+		}
+		c.SymbolInfo = append(c.SymbolInfo, info)
+	}
 	return c
+}
+
+func (s *symbolInfo) message() *webserverv1.SymbolInfo {
+	if s == nil {
+		return nil
+	}
+	return &webserverv1.SymbolInfo{Sym: s.Sym, Kind: s.Kind, Parent: s.Parent, ParentKind: s.ParentKind}
 }
 
 func (l location) message() *webserverv1.Location {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -19,9 +20,11 @@ type passage struct {
 	bounds []int
 	// group is the current group.
 	group []span
+	// file has the text.
+	file *searchv1.FileMatch
 }
 
-// set loads a chunk. Chunks share a passage, so that it allocates for the longest one
+// set loads a chunk of its file. Chunks share a passage, so that it allocates for the longest one
 // only.
 func (p *passage) set(c *searchv1.ChunkMatch) {
 	p.text, p.offset, p.line = c.Content, c.ContentStart.GetByteOffset(), c.ContentStart.GetLineNumber()
@@ -52,7 +55,11 @@ func (p *passage) start(i int) int { return p.bounds[min(max(i, 0), len(p.bounds
 func (p *passage) cut(from, to int) []byte { return p.text[p.start(from):p.start(to)] }
 
 // span is a match: bytes [start, end) of text, in lines [first, last].
-type span struct{ start, end, first, last int }
+type span struct {
+	start, end, first, last int
+	// symbol is the definition whose name it is in, if that is known.
+	symbol *symbolInfo
+}
 
 // span finds the range in text. It refuses a range outside of it, which no searcher sends.
 func (p *passage) span(r *searchv1.Range) (s span, ok bool) {
@@ -62,6 +69,9 @@ func (p *passage) span(r *searchv1.Range) (s span, ok bool) {
 	}
 	s.start, s.end = int(from-p.offset), int(to-p.offset)
 	s.first, s.last = p.lineOf(s.start), p.lineOf(s.end-1)
+	if symbol := searchapi.SymbolOf(p.file, r); symbol != nil && r.GetDefinition() {
+		s.symbol = &symbolInfo{Sym: symbol.GetName(), Kind: searchapi.SymbolKind(symbol.GetKind()), Parent: symbol.GetScope()}
+	}
 	return s, true
 }
 
@@ -98,8 +108,14 @@ func (p *passage) chunk(group []span, context int) chunkMatch {
 		BestLineMatch: p.line + uint32(group[0].first),
 		Ranges:        make([]textRange, 0, len(group)),
 	}
-	for _, s := range group {
+	for i, s := range group {
 		m.Ranges = append(m.Ranges, textRange{p.locate(s.start, s.first), p.locate(s.end, s.last)})
+		if s.symbol != nil {
+			if m.SymbolInfo == nil {
+				m.SymbolInfo = make([]*symbolInfo, len(group))
+			}
+			m.SymbolInfo[i] = s.symbol
+		}
 	}
 	return m
 }
@@ -150,5 +166,9 @@ func (p *passage) fragment(s span, i int) lineFragment {
 	begin := p.start(i)
 	end := begin + len(bytes.TrimSuffix(p.cut(i, i+1), []byte{'\n'}))
 	from, to := max(s.start, begin), min(s.end, end)
-	return lineFragment{LineOffset: from - begin, Offset: p.offset + uint32(from), MatchLength: to - from}
+	f := lineFragment{LineOffset: from - begin, Offset: p.offset + uint32(from), MatchLength: to - from}
+	if i == s.first {
+		f.SymbolInfo = s.symbol
+	}
+	return f
 }

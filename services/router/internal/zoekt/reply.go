@@ -86,19 +86,28 @@ type lineFragment struct {
 	LineOffset  int    `json:"LineOffset"`
 	Offset      uint32 `json:"Offset"`
 	MatchLength int    `json:"MatchLength"`
-	// SymbolInfo is always null.
-	SymbolInfo *struct{} `json:"SymbolInfo"`
+	// SymbolInfo is the definition whose name the match is in; nil if that is none or not known.
+	SymbolInfo *symbolInfo `json:"SymbolInfo"`
 }
 
 type chunkMatch struct {
-	DebugScore    string      `json:"DebugScore"`
-	Content       []byte      `json:"Content"`
-	Ranges        []textRange `json:"Ranges"`
-	SymbolInfo    *struct{}   `json:"SymbolInfo"`
-	FileName      bool        `json:"FileName"`
-	ContentStart  location    `json:"ContentStart"`
-	Score         float64     `json:"Score"`
-	BestLineMatch uint32      `json:"BestLineMatch"`
+	DebugScore string      `json:"DebugScore"`
+	Content    []byte      `json:"Content"`
+	Ranges     []textRange `json:"Ranges"`
+	// SymbolInfo has one entry for each range, or none at all.
+	SymbolInfo    []*symbolInfo `json:"SymbolInfo"`
+	FileName      bool          `json:"FileName"`
+	ContentStart  location      `json:"ContentStart"`
+	Score         float64       `json:"Score"`
+	BestLineMatch uint32        `json:"BestLineMatch"`
+}
+
+// symbolInfo is a definition. Trawl does not know the kind of the parent.
+type symbolInfo struct {
+	Sym        string `json:"Sym"`
+	Kind       string `json:"Kind"`
+	Parent     string `json:"Parent"`
+	ParentKind string `json:"ParentKind"`
 }
 
 type textRange struct {

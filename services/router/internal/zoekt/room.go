@@ -29,6 +29,7 @@ const (
 	rangeFrame     = len(`{"Start":{"ByteOffset":,"LineNumber":,"Column":},"End":{"ByteOffset":,"LineNumber":,"Column":}},`)
 	repoFrame      = 1536
 	branchFrame    = 64
+	symbolFrame    = len(`{"Sym":,"Kind":,"Parent":,"ParentKind":},`)
 )
 
 // newRoom is the room for the files of a result that has its account.
@@ -105,6 +106,7 @@ func (r *room) shortenLine(m *lineMatch) bool {
 func (r *room) shortenChunk(m *chunkMatch) bool {
 	r.left -= bareChunkSize(m)
 	m.Ranges = fitting(r, m.Ranges, rangeSize, nil)
+	m.SymbolInfo = m.SymbolInfo[:min(len(m.SymbolInfo), len(m.Ranges))]
 	return len(m.Ranges) > 0
 }
 
@@ -121,7 +123,15 @@ func bareLineSize(m *lineMatch) int64 {
 }
 
 func fragmentSize(f *lineFragment) int64 {
-	return int64(fragmentFrame + digits(uint64(f.LineOffset)) + digits(uint64(f.Offset)) + digits(uint64(f.MatchLength)))
+	return int64(fragmentFrame+digits(uint64(f.LineOffset))+digits(uint64(f.Offset))+digits(uint64(f.MatchLength))) + symbolSize(f.SymbolInfo)
+}
+
+// symbolSize is an upper bound of a symbol in JSON, beside null.
+func symbolSize(s *symbolInfo) int64 {
+	if s == nil {
+		return 0
+	}
+	return int64(symbolFrame) + textSize(s.Sym) + textSize(s.Kind) + textSize(s.Parent) + textSize(s.ParentKind)
 }
 
 func chunkSize(m *chunkMatch) int64 {
@@ -132,7 +142,14 @@ func chunkSize(m *chunkMatch) int64 {
 	return size
 }
 
-func bareChunkSize(m *chunkMatch) int64 { return chunkFrame + base64Size(len(m.Content)) }
+// bareChunkSize is the size of a chunk without its ranges. All symbols count: they are few and short.
+func bareChunkSize(m *chunkMatch) int64 {
+	size := chunkFrame + base64Size(len(m.Content))
+	for _, s := range m.SymbolInfo {
+		size += int64(len("null,")) + symbolSize(s)
+	}
+	return size
+}
 
 func rangeSize(r *textRange) int64 { return int64(rangeFrame) + placeSize(r.Start) + placeSize(r.End) }
 

@@ -27,19 +27,32 @@ func drawShown(t *rapid.T) fileMatch {
 		content, n := make([]byte, rapid.IntRange(0, 99).Draw(t, "bytes")), rapid.IntRange(0, 30).Draw(t, "ranges")
 		if rapid.Bool().Draw(t, "chunk") {
 			c := chunkMatch{Content: content, ContentStart: place, Score: -math.MaxFloat64, BestLineMatch: math.MaxUint32}
+			symbols := rapid.Bool().Draw(t, "symbols")
 			for range n {
 				c.Ranges = append(c.Ranges, textRange{place, place})
+				if symbols {
+					c.SymbolInfo = append(c.SymbolInfo, drawSymbol(t))
+				}
 			}
 			f.ChunkMatches = append(f.ChunkMatches, c)
 			continue
 		}
 		l := lineMatch{Line: content, Before: content, After: content, LineStart: math.MaxInt, LineEnd: math.MaxInt, LineNumber: math.MaxInt}
 		for range n {
-			l.LineFragments = append(l.LineFragments, lineFragment{math.MaxInt, math.MaxUint32, math.MaxInt, nil})
+			l.LineFragments = append(l.LineFragments, lineFragment{math.MaxInt, math.MaxUint32, math.MaxInt, drawSymbol(t)})
 		}
 		f.LineMatches = append(f.LineMatches, l)
 	}
 	return f
+}
+
+// drawSymbol draws a symbol or none.
+func drawSymbol(t *rapid.T) *symbolInfo {
+	if rapid.Bool().Draw(t, "no symbol") {
+		return nil
+	}
+	text := rapid.SampledFrom([]string{"", "name", "<\xff\u2028>"})
+	return &symbolInfo{text.Draw(t, "sym"), text.Draw(t, "kind"), text.Draw(t, "parent"), ""}
 }
 
 // TestRoomIsEnough: no file has more JSON than room was taken for, and one that there is
@@ -58,6 +71,11 @@ func TestRoomIsEnough(t *testing.T) {
 		raw, err := json.Marshal(f)
 		if err != nil {
 			t.Fatal(err)
+		}
+		for _, c := range f.ChunkMatches {
+			if c.SymbolInfo != nil && len(c.SymbolInfo) != len(c.Ranges) {
+				t.Fatalf("%d symbols of %d ranges", len(c.SymbolInfo), len(c.Ranges))
+			}
 		}
 		if taken := before - r.left; int64(len(raw))+1 > before || !r.matches && int64(len(raw))+1 > taken {
 			t.Fatalf("%d bytes, room of %d was taken of %d", len(raw), taken, before)

@@ -41,12 +41,16 @@ func (l Limits) search(ctx context.Context, answers Answers, q question, o *sear
 		RepoURLs: map[string]string{}, LineFragments: map[string]string{},
 	}
 	result.Trawl.CountsAtLeast = !resp.Statistics.GetCountsExact()
-	files, skipped := o.choose(resp.Files)
-	result.FilesSkipped = skipped
+	var c choice
+	files := o.choose(&c, resp.Files)
+	result.FilesSkipped = c.skipped
 	result.Trawl.Clamped, result.Trawl.Ignored = o.clamped(l), o.ignored()
 	room := newRoom(l.Bytes, result)
-	result.Files = o.show(files, room)
-	o.reportLimits(result, resp, room)
+	v := o.newView(room)
+	result.Files = v.show(files)
+	o.reportLimits(result, received{
+		files: len(resp.Files), shown: v.files, more: len(resp.NextPageToken) > 0, cut: resp.Cut, short: slices.ContainsFunc(resp.Files, o.cutShort),
+	}, room)
 	if o.Whole {
 		addContents(ctx, answers, files, result, room)
 	}
@@ -75,19 +79,31 @@ func (l Limits) estimate(ctx context.Context, answers Answers, q question, o *se
 	return result, nil
 }
 
+// received is what came of an answer.
+type received struct {
+	// files that came, and how many of them are shown.
+	files, shown int
+	// more files match.
+	more bool
+	// cut is why they are not here.
+	cut searchv1.CutReason
+	// short is set if a file has fewer matches than it should.
+	short bool
+}
+
 // reportLimits reports that this server's limits of files or bytes made the answer shorter
 // than requested.
-func (o *searchOptions) reportLimits(result *searchResult, resp *searchv1.SearchResponse, room *room) {
+func (o *searchOptions) reportLimits(result *searchResult, came received, room *room) {
 	const files = "MaxDocDisplayCount"
 	asked := o.MaxDocDisplayCount
-	cut := room.files > 0 || len(resp.NextPageToken) > 0 && (asked <= 0 || asked > len(resp.Files))
+	cut := room.files > 0 || came.more && (asked <= 0 || asked > came.files)
 	if cut && !slices.Contains(result.Trawl.Clamped, files) {
 		result.Trawl.Clamped = append(result.Trawl.Clamped, files)
 	}
-	if cut && resp.Cut != searchv1.CutReason_CUT_REASON_UNSPECIFIED || room.files > 0 {
-		result.Trawl.FilesLeftOut = leftOut(result, asked)
+	if cut && came.cut != searchv1.CutReason_CUT_REASON_UNSPECIFIED || room.files > 0 {
+		result.Trawl.FilesLeftOut = leftOut(result, came.shown, asked)
 	}
-	short := room.matches || slices.ContainsFunc(resp.Files, func(f *searchv1.FileMatch) bool { return cutShort(f, o.matchLimit()) })
+	short := room.matches || came.short
 	if short {
 		result.Trawl.Clamped = append(result.Trawl.Clamped, "MaxMatchDisplayCount")
 	}
@@ -98,16 +114,17 @@ func (o *searchOptions) reportLimits(result *searchResult, resp *searchv1.Search
 
 // leftOut is the number of matching files within the limits of the request that are not
 // shown.
-func leftOut(result *searchResult, asked int) int {
+func leftOut(result *searchResult, shown, asked int) int {
 	due := result.FileCount - result.FilesSkipped
 	if asked > 0 {
 		due = min(due, asked)
 	}
-	return max(due-len(result.Files), 0)
+	return max(due-shown, 0)
 }
 
 // cutShort reports whether the file has fewer ranges than the limit of matches explains.
-func cutShort(f *searchv1.FileMatch, limit int) bool {
+func (o *searchOptions) cutShort(f *searchv1.FileMatch) bool {
+	limit := o.matchLimit()
 	shown := uint64(0)
 	for _, c := range f.Chunks {
 		shown += uint64(len(c.Ranges))
@@ -115,24 +132,34 @@ func cutShort(f *searchv1.FileMatch, limit int) bool {
 	return shown < f.MatchCount && (limit <= 0 || shown < uint64(limit))
 }
 
+// choice is what was chosen so far of an answer that comes in pieces.
+type choice struct {
+	matches int
+	ofRepo  map[string]int
+	// chosen files, and those skipped by a limit of matches.
+	chosen, skipped int
+}
+
 // choose applies the limits of matches, for each repo and in total, and then the limit of
 // files. The file that reaches a limit of matches is the last.
-func (o *searchOptions) choose(files []*searchv1.FileMatch) (chosen []*searchv1.FileMatch, skipped int) {
-	total, ofRepo := 0, make(map[string]int)
+func (o *searchOptions) choose(c *choice, files []*searchv1.FileMatch) (chosen []*searchv1.FileMatch) {
+	if c.ofRepo == nil {
+		c.ofRepo = make(map[string]int)
+	}
 	for _, f := range files {
-		if full(total, o.TotalMaxMatchCount) || full(ofRepo[f.Repo], o.ShardRepoMaxMatchCount) {
+		if full(c.matches, o.TotalMaxMatchCount) || full(c.ofRepo[f.Repo], o.ShardRepoMaxMatchCount) {
+			c.skipped++
 			continue
 		}
 		n := max(int(f.MatchCount), 1)
-		total += n
-		ofRepo[f.Repo] += n
-		chosen = append(chosen, f)
+		c.matches += n
+		c.ofRepo[f.Repo] += n
+		if !full(c.chosen, o.MaxDocDisplayCount) {
+			c.chosen++
+			chosen = append(chosen, f)
+		}
 	}
-	skipped = len(files) - len(chosen)
-	if o.MaxDocDisplayCount > 0 {
-		chosen = chosen[:min(len(chosen), o.MaxDocDisplayCount)]
-	}
-	return chosen, skipped
+	return chosen
 }
 
 func full(n, limit int) bool { return limit > 0 && n >= limit }

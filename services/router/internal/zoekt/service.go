@@ -8,7 +8,6 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
-	"google.golang.org/protobuf/proto"
 
 	webserverv1 "github.com/trawl-search/trawl/proto/zoekt/webserver/v1"
 )
@@ -36,35 +35,6 @@ func (s *Service) Search(ctx context.Context, req *webserverv1.SearchRequest) (*
 		resp.Files[i] = result.Files[i].message()
 	}
 	return resp, grpc.SetTrailer(ctx, result.Trawl.trailer())
-}
-
-// maxPiece bounds a message of a stream in bytes, unless a single file is larger.
-const maxPiece = 1 << 20
-
-// StreamSearch implements webserverv1.WebserverServiceServer. All files are collected and
-// sent in order, as zoekt does with a FlushWallTime that is long enough.
-func (s *Service) StreamSearch(req *webserverv1.StreamSearchRequest, stream grpc.ServerStreamingServer[webserverv1.StreamSearchResponse]) error {
-	result, err := s.search(stream.Context(), req.GetRequest())
-	if err != nil {
-		return err
-	}
-	stream.SetTrailer(result.Trawl.trailer())
-	piece, size := &webserverv1.SearchResponse{Stats: result.message(), Progress: finished()}, 0
-	for i := range result.Files {
-		file := result.Files[i].message()
-		result.Files[i] = fileMatch{} // it is sent once
-		n := proto.Size(file)
-		if len(piece.Files) > 0 && size+n >= maxPiece {
-			piece.Progress = pending()
-			if err := stream.Send(&webserverv1.StreamSearchResponse{ResponseChunk: piece}); err != nil {
-				return err
-			}
-			piece, size = &webserverv1.SearchResponse{Progress: finished()}, 0
-		}
-		piece.Files = append(piece.Files, file)
-		size += n
-	}
-	return stream.Send(&webserverv1.StreamSearchResponse{ResponseChunk: piece})
 }
 
 // All files have the priority zero. Finished says that nothing follows, and pending that files

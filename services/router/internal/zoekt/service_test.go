@@ -3,7 +3,6 @@ package zoekt
 import (
 	"context"
 	"fmt"
-	"math"
 	"strings"
 	"testing"
 	"time"
@@ -139,37 +138,6 @@ func TestIncompleteMessages(t *testing.T) {
 	list, err := f.service().List(newCall(t).ctx, &webserverv1.ListRequest{Query: zoektQuery(t, `const: true`)})
 	if err != nil || list.Crashes != 3 {
 		t.Errorf("a list: %v, %v", list, err)
-	}
-}
-
-// TestPieces: pieces of a stream hold about 1 MiB, statistics are in the first only, and the
-// priorities of all but the last make a client wait.
-func TestPieces(t *testing.T) {
-	var files []*searchv1.FileMatch
-	for i := range 5 {
-		files = append(files, file("r", fmt.Sprint(i), strings.Repeat("x", 300_000)+"\n"))
-	}
-	for _, c := range []struct {
-		files []*searchv1.FileMatch
-		want  string
-	}{{files[:0], "0"}, {files[:1], "1"}, {files, "3 2"}} {
-		s := found(c.files...).service()
-		s.limits.Bytes = 64 << 20
-		stream := newCall(t)
-		if err := s.StreamSearch(&webserverv1.StreamSearchRequest{Request: &webserverv1.SearchRequest{Query: zoektQuery(t, `const: true`)}}, stream); err != nil {
-			t.Fatal(err)
-		}
-		var sizes []string
-		for i, p := range stream.pieces {
-			sizes = append(sizes, fmt.Sprint(len(p.Files)))
-			last := i == len(stream.pieces)-1
-			if (p.Stats != nil) != (i == 0) || proto.Size(p) > maxPiece+1000 || math.IsInf(p.Progress.MaxPendingPriority, -1) != last {
-				t.Errorf("piece %d of %d: %v, %v", i, len(stream.pieces), p.Stats, p.Progress)
-			}
-		}
-		if got := strings.Join(sizes, " "); got != c.want || stream.trailer[accountKey] == nil {
-			t.Errorf("pieces of %s files, want %s; trailer %v", got, c.want, stream.trailer)
-		}
 	}
 }
 

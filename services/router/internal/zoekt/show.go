@@ -6,28 +6,46 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// show translates files to zoekt's, as long as there is room. The file that reaches the
-// limit of matches is the last.
-func (o *searchOptions) show(files []*searchv1.FileMatch, room *room) []fileMatch {
+// view translates the files of an answer, which may come in pieces, as long as there is room.
+type view struct {
+	o    *searchOptions
+	room *room
+	// files that are shown, and matches that may still be.
+	files, left int
+	// full: no more files are shown.
+	full bool
+}
+
+func (o *searchOptions) newView(room *room) *view {
+	return &view{o: o, room: room, left: o.MaxMatchDisplayCount}
+}
+
+// show translates files to zoekt's. The file that reaches the limit of matches is the last.
+func (v *view) show(files []*searchv1.FileMatch) []fileMatch {
 	shown := make([]fileMatch, 0, len(files))
-	left := o.MaxMatchDisplayCount
 	for i, f := range files {
+		if v.full {
+			if v.room.files > 0 {
+				v.room.files += len(files) - i
+			}
+			break
+		}
 		m := describe(f)
 		var n int
-		if o.ChunkMatches {
-			m.ChunkMatches, n = o.chunks(f, left)
+		if v.o.ChunkMatches {
+			m.ChunkMatches, n = v.o.chunks(f, v.left)
 		} else {
-			m.LineMatches, n = o.lines(f, left)
+			m.LineMatches, n = v.o.lines(f, v.left)
 		}
-		if !room.take(&m, i == 0) {
-			room.files = len(files) - i
+		if !v.room.take(&m, v.files == 0) {
+			v.room.files, v.full = len(files)-i, true
 			break
 		}
 		shown = append(shown, m)
-		if o.MaxMatchDisplayCount > 0 {
-			if left -= n; left <= 0 {
-				break
-			}
+		v.files++
+		if v.o.MaxMatchDisplayCount > 0 {
+			v.left -= n
+			v.full = v.left <= 0
 		}
 	}
 	return shown
@@ -50,7 +68,7 @@ func describe(f *searchv1.FileMatch) fileMatch {
 func (o *searchOptions) chunks(f *searchv1.FileMatch, limit int) (out []chunkMatch, n int) {
 	matches := matchesOf(f)
 	out = make([]chunkMatch, 0, len(matches))
-	var p passage
+	p := passage{file: f}
 	for _, c := range matches {
 		if limit > 0 && n == limit {
 			break
@@ -74,7 +92,7 @@ func (o *searchOptions) chunks(f *searchv1.FileMatch, limit int) (out []chunkMat
 func (o *searchOptions) lines(f *searchv1.FileMatch, limit int) (out []lineMatch, n int) {
 	matches := matchesOf(f)
 	out = make([]lineMatch, 0, len(matches))
-	var p passage
+	p := passage{file: f}
 	for _, c := range matches {
 		if limit > 0 && n == limit {
 			break

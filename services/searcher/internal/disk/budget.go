@@ -1,21 +1,20 @@
-// Package disk keeps a searcher's use of its disk within a budget, and says of
-// a file system what that takes: its room, holes in files, and room set aside.
+// Package disk keeps a searcher's use of its disk within a budget. It also wraps what
+// that needs of a file system: its free space, holes in files, and preallocation.
 package disk
 
 import "sync/atomic"
 
-// Page is the grain in which file systems give room, in bytes.
+// Page is the unit in which file systems allocate space, in bytes.
 const Page = 4096
 
-// Rounded is the room that a file, or a page-aligned part of one, of n bytes
-// takes on disk.
+// Rounded returns the disk space that a file of n bytes, or a page-aligned part of one,
+// takes.
 func Rounded(n int64) int64 { return (n + Page - 1) / Page * Page }
 
-// Budget is an account of bytes on disk: of files that are complete, of those
-// that are being written, and of parts of files. Bytes are taken before they are
-// written and given back after they are gone, so that what is on disk is never
-// more than what is taken, nor that more than the limit. It is safe for
-// concurrent use.
+// Budget accounts for bytes on disk: complete files, files that are being written, and
+// parts of files. Bytes are taken before they are written and given back after they are
+// removed. So the disk never holds more than was taken, and no more than the limit is
+// ever taken. It is safe for concurrent use.
 type Budget struct {
 	limit int64
 	used  atomic.Int64

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// Room is how many bytes the file system of a folder has that this process may
-// still write.
+// Room returns the bytes that this process may still write to the file system of a
+// folder.
 func Room(dir string) (int64, error) {
 	n, err := room(dir)
 	if err != nil {
@@ -17,8 +17,8 @@ func Room(dir string) (int64, error) {
 	return n, nil
 }
 
-// Allocate gives an empty file n bytes of room, so that writing them cannot
-// fail for want of it. Where the file system cannot, it does nothing.
+// Allocate reserves n bytes on disk for an empty file, so that writing them cannot fail
+// for lack of space. It does nothing if the file system does not support that.
 func Allocate(f *os.File, n int64) error {
 	err := allocate(f, n)
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
@@ -27,8 +27,8 @@ func Allocate(f *os.File, n int64) error {
 	return nil
 }
 
-// Punch gives the room of n bytes at off back to the file system: they read as
-// zeros then. Both are multiples of Page, but for the end of the file.
+// Punch frees the disk space of the n bytes at off, which read as zeros from then on.
+// Both numbers must be multiples of Page, except at the end of the file.
 func Punch(path string, off, n int64) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
@@ -41,7 +41,7 @@ func Punch(path string, off, n int64) error {
 	return nil
 }
 
-// Holes checks that holes can be punched into files of a folder; the error says why not.
+// Holes checks that the file system of a folder can punch holes into files.
 func Holes(dir string) error {
 	f, err := os.CreateTemp(dir, ".partial-*")
 	if err != nil {
@@ -52,8 +52,8 @@ func Holes(dir string) error {
 	return errors.Join(err, f.Close(), Punch(name, 0, Page), os.Remove(name))
 }
 
-// Taken is the room that the files in a folder and below it take, in bytes. What
-// goes while it looks is not counted.
+// Taken returns the disk space of all files below a folder, in bytes. It does not count
+// files that disappear meanwhile.
 func Taken(dir string) (sum int64, err error) {
 	err = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {

@@ -22,7 +22,7 @@ func punch(f *os.File, off, n int64) error {
 	return fallocate(f, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, off, n)
 }
 
-// fallocate goes on when a signal, such as the Go scheduler's, comes between.
+// fallocate retries when a signal, such as the Go scheduler's, interrupts the call.
 func fallocate(f *os.File, mode uint32, off, n int64) error {
 	for {
 		if err := unix.Fallocate(int(f.Fd()), mode, off, n); !errors.Is(err, unix.EINTR) {

@@ -1,8 +1,8 @@
 // Package processor shares the processors of a searcher among its searches.
 //
-// A search has a slot while it computes, and none while it waits for the bucket:
-// Pause gives the slot back for that time. So slow reads of some shards do not
-// keep others from being searched.
+// A search has a slot while it computes, and none while it waits for the bucket: Pause
+// gives the slot back for that time. So slow reads of some shards do not delay the search
+// of others.
 package processor
 
 import (
@@ -16,7 +16,7 @@ import (
 // use.
 type Slots struct {
 	taken chan struct{}
-	// first hands a slot over to one who comes before those that wait for taken.
+	// first hands a slot to a waiter that goes before those that wait for taken.
 	first chan struct{}
 }
 
@@ -26,8 +26,8 @@ func NewSlots(n int) *Slots { return &Slots{make(chan struct{}, n), make(chan st
 // Count is how many slots there are.
 func (s *Slots) Count() int { return cap(s.taken) }
 
-// Take waits for a slot. Release must follow. What runs under the context that it
-// returns can give the slot back for a while. The error says that ctx ended.
+// Take waits for a slot. Release must follow. Code that runs under the returned context
+// can give the slot back for a while. The error reports that ctx ended.
 func (s *Slots) Take(ctx context.Context) (context.Context, *Slot, error) {
 	return s.slot(ctx, s.take(ctx, nil))
 }
@@ -65,18 +65,19 @@ type Slot struct {
 	of *Slots
 
 	mu sync.Mutex
-	// waiting goroutines of the search. Several of them can compute beside each
-	// other under one slot; it is given back when the first begins to wait, and
-	// taken again when none does any more.
+	// waiting counts the goroutines of the search that wait. Several goroutines can
+	// compute concurrently under one slot. It is given back when the first of them starts
+	// to wait, and taken again when none waits any more.
 	waiting int
-	// held: the search has the slot, since a time. taking: it is about to.
+	// held is set while the search has the slot, and taking while it waits to get it
+	// back.
 	held, taking bool
 	since        time.Time
 	// busy is how long it had the slot before.
 	busy time.Duration
 }
 
-// Release gives the slot back for good, and says how long the search had it. The
+// Release gives the slot back for good, and returns how long the search had it. The
 // search must have ended.
 func (s *Slot) Release() (busy time.Duration) {
 	s.mu.Lock()

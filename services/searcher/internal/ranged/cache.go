@@ -1,6 +1,5 @@
-// Package ranged serves shards that are not on disk as a whole: the blocks that
-// a search reads are brought from the bucket when it reads them, into a sparse
-// file, and stay while the disk budget has room for them.
+// Package ranged serves shards that are not on disk as a whole. It downloads the blocks
+// that a search reads into a sparse file, and keeps them while the disk budget has room.
 //
 //	search ──▶ view ── reads bytes ──▶ fill ──▶ block there: pinned by the view
 //	                                     │
@@ -8,9 +7,9 @@
 //	                 room from the budget, by eviction (S3-FIFO) ──▶ flight: one
 //	                 ranged read of adjacent blocks, for all who want them
 //
-// Each search has a view of its own, which pins what it has read until it ends:
-// nothing is evicted under it. Bytes that were brought are held against the
-// shard's checksums by package format, each time a view first reads them.
+// Each search has its own view, which pins the blocks that it has read until it ends, so
+// that they are not evicted. Package format verifies the checksums of downloaded bytes
+// each time a view first reads them.
 package ranged
 
 import (
@@ -58,7 +57,8 @@ type Cache struct {
 
 	mu   sync.Mutex
 	fifo fifo
-	// views are open; waiting ones wait for room, with how many goroutines.
+	// views are open. waiting maps those that wait for room to the number of their
+	// waiting goroutines.
 	views int
 	// searches began so far.
 	searches uint64
@@ -80,15 +80,15 @@ func New(dir string, b bucket.Bucket, budget *disk.Budget, relieve func() bool, 
 	return c
 }
 
-// Close ends the reads that run, and waits for them. Searches that still want
-// something get an error.
+// Close cancels the running reads and waits for their end. Searches that still need
+// blocks get an error.
 func (c *Cache) Close() {
 	c.end()
 	c.flights.Wait()
 }
 
-// Reserve takes bytes from the budget, evicting blocks when it must. It says
-// whether it could: what is in use stays.
+// Reserve takes bytes from the budget, and evicts blocks if it must. It reports whether
+// it succeeded: blocks in use stay.
 func (c *Cache) Reserve(n int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -115,8 +115,8 @@ func (c *Cache) reserve(n int64) bool {
 	return true
 }
 
-// evict frees one block's room; callers hold mu. What cannot be freed stays taken
-// from the budget as long as its file is there.
+// evict frees one block's space. Space that cannot be freed stays charged to the budget
+// as long as the file exists. Callers hold mu.
 func (c *Cache) evict() bool {
 	b, g := c.fifo.evict()
 	if b == nil {

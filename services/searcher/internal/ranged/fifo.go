@@ -15,7 +15,7 @@ type block struct {
 	dead       bool    // was evicted, or never came
 }
 
-// mostFreq is up to what uses of a block are counted.
+// mostFreq is the highest use count of a block.
 const mostFreq = 3
 
 // queue is a list of blocks, oldest first.
@@ -45,19 +45,18 @@ func (q *queue) remove(b *block) {
 	b.prev, b.next, b.linked = nil, nil, false
 }
 
-// fifo is the order in which blocks leave: S3-FIFO (Yang, Zhang, Qiu, Yue,
-// Rashmi, "FIFO queues are all you need for cache eviction", SOSP 2023). What
-// comes for the first time waits in a small queue, a tenth of all; only what is
-// used twice there, or comes back soon after it left, gets into the main queue.
-// So a sweep over everything passes through the small queue alone.
+// fifo is the order in which blocks leave: S3-FIFO (Yang, Zhang, Qiu, Yue, Rashmi, "FIFO
+// queues are all you need for cache eviction", SOSP 2023). A new block waits in a small
+// queue with a tenth of all bytes. It moves to the main queue only if it is used twice
+// there, or comes back soon after it left. So a sweep over everything passes through the
+// small queue alone.
 //
-// A block that is in use is in no queue when its turn comes; it is put back by
-// the last who used it.
+// A block that is in use is in no queue when its turn comes; its last user puts it back.
 type fifo struct {
 	small, main           queue
 	smallBytes, mainBytes int64
-	// blocks counts those of both queues; departed those that left the small
-	// one, which is the time by which the ghosts of blocks age.
+	// blocks counts the blocks of both queues. departed counts those that left the small
+	// one; ghosts age by it.
 	blocks, departed uint32
 }
 
@@ -137,7 +136,7 @@ func (q *fifo) evict() (*block, ghost) {
 	}
 }
 
-// oldest is the head of the queue that is to give.
+// oldest returns the head of the queue from which to evict.
 func (q *fifo) oldest() *block {
 	first, second := &q.main, &q.small
 	if q.smallBytes*smallShare >= q.smallBytes+q.mainBytes {

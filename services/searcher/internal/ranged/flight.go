@@ -26,12 +26,12 @@ type flight struct {
 	err    error
 
 	waiters int
-	// abandoned by all who waited, before it landed.
+	// abandoned is set if all waiters left before it landed.
 	abandoned, landed bool
 }
 
-// launch begins to bring blocks that are on disk nowhere, as many of those from
-// first to last as there is room for; none is nil. Callers hold mu.
+// launch starts to download the blocks from first to last that are missing, as many as
+// there is room for. It returns nil if there is room for none. Callers hold mu.
 func (c *Cache) launch(o *object, first, last uint32) *flight {
 	fl := &flight{object: o, done: make(chan struct{})}
 	for n := first; n <= last && len(fl.blocks) < longestRun; n++ {
@@ -56,7 +56,7 @@ func (c *Cache) launch(o *object, first, last uint32) *flight {
 	return fl
 }
 
-// land says how the flight ended and makes its blocks usable, or forgets them.
+// land records how the flight ended, and makes its blocks usable or forgets them.
 func (c *Cache) land(fl *flight, err error) {
 	fl.cancel()
 	c.mu.Lock()
@@ -86,7 +86,7 @@ func (c *Cache) land(fl *flight, err error) {
 
 var pieces = sync.Pool{New: func() any { return new([blockSize]byte) }}
 
-// bring reads the flight's bytes into the sparse file.
+// bring downloads the flight's bytes into the sparse file.
 func (c *Cache) bring(ctx context.Context, fl *flight) (err error) {
 	o := fl.object
 	off, n := o.span(fl.blocks[0].number, fl.blocks[len(fl.blocks)-1].number)
@@ -152,7 +152,8 @@ func (c *Cache) write(file *os.File, off int64, piece []byte) error {
 	}
 }
 
-// plain takes from an error what would tell a search that its own time ended.
+// plain removes from an error the context errors that a search would take for the end of
+// its own time.
 func plain(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return errors.New(err.Error())
@@ -160,7 +161,7 @@ func plain(err error) error {
 	return err
 }
 
-// wait waits until the flight ended, or ctx did. Its error is the context's.
+// wait waits until the flight or ctx ends. Its error is that of ctx.
 func (c *Cache) wait(ctx context.Context, fl *flight) error {
 	var err error
 	select {

@@ -21,7 +21,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	}
 	m := &Metrics{
 		blocks: with.NewGauge(prometheus.GaugeOpts{
-			Name: "trawl_searcher_block_bytes", Help: "Bytes of disk that blocks of shards take which are read by ranges.",
+			Name: "trawl_searcher_block_bytes", Help: "Bytes on disk of blocks of shards that are read by ranges.",
 		}),
 		hits:      counter("block_hits_total", "Blocks that a search found on disk, of shards that are read by ranges."),
 		misses:    counter("block_misses_total", "Blocks that a search had to wait for, of shards that are read by ranges."),

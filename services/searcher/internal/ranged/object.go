@@ -9,24 +9,23 @@ import (
 	"github.com/trawl-search/trawl/services/searcher/internal/disk"
 )
 
-// blockSize is the grain in which objects are brought and evicted, in bytes: a
-// multiple of disk.Page.
+// blockSize is the unit in which objects are downloaded and evicted, in bytes: a multiple
+// of disk.Page.
 const blockSize = 256 << 10
 
 // Prefix begins the names of this package's files. A file with such a name that exists
 // before a cache starts was left by a process that died, and can be removed.
 const Prefix = ".blocks-"
 
-// object is a shard of the bucket, and the sparse file that holds what was
-// brought of it, mapped as a whole. Slots, refs and stuck are guarded by the
-// cache's mutex.
+// object is a shard of the bucket, and the sparse file that holds its downloaded blocks,
+// mapped as a whole. Slots, refs and stuck are guarded by the cache's mutex.
 type object struct {
 	Object
 	path  string
 	data  []byte
 	grain int64 // bytes of a block
 	slots []slot
-	// refs are the shard that is open and the flights; the last one removes the file.
+	// refs counts the open shard and its flights. The last one to leave removes the file.
 	refs int
 	// stuck bytes could not be given back to the file system.
 	stuck int64
@@ -38,9 +37,8 @@ type slot struct {
 	ghost ghost
 }
 
-// overhead is what an object's file takes on disk beside its blocks: what file
-// systems need to tell apart the pieces of a file with holes, when they are more
-// than a few.
+// overhead is the disk space that an object's file takes beside its blocks: file systems
+// need extents for a file with many holes.
 func overhead(size, grain int64) int64 {
 	if blocks := size / grain; blocks >= 4 {
 		return disk.Page * (1 + blocks/256)

@@ -8,16 +8,15 @@ import (
 	"github.com/trawl-search/trawl/index/shard"
 )
 
-// Shard is a shard of the bucket that is searched by ranged reads, with the
-// methods and errors of a *shard.Shard. What the bucket cannot give is its
-// error; room that is lacking is ErrNoRoom. It is safe for concurrent use, but
-// not after Close.
+// Shard is a shard of the bucket that is searched by ranged reads, with the methods and
+// errors of a *shard.Shard. It returns the errors of the bucket, and ErrNoRoom if the
+// disk budget is exhausted. It is safe for concurrent use, but not after Close.
 type Shard struct {
 	cache  *Cache
 	object *object
 }
 
-// Open makes a shard that can be searched. Nothing of it is read before.
+// Open makes a shard that can be searched. It reads nothing yet.
 func (c *Cache) Open(o Object) (*Shard, error) {
 	obj, err := c.open(o)
 	if err != nil {
@@ -26,7 +25,7 @@ func (c *Cache) Open(o Object) (*Shard, error) {
 	return &Shard{cache: c, object: obj}, nil
 }
 
-// Close forgets what was brought of the shard. No search may be running.
+// Close drops the downloaded blocks of the shard. No search may be running.
 func (s *Shard) Close() error {
 	s.cache.mu.Lock()
 	defer s.cache.mu.Unlock()
@@ -49,7 +48,8 @@ func (s *Shard) Find(ctx context.Context, q *shard.Query, opts shard.Options) (f
 	return f, err
 }
 
-// Show is shard.Shard's. What was read to find the hits may have to be brought again.
+// Show is shard.Shard's. It may have to download blocks again that were read to find the
+// hits.
 func (s *Shard) Show(ctx context.Context, found *shard.Found, n int) (r *shard.Result, err error) {
 	err = s.use(ctx, func(sh *shard.Shard) error {
 		r, err = sh.Show(ctx, found, n)

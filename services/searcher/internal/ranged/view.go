@@ -10,8 +10,8 @@ import (
 	"github.com/trawl-search/trawl/services/searcher/internal/processor"
 )
 
-// errCrowded ends a search that holds room which others wait for, as it does
-// itself: none would go on. It is tried again when there is room.
+// errCrowded ends a search that holds room while all searches wait for room, so that none
+// could continue. The search is retried when there is room.
 var errCrowded = errors.New("searches wait for each other's room")
 
 // view is one search's use of an object. It pins the blocks that it reads until
@@ -22,12 +22,13 @@ type view struct {
 	pinned map[uint32]*block
 	// age orders views by when their searches began: older ones have lower ones.
 	age uint64
-	// crowded is set when the view is to give way, alone when there is no other.
+	// crowded is set when the view must give way. alone is set when there is no other
+	// view.
 	crowded, alone bool
 }
 
-// run does something with a view of an object, again when it had to give way:
-// then, of those whose searches began after it did, none took its room.
+// run calls do with a view of an object, and again if the view had to give way. No search
+// that began later can take its room meanwhile.
 func (c *Cache) run(ctx context.Context, o *object, do func(*view) error) error {
 	c.mu.Lock()
 	c.searches++
@@ -49,7 +50,7 @@ func (c *Cache) run(ctx context.Context, o *object, do func(*view) error) error 
 	}
 }
 
-// idle waits for something, for which a search needs no processor.
+// idle gives the search's processor back while it waits.
 func idle(ctx context.Context, wait func() error) error {
 	resume := processor.Pause(ctx)
 	err := wait()
@@ -92,8 +93,8 @@ func (v *view) close() {
 	c.freed.Notify()
 }
 
-// fill makes bytes of the object readable for the view: it is a format.Fill but
-// for the context, whose end ends it.
+// fill makes bytes of the object readable for the view until ctx ends. Apart from the
+// context it is a format.Fill.
 func (v *view) fill(ctx context.Context, off, n int64) error {
 	if n <= 0 {
 		return nil
@@ -116,8 +117,8 @@ func (v *view) fill(ctx context.Context, off, n int64) error {
 	}
 }
 
-// await waits for flights and returns the first error. One that was abandoned
-// before the view wanted it says nothing: the next claim sees.
+// await waits for flights and returns the first error. It ignores a flight that was
+// abandoned before the view wanted it: the next claim starts another.
 func (v *view) await(ctx context.Context, flights []*flight) error {
 	for i, fl := range flights {
 		err := v.cache.wait(ctx, fl)
@@ -143,9 +144,9 @@ func (c *Cache) forsake(flights []*flight) {
 	}
 }
 
-// claim pins the blocks from first to last that are there or on their way, sees
-// to it that the others come, and returns what to wait for. When some have no
-// room, short is closed once there may be more.
+// claim pins the blocks from first to last that are on disk or being downloaded, starts
+// to download the others, and returns the flights to wait for. If some blocks find no
+// room, short is closed when there may be more.
 func (v *view) claim(first, last uint32) (flights []*flight, short <-chan struct{}) {
 	c := v.cache
 	c.mu.Lock()
@@ -185,9 +186,9 @@ func (c *Cache) olderWaits(v *view) bool {
 	return false
 }
 
-// runFrom is the last block to bring together with one that is missing: what is
-// missing after it and wanted, and beyond that, where the view reads on from what
-// it read before, as much again.
+// runFrom returns the last block to download together with a missing one. The run covers
+// the wanted blocks after it. It reads ahead as many blocks as the view has read directly
+// before, and ends before a block that is present.
 func (v *view) runFrom(n, last uint32) uint32 {
 	before := uint32(0)
 	for before < longestRun && before < n && v.pinned[n-before-1] != nil {
@@ -228,9 +229,9 @@ func (v *view) unpin(b *block) {
 	}
 }
 
-// waitForRoom waits until Freed reports that there may be room. When all views
-// wait and nothing is on its way, the one of the youngest search gives way: the
-// oldest never does, so that each is the oldest one day and ends.
+// waitForRoom waits until Freed reports that there may be room. When all views wait and
+// no download is in progress, the view of the youngest search gives way. The oldest never
+// does, so every search becomes the oldest at some time and ends.
 func (v *view) waitForRoom(ctx context.Context, freed <-chan struct{}) error {
 	c := v.cache
 	c.mu.Lock()

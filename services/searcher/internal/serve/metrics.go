@@ -19,8 +19,8 @@ type Metrics struct {
 	refused  prometheus.Counter
 }
 
-// methods are the values of the label; as all label values that are known, they
-// are present before they first happen.
+// methods are the values of the label. Their series exist from the start, like those of
+// all known label values.
 var methods = []string{"search", "stream_search", "list", "stream_list", "get_file"}
 
 // NewMetrics registers the metrics.
@@ -35,7 +35,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Name: "trawl_searcher_queries_inflight", Help: "Calls that are being answered.",
 		}),
 		shards: with.NewCounterVec(prometheus.CounterOpts{
-			Name: "trawl_searcher_shards_total", Help: "Planned shards by what became of them: searched or the reason they are not covered.",
+			Name: "trawl_searcher_shards_total", Help: "Planned shards by outcome: searched, or the reason they are not covered.",
 		}, []string{"outcome"}),
 		panics: with.NewCounter(prometheus.CounterOpts{
 			Name: "trawl_searcher_shard_panics_total", Help: "Searches of a shard that ended in a panic.",

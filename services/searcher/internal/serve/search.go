@@ -46,21 +46,22 @@ func newQuestion(req *searchv1.SearchRequest) (*question, error) {
 	return q, nil
 }
 
-// close gives back what the question takes while it is answered.
+// close frees the memory of the question.
 func (q *question) close() {
 	if q.query != nil {
 		q.query.Close()
 	}
 }
 
-// in finds the best hits of one shard that come before the floor, and counts its files by facets. A nil floor means none.
-func (q *question) in(ctx context.Context, sh shardcache.Shard, planned searchapi.Shard, floor *shard.Key) (*shard.Found, []shard.FacetCounts, error) {
+// in finds the best hits of one shard that come before the floor, which may rise meanwhile, and counts its files by facets. A nil
+// floor means none.
+func (q *question) in(ctx context.Context, sh shardcache.Shard, planned searchapi.Shard, floor func() *shard.Key) (*shard.Found, []shard.FacetCounts, error) {
 	overlays, err := planned.ShardOverlays()
 	if err != nil {
 		return nil, nil, err
 	}
 	opts := searchapi.ShardOptions(q.options, searchapi.KeyFromProto(q.plan.After), planned.Repos)
-	opts.Floor, opts.Overlays = floor, overlays
+	opts.Floor, opts.FloorNow, opts.Overlays = floor(), floor, overlays
 	found, err := sh.Find(ctx, q.query, opts)
 	if err != nil || len(q.facets) == 0 || found.Incomplete != nil {
 		return found, nil, err
@@ -92,7 +93,7 @@ func (s *Service) search(ctx context.Context, q *question) (*answer, *coverage.A
 	finding, cancel := beforeShowing(ctx)
 	defer cancel()
 	s.each(finding, call, "search shard", q.plan, q.shards, account, func(ctx context.Context, h *shardcache.Handle, planned searchapi.Shard) (error, error) {
-		found, counted, err := q.in(ctx, h.Shard, planned, b.floor())
+		found, counted, err := q.in(ctx, h.Shard, planned, b.floor)
 		if err != nil {
 			return nil, err
 		}

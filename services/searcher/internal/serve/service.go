@@ -108,7 +108,8 @@ func parse(text string, tree *searchv1.Query, version uint32, p *searchv1.Plan) 
 	return q, next, nil
 }
 
-// memoryRetry is when a query whose expressions had no memory should come again.
+// memoryRetry is the time after which a query that got no memory for its expressions
+// should be retried.
 const memoryRetry = time.Second
 
 // compile compiles the query of a call that is admitted, once for all shards. The caller

@@ -32,14 +32,14 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	}, []string{"from"})
 	m := &Metrics{
 		evicted: with.NewCounter(prometheus.CounterOpts{
-			Name: "trawl_searcher_shard_evictions_total", Help: "Whole files of shards that made room; they are read by ranges since.",
+			Name: "trawl_searcher_shard_evictions_total", Help: "Whole files of shards that made room and have been read by ranges since.",
 		}),
 		fromDisk: asked.WithLabelValues("file"), fromBucket: asked.WithLabelValues("ranges"),
 		ready: with.NewGauge(prometheus.GaugeOpts{
 			Name: "trawl_searcher_shards_ready", Help: "Shards that are open.",
 		}),
 		corrupt: with.NewCounter(prometheus.CounterOpts{
-			Name: "trawl_searcher_shards_corrupt_total", Help: "Shards that were found damaged, and put aside.",
+			Name: "trawl_searcher_shards_corrupt_total", Help: "Shards that were found damaged and moved to quarantine.",
 		}),
 		loads: with.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "trawl_searcher_shard_load_seconds", Help: "Time to fetch, verify and open a shard, by outcome.",
@@ -57,7 +57,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 
 func (m *Metrics) reportCache(with promauto.Factory) {
 	with.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "trawl_searcher_cache_budget_bytes", Help: "The most that the cache may take on disk; 0 is no bound.",
+		Name: "trawl_searcher_cache_budget_bytes", Help: "Maximum disk space of the cache; 0 is no bound.",
 	}, func() float64 {
 		if b := m.budget.Load(); b != nil {
 			return float64(b.Limit())
@@ -65,7 +65,7 @@ func (m *Metrics) reportCache(with promauto.Factory) {
 		return 0
 	})
 	with.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "trawl_searcher_cache_bytes", Help: "What the cache takes on disk: whole files, downloads under way, blocks, and what is in quarantine.",
+		Name: "trawl_searcher_cache_bytes", Help: "Disk space of the cache: whole files, downloads in progress, blocks, and files in quarantine.",
 	}, func() float64 {
 		if b := m.budget.Load(); b != nil {
 			return float64(b.Used())

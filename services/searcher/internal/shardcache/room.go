@@ -13,17 +13,17 @@ import (
 	"github.com/trawl-search/trawl/services/searcher/internal/disk"
 )
 
-// Which shards are whole files: as long as all fit into the budget, all are.
-// Otherwise a part of it, the reserve, is for blocks of those that are read by
-// ranges, and in the rest are the shards that are asked for most for each byte
-// they take. One that is asked for more takes the place of others only when it
-// is by far: a sweep over all shards counts for each of them, and moves none.
+// This file decides which shards are whole files. If all fit into the budget, all are.
+// Otherwise a part of the budget, the reserve, holds blocks of shards that are read by
+// ranges, and the rest holds the shards with the most requests for each byte. A shard
+// displaces others only if it has far more requests: a sweep over all shards counts once
+// for each of them, and moves none.
 
 // errNoRoom means that a shard has no room as a whole file.
 var errNoRoom = errors.New("no room in the disk budget")
 
 const (
-	// growPause is how often it is looked which shards should be whole.
+	// growPause is the time between two decisions about which shards should be whole.
 	growPause = 10 * time.Second
 	// leastAsked is how often a shard must have been asked for to take the place
 	// of others, and by how much more for each byte than they were.
@@ -48,8 +48,7 @@ func (s *Store) count(e *entry) {
 	}
 }
 
-// resize works out what whole files may take, after the entries changed; callers
-// hold mu.
+// resize computes the space for whole files after the entries changed. Callers hold mu.
 func (s *Store) resize() {
 	limit := s.budget.Limit()
 	if limit == 0 {
@@ -64,12 +63,12 @@ func (s *Store) resize() {
 	if sum <= limit {
 		return
 	}
-	// What two searches of everything in the largest shards need; more when more
-	// is read by ranges, but not all.
+	// The reserve covers two searches that read all of the largest shards. It grows with
+	// the bytes read by ranges, but takes at most half of the budget.
 	s.wholeLimit -= min(limit/2, max(2*largest, min(limit/4, sum-limit)))
 }
 
-// takeWhole takes room for a whole file, or says errNoRoom.
+// takeWhole takes room for a whole file, or returns errNoRoom.
 func (s *Store) takeWhole(n int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,7 +104,7 @@ func (s *Store) give(n int64) {
 	s.wake()
 }
 
-// giveBack accounts for an open shard that was closed; callers hold mu.
+// giveBack accounts for an open shard that was closed. Callers hold mu.
 func (s *Store) giveBack(o *opened) {
 	switch {
 	case o.aside != "":
@@ -116,8 +115,8 @@ func (s *Store) giveBack(o *opened) {
 	o.taken = 0
 }
 
-// keepAside accounts for a file in quarantine, or for one that is gone if it has
-// no name; callers hold mu.
+// keepAside accounts for a file that moved to quarantine, or was removed if it has no
+// name. Callers hold mu.
 func (s *Store) keepAside(name string, taken int64) {
 	if name == "" {
 		s.give(taken)
@@ -216,8 +215,8 @@ func (s *Store) shrink() {
 	}
 }
 
-// relieve makes room for blocks at once, where whole files have more than they
-// should.
+// relieve makes room for blocks at once if whole files take more than their part of the
+// budget.
 func (s *Store) relieve() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -226,8 +225,8 @@ func (s *Store) relieve() bool {
 	return s.whole < before
 }
 
-// heat is how often a shard was asked for lately, for each byte; less than
-// nothing for one that is no longer wanted.
+// heat is the number of recent requests for a shard, for each byte. It is negative if the
+// shard is no longer wanted.
 func (e *entry) heat() float64 {
 	if !e.unwanted.IsZero() {
 		return -1
@@ -281,8 +280,8 @@ func (s *Store) growable(now time.Time) (hottest *entry) {
 	return hottest
 }
 
-// makeRoom turns shards into ranges that are by far less asked for, if that
-// makes room enough; callers hold mu.
+// makeRoom serves shards with far fewer requests by ranges, if that makes enough room.
+// Callers hold mu.
 func (s *Store) makeRoom(e *entry) bool {
 	n := disk.Rounded(e.ref.Size)
 	if s.hasRoom(n) {

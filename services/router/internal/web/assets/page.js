@@ -57,6 +57,129 @@ if (location.pathname === "/") live(box.form, box, "#main", { part: "1", live: "
 const finder = document.querySelector("form[data-live]");
 if (finder) live(finder, finder.querySelector("input"), "#entries", { part: "1" });
 
+// --- Completions of the search box, and earlier searches, which only this browser knows. ---
+
+const list = document.createElement("ul");
+const offered = { chosen: -1, after: "", request: null, timer: 0 };
+
+const searches = {
+  key: "trawl-searches", most: 50,
+  read() {
+    try { return JSON.parse(localStorage.getItem(this.key) ?? "[]").filter((q) => typeof q === "string"); } catch { return []; }
+  },
+  write(all) {
+    try { if (all.length) localStorage.setItem(this.key, JSON.stringify(all)); else localStorage.removeItem(this.key); } catch { /* the browser keeps nothing */ }
+  },
+  add(query) {
+    if (query.trim()) this.write([query, ...this.read().filter((q) => q !== query)].slice(0, this.most));
+  },
+};
+
+function option(text, shown, note) {
+  const item = document.createElement("li"), name = document.createElement("bdi"), about = document.createElement("span");
+  item.setAttribute("role", "option");
+  item.setAttribute("aria-selected", "false");
+  item.dataset.text = text;
+  name.textContent = shown;
+  about.className = "note";
+  about.textContent = note;
+  item.append(name, " ", about);
+  return item;
+}
+
+function showOffers(items, after) {
+  items.forEach((item, i) => (item.id = "offer" + i));
+  list.replaceChildren(...items);
+  list.hidden = !items.length;
+  Object.assign(offered, { chosen: -1, after });
+  box.setAttribute("aria-expanded", String(!list.hidden));
+  box.removeAttribute("aria-activedescendant");
+}
+
+function hideOffers() {
+  clearTimeout(offered.timer);
+  offered.request?.abort();
+  if (!list.hidden) showOffers([], "");
+}
+
+function chooseOffer(by) {
+  const n = list.children.length;
+  list.children[offered.chosen]?.setAttribute("aria-selected", "false");
+  // One place more than there are offers: the box itself.
+  offered.chosen = ((offered.chosen + 1 + by + n + 1) % (n + 1)) - 1;
+  const item = list.children[offered.chosen];
+  item?.setAttribute("aria-selected", "true");
+  item?.scrollIntoView({ block: "nearest" });
+  if (item) box.setAttribute("aria-activedescendant", item.id);
+  else box.removeAttribute("aria-activedescendant");
+}
+
+function takeOffer(item) {
+  const { text, forget } = item.dataset, after = offered.after;
+  hideOffers();
+  if (forget !== undefined) { searches.write([]); return; }
+  box.value = text + after;
+  box.focus();
+  box.setSelectionRange(text.length, text.length);
+  box.dispatchEvent(new Event("input", { bubbles: true }));
+}
+
+async function complete() {
+  const at = box.selectionStart, before = box.value.slice(0, at), after = box.value.slice(at);
+  offered.request?.abort();
+  if (at !== box.selectionEnd || !/\S$/.test(before) || /^\S/.test(after)) return hideOffers();
+  const own = (offered.request = new AbortController());
+  try {
+    const answer = await fetch("/complete?" + new URLSearchParams({ q: before, part: "1" }), { signal: own.signal });
+    if (!answer.ok || answer.redirected) return hideOffers();
+    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+    if (!own.signal.aborted && document.activeElement === box) showOffers([...fresh.querySelectorAll("#offers > li")].filter((o) => o.dataset.text !== before), after);
+  } catch (e) {
+    if (e.name !== "AbortError") throw e;
+  }
+}
+
+function showSearches() {
+  const found = searches.read().filter((q) => q !== box.value && q.includes(box.value)).slice(0, 8).map((q) => option(q, q, ""));
+  if (!found.length) return;
+  const forget = option("", "Forget all earlier searches", "");
+  forget.dataset.forget = "";
+  showOffers([...found, forget], "");
+  list.setAttribute("aria-label", "Earlier searches");
+}
+
+function completeBox() {
+  Object.assign(list, { id: "offers", className: "offers", hidden: true });
+  list.setAttribute("role", "listbox");
+  box.after(list);
+  for (const [name, value] of [["role", "combobox"], ["aria-autocomplete", "list"], ["aria-controls", "offers"], ["aria-expanded", "false"]]) box.setAttribute(name, value);
+  box.addEventListener("input", () => {
+    hideOffers();
+    list.setAttribute("aria-label", "Completions");
+    offered.timer = setTimeout(complete, pause);
+  });
+  box.addEventListener("blur", hideOffers);
+  box.addEventListener("keydown", (e) => {
+    if (e.isComposing || e.ctrlKey || e.metaKey || e.altKey) return;
+    const chosen = list.children[offered.chosen];
+    if (e.key === "ArrowDown" || e.key === "ArrowUp") {
+      if (list.hidden) showSearches();
+      if (list.hidden) return;
+      chooseOffer(e.key === "ArrowDown" ? 1 : -1);
+    } else if (e.key === "Enter" && chosen) takeOffer(chosen);
+    else if (e.key === "Escape" && !list.hidden) hideOffers();
+    else return;
+    e.preventDefault();
+  });
+  list.addEventListener("mousedown", (e) => e.preventDefault()); // the box keeps the focus
+  list.addEventListener("click", (e) => { const item = e.target.closest("li"); if (item) takeOffer(item); });
+  box.form.addEventListener("submit", () => { searches.add(box.value); hideOffers(); });
+  // Results that came as one typed have been of use when one of them is opened.
+  document.getElementById("main").addEventListener("click", (e) => { if (location.pathname === "/" && e.target.closest("a")) searches.add(box.value); });
+  if (location.pathname === "/login") searches.write([]); // whoever comes next has not searched for it
+}
+if (box.form) completeBox();
+
 // --- Keys. ---
 
 let position = -1;
@@ -84,6 +207,7 @@ const keys = {
   "?": () => location.assign("/help"),
   j: () => move(1),
   k: () => move(-1),
+  b: () => { const l = document.querySelector("[data-blame]"); if (l) location.assign(l.href + atHost()); },
   y: () => { const l = document.querySelector("[data-permalink]"); if (l) location.assign(l.href + location.hash); },
   t: () => {
     const here = document.getElementById("find"), away = document.querySelector("[data-finder]");
@@ -96,7 +220,7 @@ const keys = {
 document.addEventListener("keydown", (e) => {
   if (e.ctrlKey || e.metaKey || e.altKey || e.isComposing) return;
   if (typing(e.target)) {
-    if (e.key === "Escape") { e.target.blur(); position = -1; }
+    if (e.key === "Escape" && !e.defaultPrevented) { e.target.blur(); position = -1; }
     return;
   }
   if (e.key === "Escape") offer(null);
@@ -130,6 +254,17 @@ document.querySelector(".whole")?.addEventListener("click", (e) => {
   choose(false);
 });
 addEventListener("hashchange", () => choose(lineRange.exec(location.hash)?.[2]));
+
+// atHost is the line that the address names, as hosts write it.
+function atHost() {
+  const found = lineRange.exec(location.hash);
+  return found ? "#L" + found[1] : "";
+}
+
+document.addEventListener("click", (e) => {
+  const link = e.target.closest?.("[data-host]");
+  if (link) link.hash = atHost();
+}, true);
 
 // --- Names in a file. ---
 

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// luceneProgram is that of Lucene, relative to the root of the repository.
+var luceneProgram = filepath.Join("bench", "lucene", "Words.java")
+
+// luceneJars are where Debian's liblucene8-java has Lucene.
+const luceneJars = "/usr/share/java/lucene-core-8.7.0.jar:/usr/share/java/lucene-analyzers-common-8.7.0.jar"
+
+// askLucene indexes the documents, and returns the least time of each query for each number of best documents; nil if Lucene or a JDK is not there.
+func askLucene(ctx context.Context, dir string, documents, queries []string, repeat int) (map[int][]time.Duration, error) {
+	javac, err := exec.LookPath("javac")
+	if _, missing := os.Stat(strings.Split(luceneJars, ":")[0]); err != nil || missing != nil {
+		return nil, nil //nolint:nilerr // it takes no part
+	}
+	paths, asked, classes := filepath.Join(dir, "documents"), filepath.Join(dir, "queries"), filepath.Join(dir, "classes")
+	for name, lines := range map[string][]string{paths: documents, asked: queries} {
+		if err := os.WriteFile(name, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+			return nil, fmt.Errorf("writing what Lucene reads: %w", err)
+		}
+	}
+	if out, err := exec.CommandContext(ctx, javac, "-cp", luceneJars, "-d", classes, luceneProgram).CombinedOutput(); err != nil { //nolint:gosec // programs of this repository
+		return nil, fmt.Errorf("compiling %s: %w: %s", luceneProgram, err, out)
+	}
+	args := []string{"-XX:+UseSerialGC", "-cp", luceneJars + ":" + classes, "Words", filepath.Join(dir, "index"), paths, asked, strconv.Itoa(repeat)}
+	for _, best := range bestCounts {
+		args = append(args, strconv.Itoa(best))
+	}
+	cmd := exec.CommandContext(ctx, "java", args...) //nolint:gosec // as above
+	var says bytes.Buffer
+	cmd.Stderr = &says
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("running Lucene: %w: %s", err, says.Bytes())
+	}
+	times := map[int][]time.Duration{}
+	for line := range strings.Lines(string(out)) {
+		var best int
+		var nanoseconds, matched int64
+		if _, err := fmt.Sscan(line, &best, &nanoseconds, &matched); err != nil {
+			return nil, fmt.Errorf("reading what Lucene printed: %q: %w", line, err)
+		}
+		times[best] = append(times[best], time.Duration(nanoseconds))
+	}
+	return times, nil
+}

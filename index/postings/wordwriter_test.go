@@ -1,0 +1,42 @@
+package postings
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/trawl-search/trawl/index/format"
+)
+
+// TestWordTailsAreHeldOnce writes many tails: what the writer holds of them is what they take
+// in the section, without the room that a buffer has that grows by copies.
+func TestWordTailsAreHeldOnce(t *testing.T) {
+	const superblocks = 5000
+	rng := rand.New(rand.NewPCG(1, 2))
+	blocks := make([]uint8, superblocks)
+	numbers, masks, counts := make([]uint32, superblocks), make([]uint8, superblocks), make([]uint16, superblocks)
+	for i := range blocks {
+		blocks[i], numbers[i], masks[i], counts[i] = 8, uint32(i), uint8(1+rng.IntN(255)), uint16(1+rng.IntN(100))
+	}
+	w := NewWordWriter(&discarded{}, blocks)
+	for range 100 {
+		w.Append(numbers, masks, counts, make([]bool, superblocks))
+	}
+	held := cap(w.tails.data)
+	for _, piece := range w.full {
+		held += cap(piece)
+	}
+	if limit := int(w.ends.tail) * 5 / 4; len(w.full) == 0 || held > limit {
+		t.Errorf("the writer holds %d bytes for tails of %d in %d pieces, want at most %d", held, w.ends.tail, len(w.full), limit)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// discarded takes sections and keeps none.
+type discarded struct{}
+
+func (*discarded) Begin(format.Tag, format.Flags) error                { return nil }
+func (*discarded) Write(data []byte) (int, error)                      { return len(data), nil }
+func (*discarded) End() error                                          { return nil }
+func (*discarded) WriteSection(format.Tag, format.Flags, []byte) error { return nil }

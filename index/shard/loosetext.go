@@ -1,0 +1,61 @@
+package shard
+
+import (
+	"cmp"
+
+	"github.com/trawl-search/trawl/index/rank"
+)
+
+// A text of a match:any that words do not decide, such as naïve or foo.bar, is looked for where its n-grams are, once and before the
+// documents are looked at. So it has tallies as words have, and the best of a thousand words are found without a look at the other files.
+
+// looseHits are the blobs that hold such a text. Ok is false if the text has no n-grams that say where it may be.
+func (s *search) looseHits(m *matching) (h *wordHits, ok bool, err error) {
+	known := s.known[m]
+	if known.hits != nil {
+		return known.hits, true, nil
+	}
+	a := &contentAtom{s: s, matcher: m.matcher, needs: m.needs, reach: m.reach, most: m.most}
+	if err := a.prepare(); err != nil || a.planned.blobs == nil {
+		return nil, false, err
+	}
+	h = &wordHits{anywhere: true}
+	for blob, ok, err := a.planned.blobs.seek(0); ok || err != nil; blob, ok, err = a.planned.blobs.seek(blob + 1) {
+		if err := cmp.Or(err, s.tick()); err != nil {
+			return nil, false, err
+		}
+		if err := h.addText(a, blob, m.loose); err != nil {
+			return nil, false, err
+		}
+	}
+	known.hits = h
+	s.known[m] = known
+	return h, true, nil
+}
+
+// addText adds a blob if it holds the text of an atom. How often is counted for the blob alone: its one tally is as good as those of opaque
+// superblocks, since what is shown is looked for in the whole text.
+func (h *wordHits) addText(a *contentAtom, blob uint32, weight *rank.LooseWord) (err error) {
+	a.spans.reset()
+	a.counts = rank.Counts{}
+	if a.anchors != nil {
+		err = a.searchWindows(blob)
+	} else {
+		var text []byte
+		if text, err = a.s.text.load(a.s, blob); err == nil {
+			err = a.searchText(text)
+		}
+	}
+	if err != nil || a.counts.All() == 0 {
+		return err
+	}
+	first, length, err := a.s.content.Span(blob)
+	if err != nil {
+		return err
+	}
+	t := blobTally{blob: blob, counts: a.counts, opaque: true, first: len(h.tallies)}
+	t.rate(uint32(units(length)))
+	t.content = weight.Weigh(t.content)
+	h.tallies, h.blobs = append(h.tallies, tally{superblock: first, opaque: true}), append(h.blobs, t)
+	return nil
+}

@@ -1,0 +1,129 @@
+package localindex
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io/fs"
+	"slices"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+)
+
+// MaxSize bounds a file that is searched, in bytes.
+const MaxSize = 512 << 20
+
+// Text is the part of a file that ripgrep searches: it has no byte order mark, is UTF-8 instead of UTF-16, and of a
+// binary file it has only what is read before the first NUL byte is seen.
+type Text struct {
+	Bytes []byte
+	// NUL is the offset of the first NUL byte, -1 if there is none. Bytes end before it.
+	NUL int
+}
+
+// ReadFile reads the file at path into buf, which it grows, and returns the state that the file had before. It makes four
+// system calls, fewer than os.File does.
+func ReadFile(path string, buf []byte) (content []byte, state unix.Stat_t, err error) {
+	fd, err := again(func() (int, error) { return unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0) })
+	if err != nil {
+		return buf, state, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer func() { _ = unix.Close(fd) }() // nothing was written
+	if err := unix.Fstat(fd, &state); err != nil {
+		return buf, state, &fs.PathError{Op: "stat", Path: path, Err: err}
+	}
+	if state.Size > MaxSize {
+		return buf, state, fmt.Errorf("%s has %d bytes; files of up to %d are searched", path, state.Size, MaxSize)
+	}
+	buf = slices.Grow(buf[:0], int(state.Size)+1)
+	for {
+		n, err := again(func() (int, error) { return unix.Read(fd, buf[len(buf):cap(buf)]) })
+		if err != nil {
+			return buf, state, &fs.PathError{Op: "read", Path: path, Err: err}
+		}
+		buf = buf[:len(buf)+n]
+		switch {
+		case n == 0, state.Size > 0 && len(buf) == int(state.Size):
+			return buf, state, nil
+		case len(buf) > MaxSize:
+			return buf, state, fmt.Errorf("%s grows beyond the %d bytes up to which files are searched", path, MaxSize)
+		case len(buf) == cap(buf):
+			buf = slices.Grow(buf, len(buf))
+		}
+	}
+}
+
+// again repeats a call that a signal ended, as some file systems let it.
+func again(call func() (int, error)) (int, error) {
+	for {
+		if n, err := call(); err != unix.EINTR { //nolint:errorlint // it is the system's own
+			return n, err
+		}
+	}
+}
+
+// TextOf returns the text of a file's content. The text shares memory with the content unless that is UTF-16.
+func TextOf(content []byte) Text {
+	switch {
+	case bytes.HasPrefix(content, []byte("\xef\xbb\xbf")):
+		content = content[3:]
+	case bytes.HasPrefix(content, []byte("\xff\xfe")):
+		content = decodeUTF16(content[2:], binary.LittleEndian)
+	case bytes.HasPrefix(content, []byte("\xfe\xff")):
+		content = decodeUTF16(content[2:], binary.BigEndian)
+	}
+	nul := bytes.IndexByte(content, 0)
+	if nul < 0 {
+		return Text{Bytes: content, NUL: -1}
+	}
+	return Text{Bytes: content[:searchedBytes(content, nul)], NUL: nul}
+}
+
+// bufferSize is the number of bytes that ripgrep reads at once. It searches whole lines of what it has read,
+// unless the last bytes have a NUL.
+const bufferSize = 64 << 10
+
+// firstRead is the number of bytes that it reads first, to look for a byte order mark.
+const firstRead = 3
+
+// searchedBytes returns how many bytes ripgrep searches of a content whose first NUL is at nul.
+func searchedBytes(content []byte, nul int) int {
+	begin, capacity := 0, bufferSize // of the buffer in content
+	read := min(firstRead, len(content))
+	for end := 0; ; read = min(begin+capacity, len(content)) {
+		if nul < read {
+			return begin
+		}
+		if n := bytes.LastIndexByte(content[end:read], '\n'); n >= 0 {
+			begin = end + n + 1
+		}
+		if end = read; end-begin == capacity {
+			capacity *= 3 // as its buffer grows for a long line; it stays so
+		}
+	}
+}
+
+// decodeUTF16 turns UTF-16 into UTF-8. Invalid text becomes U+FFFD.
+func decodeUTF16(content []byte, order binary.ByteOrder) []byte {
+	text := make([]byte, 0, len(content))
+	for len(content) >= 2 {
+		r := rune(order.Uint16(content))
+		content = content[2:]
+		if utf16.IsSurrogate(r) {
+			if len(content) < 2 {
+				return utf8.AppendRune(text, utf8.RuneError) // for half a rune and half of another
+			}
+			r2 := rune(order.Uint16(content))
+			if r = utf16.DecodeRune(r, r2); r != utf8.RuneError {
+				content = content[2:]
+			}
+		}
+		text = utf8.AppendRune(text, r)
+	}
+	if len(content) > 0 {
+		text = utf8.AppendRune(text, utf8.RuneError)
+	}
+	return text
+}

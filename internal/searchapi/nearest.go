@@ -1,0 +1,84 @@
+package searchapi
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/agnivade/levenshtein"
+)
+
+// MostNearest bounds the names that Nearest returns.
+const MostNearest = 3
+
+const (
+	// comparedRunes bounds the names that are compared: the comparison takes quadratic time.
+	comparedRunes = 120
+	// comparedNames bounds how many are compared.
+	comparedNames = 10_000
+)
+
+// Nearest returns the names that differ least from name, at most MostNearest. The last part of a name counts most. If there are
+// very many names, it compares those that share a third of name.
+func Nearest(name string, names []string) []string {
+	type candidate struct {
+		name       string
+		base, full int
+	}
+	if len(names) > comparedNames {
+		names = sharing(name, names)
+	}
+	of := make([]candidate, len(names))
+	for i, n := range names {
+		of[i] = candidate{name: n, base: EditDistance(path.Base(n), path.Base(name))}
+	}
+	slices.SortStableFunc(of, func(a, b candidate) int { return a.base - b.base })
+	if len(of) == 0 {
+		return nil
+	}
+	least := of[0].base
+	of = of[:min(len(of), 10*MostNearest)]
+	of = slices.DeleteFunc(of, func(c candidate) bool { return c.base > least+1 })
+	for i := range of {
+		of[i].full = EditDistance(of[i].name, name)
+	}
+	slices.SortStableFunc(of, func(a, b candidate) int { return 4*(a.base-b.base) + a.full - b.full })
+	var best []string
+	for _, c := range of[:min(len(of), MostNearest)] {
+		best = append(best, c.name)
+	}
+	return best
+}
+
+// Thirds divides a name into three parts. A name that differs in at most two characters has one of them unchanged. A name
+// of fewer than three characters is its own only part.
+func Thirds(name string) []string {
+	runes := []rune(strings.ToValidUTF8(name, ""))
+	if len(runes) < 3 {
+		return []string{string(runes)}
+	}
+	third := len(runes) / 3
+	return []string{string(runes[:third]), string(runes[third : 2*third]), string(runes[2*third:])}
+}
+
+// sharing are the first names with a third of the last part of name.
+func sharing(name string, names []string) (some []string) {
+	thirds := Thirds(strings.ToLower(path.Base(name)))
+	for _, n := range names {
+		lower := strings.ToLower(n)
+		if len(some) < comparedNames && slices.ContainsFunc(thirds, func(third string) bool { return strings.Contains(lower, third) }) {
+			some = append(some, n)
+		}
+	}
+	return some
+}
+
+// EditDistance counts the characters in which the beginnings of two names differ, ignoring case.
+func EditDistance(a, b string) int {
+	return levenshtein.ComputeDistance(compared(a), compared(b))
+}
+
+func compared(name string) string {
+	runes := []rune(strings.ToLower(name))
+	return string(runes[:min(len(runes), comparedRunes)])
+}
