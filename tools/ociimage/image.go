@@ -3,17 +3,21 @@ package main
 import (
 	"archive/tar"
 	"bytes"
-	"compress/gzip"
-	"crypto/sha256"
-	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"time"
 
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
@@ -34,66 +38,10 @@ type Platform struct {
 	Binary, Bill []byte
 }
 
-// Media types of the OCI's image specification.
-const (
-	typeIndex    = "application/vnd.oci.image.index.v1+json"
-	typeManifest = "application/vnd.oci.image.manifest.v1+json"
-	typeConfig   = "application/vnd.oci.image.config.v1+json"
-	typeLayer    = "application/vnd.oci.image.layer.v1.tar+gzip"
-)
-
-// descriptor names a blob.
-type descriptor struct {
-	MediaType   string            `json:"mediaType"`
-	Digest      string            `json:"digest"`
-	Size        int               `json:"size"`
-	Platform    *platform         `json:"platform,omitempty"`
-	Annotations map[string]string `json:"annotations,omitempty"`
-}
-
-type platform struct {
-	Architecture string `json:"architecture"`
-	OS           string `json:"os"`
-}
-
-type index struct {
-	SchemaVersion int          `json:"schemaVersion"`
-	MediaType     string       `json:"mediaType"`
-	Manifests     []descriptor `json:"manifests"`
-}
-
-type manifest struct {
-	SchemaVersion int          `json:"schemaVersion"`
-	MediaType     string       `json:"mediaType"`
-	Config        descriptor   `json:"config"`
-	Layers        []descriptor `json:"layers"`
-}
-
-type imageConfig struct {
-	platform
-
-	Created string   `json:"created"`
-	Config  settings `json:"config"`
-	RootFS  rootFS   `json:"rootfs"`
-}
-
-type settings struct {
-	User         string
-	ExposedPorts map[string]struct{}
-	Env          []string
-	Entrypoint   []string
-	Labels       map[string]string
-}
-
-type rootFS struct {
-	Type    string   `json:"type"`
-	DiffIDs []string `json:"diff_ids"`
-}
-
 // settings are those of the target serving in tools/images/Dockerfile.
-func (i *Image) settings() settings {
+func (i *Image) settings() v1.Config {
 	const label = "org.opencontainers.image."
-	return settings{
+	return v1.Config{
 		User:         fmt.Sprintf("%d:%d", user, user),
 		ExposedPorts: map[string]struct{}{"7430/tcp": {}, "7431/tcp": {}, "7440/tcp": {}, "7441/tcp": {}},
 		Env: []string{
@@ -110,72 +58,57 @@ func (i *Image) settings() settings {
 	}
 }
 
-// layout collects the blobs of an OCI image layout. The first error stays.
-type layout struct {
-	blobs map[string][]byte
-	err   error
-}
-
-func (l *layout) add(mediaType string, blob []byte) descriptor {
-	digest := fmt.Sprintf("%x", sha256.Sum256(blob))
-	l.blobs[digest] = blob
-	return descriptor{MediaType: mediaType, Digest: "sha256:" + digest, Size: len(blob)}
-}
-
-func (l *layout) addJSON(mediaType string, value any) descriptor {
-	text, err := json.Marshal(value)
-	l.err = errors.Join(l.err, err)
-	return l.add(mediaType, text)
-}
-
 // Write writes the image as a tar archive of an OCI image layout.
 func (i *Image) Write(w io.Writer) error {
-	l := &layout{blobs: map[string][]byte{}}
-	all := index{SchemaVersion: 2, MediaType: typeIndex}
+	all := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, p := range i.Platforms {
-		layer, err := i.layer(p)
+		image, err := i.image(p)
 		if err != nil {
-			return fmt.Errorf("layer for %s: %w", p.Architecture, err)
+			return fmt.Errorf("image for %s: %w", p.Architecture, err)
 		}
-		var packed bytes.Buffer
-		z := gzip.NewWriter(&packed)
-		if _, err := z.Write(layer); err != nil {
-			return fmt.Errorf("compress a layer: %w", err)
-		}
-		if err := z.Close(); err != nil {
-			return fmt.Errorf("compress a layer: %w", err)
-		}
-		on := platform{Architecture: p.Architecture, OS: "linux"}
-		config := l.addJSON(typeConfig, imageConfig{
-			platform: on, Created: i.Created.Format(time.RFC3339), Config: i.settings(),
-			RootFS: rootFS{Type: "layers", DiffIDs: []string{fmt.Sprintf("sha256:%x", sha256.Sum256(layer))}},
+		all = mutate.AppendManifests(all, mutate.IndexAddendum{
+			Add: image, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: p.Architecture}},
 		})
-		d := l.addJSON(typeManifest, manifest{SchemaVersion: 2, MediaType: typeManifest, Config: config, Layers: []descriptor{l.add(typeLayer, packed.Bytes())}})
-		d.Platform = &on
-		all.Manifests = append(all.Manifests, d)
 	}
-	top := l.addJSON(typeIndex, all)
-	top.Annotations = map[string]string{"org.opencontainers.image.ref.name": i.Version}
-	entry, err := json.Marshal(index{SchemaVersion: 2, MediaType: typeIndex, Manifests: []descriptor{top}})
-	if err := errors.Join(l.err, err); err != nil {
-		return fmt.Errorf("encode the image: %w", err)
+	dir, err := os.MkdirTemp("", "ociimage")
+	if err != nil {
+		return fmt.Errorf("make a folder for the layout: %w", err)
 	}
-	files := map[string][]byte{"oci-layout": []byte(`{"imageLayoutVersion":"1.0.0"}`), "index.json": entry}
-	for digest, blob := range l.blobs {
-		files["blobs/sha256/"+digest] = blob
+	defer os.RemoveAll(dir)
+	files, err := layout.Write(dir, empty.Index)
+	if err != nil {
+		return fmt.Errorf("begin the layout: %w", err)
 	}
-	a := archive{tar.NewWriter(w), i.Created}
-	for _, dir := range []string{"blobs/", "blobs/sha256/"} {
-		err = errors.Join(err, a.folder(dir, 0))
+	name := map[string]string{"org.opencontainers.image.ref.name": i.Version}
+	if err := files.AppendIndex(all, layout.WithAnnotations(name)); err != nil {
+		return fmt.Errorf("write the layout: %w", err)
 	}
-	for _, name := range sortedNames(files) {
-		err = errors.Join(err, a.file(name, 0o644, files[name]))
-	}
-	return errors.Join(err, a.Close())
+	return archiveFolder(w, dir, i.Created)
 }
 
-// layer is the file system of a platform, as a tar archive.
-func (i *Image) layer(p Platform) ([]byte, error) {
+func (i *Image) image(p Platform) (v1.Image, error) {
+	files, err := i.files(p)
+	if err != nil {
+		return nil, err
+	}
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(files)), nil }, tarball.WithMediaType(types.OCILayer))
+	if err != nil {
+		return nil, err
+	}
+	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
+	if image, err = mutate.AppendLayers(image, layer); err != nil {
+		return nil, err
+	}
+	config, err := image.ConfigFile()
+	if err != nil {
+		return nil, err
+	}
+	config.Architecture, config.OS, config.Created, config.Config = p.Architecture, "linux", v1.Time{Time: i.Created}, i.settings()
+	return mutate.ConfigFile(image, config)
+}
+
+// files is the file system of a platform, as a tar archive.
+func (i *Image) files(p Platform) ([]byte, error) {
 	var b bytes.Buffer
 	a := archive{tar.NewWriter(&b), i.Created}
 	err := errors.Join(
@@ -219,20 +152,28 @@ func (a archive) file(name string, mode int64, content []byte) error {
 	return err
 }
 
-// sortedNames has the layout's own files first, as readers of a stream like them.
-func sortedNames(files map[string][]byte) []string {
-	var names []string
-	for name := range files {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int {
-		if inA, inB := strings.HasPrefix(a, "blobs/"), strings.HasPrefix(b, "blobs/"); inA != inB {
-			if inA {
-				return 1
-			}
-			return -1
+// archiveFolder writes all that is in a folder, in the order of its names.
+func archiveFolder(w io.Writer, dir string, at time.Time) error {
+	a := archive{tar.NewWriter(w), at}
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || path == dir {
+			return err
 		}
-		return strings.Compare(a, b)
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			return a.folder(name+"/", 0)
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return a.file(name, 0o644, content)
 	})
-	return names
+	if err := errors.Join(err, a.Close()); err != nil {
+		return fmt.Errorf("archive the layout: %w", err)
+	}
+	return nil
 }
