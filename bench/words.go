@@ -91,7 +91,7 @@ func measureWords(ctx context.Context, cfg wordsConfig) (err error) {
 	if err := writeWords(&text, &picture, c.Name, cfg.Queries, ours, lucene); err != nil {
 		return err
 	}
-	if _, err := report.Save(cfg.Results, "words-"+c.Name, started, text.Bytes(), picture.Bytes()); err != nil {
+	if _, err := report.Save(cfg.Results, "words-"+c.Name, started, map[string][]byte{".txt": text.Bytes(), ".svg": picture.Bytes()}); err != nil {
 		return err
 	}
 	_, err = cfg.Out.Write(text.Bytes())

@@ -98,12 +98,9 @@ func Cases(ctx context.Context, cfg Config) (err error) {
 	}
 	text.WriteString("\n")
 	writeCases(&text, cases, engines)
-	name := filepath.Join(cfg.Results, started.UTC().Format("2006-01-02-150405")+"-zoekt-cases.txt")
-	if err := os.WriteFile(name, text.Bytes(), 0o666); err != nil {
-		return fmt.Errorf("writing the results: %w", err)
-	}
-	fmt.Fprintf(cfg.Log, "%s\nwritten to %s\n", text.String(), name)
-	return nil
+	figures := report.Figures{report.AtLeast("mean reciprocal rank", measure(engines[0].ranks).mrr, neededCases, "")}
+	figures[0].Corpus = fmt.Sprintf("%d of zoekt's %d cases", len(cases), len(zoektCases))
+	return save(ctx, &cfg, "zoekt-cases", started, text.Bytes(), figures)
 }
 
 // prepareCases writes the files of the repos that are there into a folder.

@@ -80,12 +80,17 @@ func Main(ctx context.Context, cfg Config) (err error) {
 		fmt.Fprintf(&text, "  %-9s %.12s\n", p.name, p.commit)
 	}
 	write(&text, queries, engines)
-	stem := filepath.Join(cfg.Results, started.UTC().Format("2006-01-02-150405")+"-relevance.txt")
-	if err := os.WriteFile(stem, text.Bytes(), 0o666); err != nil {
-		return fmt.Errorf("writing the results: %w", err)
+	return save(ctx, &cfg, "relevance", started, text.Bytes(), ahead(queries, engines))
+}
+
+// save writes a result as text, and its figures beside it.
+func save(ctx context.Context, cfg *Config, name string, started time.Time, text []byte, figures report.Figures) error {
+	stem, err := report.Save(cfg.Results, name, started, map[string][]byte{".txt": text})
+	if err != nil {
+		return err
 	}
-	fmt.Fprintf(cfg.Log, "%s\nwritten to %s\n", text.String(), stem)
-	return nil
+	fmt.Fprintf(cfg.Log, "%s\nwritten to %s.txt\n", text, stem)
+	return report.SaveRecord(ctx, stem, "relevance", started, figures)
 }
 
 // askAll asks Trawl, and zoekt in both of its orders if that is installed; webserver is its program.
@@ -233,17 +238,47 @@ func row(queries []known, engines []*engine, k kind, tuning bool) []string {
 		cells[0] = "all"
 	}
 	for _, e := range engines {
-		var ranks []int
-		for i, q := range queries {
-			if q.tuning == tuning && (k == "" || q.kind == k) {
-				ranks = append(ranks, e.ranks[i])
-			}
-		}
+		ranks := ranksOf(queries, e, k, tuning)
 		m := measure(ranks)
 		cells[1] = strconv.Itoa(len(ranks))
 		cells = append(cells, fmt.Sprintf("%.3f", m.mrr), fmt.Sprintf("%.0f", m.first[0]), fmt.Sprintf("%.0f", m.first[1]), fmt.Sprintf("%.0f", m.first[2]))
 	}
 	return cells
+}
+
+// ahead are the figures of the half that is only reported: by how much Trawl is ahead of the better
+// one of zoekt's orders, for each kind. There are none without zoekt.
+func ahead(queries []known, engines []*engine) (figures report.Figures) {
+	for _, k := range kinds {
+		rate := func(e *engine) float64 { return measure(ranksOf(queries, e, k, false)).mrr }
+		best := 0.0
+		for _, e := range engines[1:] {
+			best = max(best, rate(e))
+		}
+		if len(engines) > 1 {
+			figures = append(figures, report.AtLeast("mean reciprocal rank of "+string(k)+", beyond zoekt's better order", rate(engines[0])-best, neededAhead, ""))
+		}
+	}
+	for i := range figures {
+		figures[i].Corpus = "known items"
+	}
+	return figures
+}
+
+// Figures to reach, of mean reciprocal ranks.
+const (
+	neededAhead = .10
+	neededCases = .85
+)
+
+// ranksOf are an engine's of the queries of one half and kind; none means all.
+func ranksOf(queries []known, e *engine, k kind, tuning bool) (ranks []int) {
+	for i, q := range queries {
+		if q.tuning == tuning && (k == "" || q.kind == k) {
+			ranks = append(ranks, e.ranks[i])
+		}
+	}
+	return ranks
 }
 
 // figures of some queries: the mean reciprocal rank, and how many percent of the targets are among the

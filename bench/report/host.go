@@ -49,14 +49,14 @@ func load() string {
 	return strings.Join(strings.Fields(string(text))[:3], " ")
 }
 
-// Save writes a result twice into the folder, as text and as a picture, under the
-// time at which the run started and its name. It returns the path without the suffix.
-func Save(folder, name string, started time.Time, text, picture []byte) (stem string, err error) {
+// Save writes a result into the folder, each of its files under the time at which the run
+// started, its name and a suffix such as ".txt". It returns the path without the suffix.
+func Save(folder, name string, started time.Time, files map[string][]byte) (stem string, err error) {
 	stem = filepath.Join(folder, started.UTC().Format("2006-01-02-150405")+"-"+name)
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return "", fmt.Errorf("making the folder of results: %w", err)
 	}
-	for suffix, data := range map[string][]byte{".txt": text, ".svg": picture} {
+	for suffix, data := range files {
 		if err := os.WriteFile(stem+suffix, data, 0o666); err != nil {
 			return "", fmt.Errorf("writing the results: %w", err)
 		}

@@ -13,7 +13,7 @@ import (
 func TestSave(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "new", "results")
 	started := time.Date(2026, 11, 22, 1, 2, 3, 0, time.FixedZone("east", 3600))
-	stem, err := Save(folder, "go", started, []byte("text"), []byte("picture"))
+	stem, err := Save(folder, "go", started, map[string][]byte{".txt": []byte("text"), ".svg": []byte("picture")})
 	if err != nil || stem != filepath.Join(folder, "2026-11-22-000203-go") {
 		t.Fatal(stem, err)
 	}

@@ -26,7 +26,7 @@ func (p *pusher) write(ctx context.Context, started time.Time) error {
 	if err := p.plot(&picture, started); err != nil {
 		return err
 	}
-	stem, err := report.Save(p.cfg.Results, "push", started, text.Bytes(), picture.Bytes())
+	stem, err := report.Save(p.cfg.Results, "push", started, map[string][]byte{".txt": text.Bytes(), ".svg": picture.Bytes()})
 	if err != nil {
 		return err
 	}

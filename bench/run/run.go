@@ -108,20 +108,20 @@ func Main(ctx context.Context, cfg Config) error {
 	return errors.Join(failed, r.write(ctx, started, all))
 }
 
-// write writes the results twice: as text, and beside it, by the same name, as
-// a picture.
+// write writes the results as text, and beside it, by the same name, as a picture and
+// as figures that programs read.
 func (r *runner) write(ctx context.Context, started time.Time, all []*measured) error {
 	var text, picture bytes.Buffer
 	r.report(ctx, &text, started, all)
 	if err := r.plot(&picture, started, all); err != nil {
 		return err
 	}
-	stem, err := report.Save(r.cfg.Results, r.cfg.Corpus, started, text.Bytes(), picture.Bytes())
+	stem, err := report.Save(r.cfg.Results, r.cfg.Corpus, started, map[string][]byte{".txt": text.Bytes(), ".svg": picture.Bytes()})
 	if err != nil {
 		return err
 	}
 	r.logf("%s\nwritten to %s.txt and .svg", text.String(), stem)
-	return nil
+	return report.SaveRecord(ctx, stem, "in process", started, figuresOf(all))
 }
 
 type runner struct {

@@ -29,7 +29,7 @@ func (r *runner) report(ctx context.Context, w io.Writer, started time.Time, all
 		losing(w, all)
 	}
 	fmt.Fprintf(w, "\nFIGURES TO REACH; times are geometric means over queries, of the peer's time by Trawl's\n\n")
-	writeFigures(w, all)
+	figuresOf(all).Write(w)
 	for _, m := range all {
 		fmt.Fprintf(w, "\n%s\n%s: %d repos, %d documents (%d by name only), %s MB read, %s MB distinct content\n",
 			strings.Repeat("=", 80), strings.ToUpper(m.corpus.Name), len(m.corpus.Repos), m.indexed.Documents, m.indexed.Skipped,

@@ -26,6 +26,7 @@ type cold struct {
 	// times of each query, all rounds, and ready, of each round, until the repos can be searched.
 	times, ready []time.Duration
 	late, failed int
+	reason       string // of the last failure
 	// used by the queries, and before them by starting, in all rounds.
 	used, starting peer.Usage
 }
@@ -138,6 +139,7 @@ func (c *cold) add(runs []run) {
 		switch {
 		case r.failed != "":
 			c.failed++
+			c.reason = r.failed
 		case r.late:
 			c.late++
 		default:

@@ -103,12 +103,12 @@ func (r *runner) write(ctx context.Context, started time.Time, all []*measured) 
 	if err := draw(&picture, started, all); err != nil {
 		return err
 	}
-	stem, err := report.Save(r.cfg.Results, "served-"+r.cfg.Corpus, started, text.Bytes(), picture.Bytes())
+	stem, err := report.Save(r.cfg.Results, "served-"+r.cfg.Corpus, started, map[string][]byte{".txt": text.Bytes(), ".svg": picture.Bytes()})
 	if err != nil {
 		return err
 	}
 	r.logf("%s\nwritten to %s.txt and .svg", text.String(), stem)
-	return nil
+	return report.SaveRecord(ctx, stem, "served", started, figuresOf(all))
 }
 
 type runner struct {

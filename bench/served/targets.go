@@ -16,11 +16,14 @@ const (
 	neededAll     = 10.0 // geometric mean of all queries
 	neededWorst   = 2.0  // of each query, but rare ones and near misses
 	neededPhrase  = 3.0
+	neededOther   = 1.0 // words that are not ASCII
 	neededTop     = 3.0 // top 50 of a common word, against stopping early
 	neededRate    = 5.0 // queries per core-second
 	neededNothing = 400 * time.Microsecond
 	neededBeyond  = 300 * time.Microsecond // rare ones and near misses, beyond zoekt's time
 	neededCost    = 0.3                    // ms of processor time of a query that finds nothing
+	neededMemory  = 1.0                    // zoekt's by Trawl's
+	neededCold    = 1.0                    // as fast as zoekt's first queries
 )
 
 // figures are those of a corpus that the run has measured.
@@ -48,9 +51,14 @@ func (m *measured) figures() []report.Figure {
 	if len(others) > 0 {
 		add("worst query but rare and near-miss, exhaustive", worst(others).client, neededWorst)
 	}
-	if ratios := m.bucketOf(exhaustive, corpus.Phrase).against(zoekt, trawl); len(ratios) > 0 {
-		client, _ := means(ratios)
-		add("phrase, exhaustive", client, neededPhrase)
+	for _, t := range []struct {
+		bucket corpus.Bucket
+		needed float64
+	}{{corpus.Phrase, neededPhrase}, {corpus.NonASCII, neededOther}} {
+		if ratios := m.bucketOf(exhaustive, t.bucket).against(zoekt, trawl); len(ratios) > 0 {
+			client, _ := means(ratios)
+			add(string(t.bucket)+", exhaustive", client, t.needed)
+		}
 	}
 	for _, name := range []corpus.Bucket{corpus.Rare, corpus.NearMiss} {
 		if own, other := m.bucketOf(exhaustive, name).timingOf(trawl), m.bucketOf(exhaustive, name).timingOf(zoekt); own != nil && other != nil {
@@ -76,10 +84,81 @@ func (m *measured) figures() []report.Figure {
 			add(fmt.Sprintf("queries per core-second, %d clients, %s", most, set), own.rate()/other.rate(), neededRate)
 			// A server that leaves the hard ones out has a rate of the easy ones.
 			last := &list[len(list)-1]
-			last.Reached = last.Reached && own.late == 0 && !own.cut
+			last.Incomplete = own.late > 0 || own.cut
+		}
+	}
+	return slices.Concat(list, m.memoryFigures(), m.coldFigures(), m.rangedFigures())
+}
+
+// memoryFigures compare what both hold after all queries: all of it, and what the repos add
+// to a server without one.
+func (m *measured) memoryFigures() (list []report.Figure) {
+	last, empty := m.memoryOfBoth()
+	own, other := last[trawl], last[zoekt]
+	add := func(what string, own, other int64) {
+		if own > 0 && other > 0 {
+			list = append(list, report.AtLeast(what+" after all queries, zoekt's by trawl's", float64(other)/float64(own), neededMemory, "x"))
+		}
+	}
+	add("RssAnon", own.Anon, other.Anon)
+	add("heap", own.Heap, other.Heap)
+	add("resident memory of a repo", own.Anon+own.File-empty[trawl].Anon-empty[trawl].File, other.Anon+other.File-empty[zoekt].Anon-empty[zoekt].File)
+	add("heap of a repo", own.Heap-empty[trawl].Heap, other.Heap-empty[zoekt].Heap)
+	return list
+}
+
+// memoryOfBoth is what each server held at the end, and at first, without a repo.
+func (m *measured) memoryOfBoth() (last, empty map[string]memory) {
+	last, empty = map[string]memory{}, map[string]memory{}
+	for _, one := range m.memory {
+		last[one.server] = one
+		if _, ok := empty[one.server]; !ok {
+			empty[one.server] = one
+		}
+	}
+	return last, empty
+}
+
+// coldFigures compare first queries of a cold disk. What is late has no time: of zoekt that
+// is in its favour, of Trawl it makes the figure incomplete.
+func (m *measured) coldFigures() (list []report.Figure) {
+	for i := 0; i+1 < len(m.cold); i += 2 {
+		own, other := &m.cold[i], &m.cold[i+1]
+		if len(own.times) == 0 || len(other.times) == 0 {
+			continue
+		}
+		f := report.AtLeast("cold disk, p50, "+usersText(own.users), float64(report.Percentile(other.times, 50))/float64(report.Percentile(own.times, 50)), neededCold, "x")
+		f.Incomplete = own.late+own.failed > 0
+		list = append(list, f)
+	}
+	return list
+}
+
+// rangedFigures are of first queries of shards in S3, which zoekt has no answer to.
+func (m *measured) rangedFigures() (list []report.Figure) {
+	for i := range m.ranged {
+		r := &m.ranged[i]
+		if len(r.times) == 0 {
+			continue
+		}
+		asked := float64(len(r.times) + r.late + r.failed)
+		for _, f := range []report.Figure{
+			report.Plain("p50", milliseconds(report.Percentile(r.times, 50)), " ms"),
+			report.Plain("read by a query", float64(r.fetched)/1e6/asked, " MB"),
+			report.Plain("requests of a query", float64(r.requests)/asked, ""),
+		} {
+			f.What, f.Incomplete = "shards in S3, "+f.What+", "+usersText(r.users), r.late+r.failed > 0
+			list = append(list, f)
 		}
 	}
 	return list
+}
+
+func usersText(n int) string {
+	if n == 1 {
+		return "1 user"
+	}
+	return fmt.Sprintf("%d users", n)
 }
 
 func (m *measured) bucketOf(mode int, name corpus.Bucket) *bucket {
@@ -109,13 +188,12 @@ func (b *bucket) against(other, own string) []ratio {
 	return x.ratios(y)
 }
 
-// writeFigures writes what is needed beside what was measured.
-func writeFigures(w io.Writer, all []*measured) {
-	var figures report.Figures
+// figuresOf are those of all corpora.
+func figuresOf(all []*measured) (figures report.Figures) {
 	for _, m := range all {
 		figures.Add(m.corpus.Name, m.figures())
 	}
-	figures.Write(w)
+	return figures
 }
 
 // loss is a figure by which Trawl is behind.
@@ -175,10 +253,7 @@ func losing(w io.Writer, all []*measured) {
 
 // losingMemory compares what both hold after all queries.
 func (m *measured) losingMemory(add func(ratio float64, format string, args ...any)) {
-	last := map[string]memory{}
-	for _, one := range m.memory {
-		last[one.server] = one
-	}
+	last, _ := m.memoryOfBoth()
 	own, other := last[trawl], last[zoekt]
 	if own.Anon > 0 && own.Heap > 0 {
 		add(float64(other.Anon)/float64(own.Anon), "%s: RssAnon after all queries", m.corpus.Name)

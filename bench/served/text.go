@@ -20,7 +20,7 @@ func (r *runner) report(ctx context.Context, w io.Writer, started time.Time, all
 	fmt.Fprintf(w, "\nLOSING ROWS: zoekt is better here; times are the caller's, geometric means over queries\n\n")
 	losing(w, all)
 	fmt.Fprintf(w, "\nFIGURES TO REACH, by the caller's clock\n\n")
-	writeFigures(w, all)
+	figuresOf(all).Write(w)
 	for _, m := range all {
 		fmt.Fprintf(w, "\n%s\n%s: %d repos\n", strings.Repeat("=", 80), strings.ToUpper(m.corpus.Name), len(m.corpus.Repos))
 		m.writePrepared(w)
@@ -212,15 +212,18 @@ func (m *measured) writeCold(w io.Writer, rounds int, readAhead int64) {
 		"cache (posix_fadvise, DONTNEED), it is started, and they are dropped again; what is read by then is apart. Faults are major ones; where one\n"+
 		"page is asked for, the disk reads up to %d kB\n\n", rounds, readAhead>>10)
 	var t report.Table
-	t.Row("", "users", "p50 ms", "p99 ms", "MB read/query", "faults/query", "ready ms", "MB read before", "late or failed")
+	t.Row("", "users", "p50 ms", "p99 ms", "MB read/query", "faults/query", "ready ms", "MB read before", "late", "failed")
+	var failed [][2]string
 	for i := range m.cold {
 		c := &m.cold[i]
 		queries := float64(c.users * len(c.ready))
 		t.Row(c.name, fmt.Sprint(c.users), report.Milliseconds(report.Percentile(c.times, 50)), report.Milliseconds(report.Percentile(c.times, 99)),
 			fmt.Sprintf("%.2f", float64(c.used.ReadBytes)/1e6/queries), fmt.Sprintf("%.1f", float64(c.used.MajorFaults)/queries),
-			report.Milliseconds(report.Percentile(c.ready, 50)), report.Megabytes(c.starting.ReadBytes/int64(len(c.ready))), fmt.Sprint(c.late+c.failed))
+			report.Milliseconds(report.Percentile(c.ready, 50)), report.Megabytes(c.starting.ReadBytes/int64(len(c.ready))), fmt.Sprint(c.late), fmt.Sprint(c.failed))
+		failed = append(failed, c.failure()...)
 	}
 	t.Write(w)
+	writeLines(w, "The last failure of each that failed", failed)
 }
 
 func (m *measured) writeRanged(w io.Writer, rounds int) {
@@ -230,12 +233,23 @@ func (m *measured) writeRanged(w io.Writer, rounds int) {
 	fmt.Fprintf(w, "\nShards in S3: first queries of a searcher whose disk has room for a quarter of them, one of each user, all at once, %d rounds; the gateway\n"+
 		"is versitygw on the same machine, over loopback, its files dropped from the page cache\n\n", rounds)
 	var t report.Table
-	t.Row("", "users", "p50 ms", "p99 ms", "MB fetched/query", "requests/query", "late or failed")
+	t.Row("", "users", "p50 ms", "p99 ms", "MB fetched/query", "requests/query", "late", "failed")
+	var failed [][2]string
 	for i := range m.ranged {
 		r := &m.ranged[i]
 		queries := float64(r.users * rounds)
 		t.Row(r.name, fmt.Sprint(r.users), report.Milliseconds(report.Percentile(r.times, 50)), report.Milliseconds(report.Percentile(r.times, 99)),
-			fmt.Sprintf("%.2f", float64(r.fetched)/1e6/queries), fmt.Sprintf("%.1f", float64(r.requests)/queries), fmt.Sprint(r.late+r.failed))
+			fmt.Sprintf("%.2f", float64(r.fetched)/1e6/queries), fmt.Sprintf("%.1f", float64(r.requests)/queries), fmt.Sprint(r.late), fmt.Sprint(r.failed))
+		failed = append(failed, r.failure()...)
 	}
 	t.Write(w)
+	writeLines(w, "The last failure of each that failed", failed)
+}
+
+// failure is a line about the last query that failed, if one did.
+func (c *cold) failure() [][2]string {
+	if c.failed == 0 {
+		return nil
+	}
+	return [][2]string{{c.name + ", " + usersText(c.users), c.reason}}
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/trawl-search/trawl/bench/corpus"
 	"github.com/trawl-search/trawl/bench/peer"
-	"github.com/trawl-search/trawl/bench/report"
 )
 
 // sample is a corpus in which zoekt is twice as fast with a phrase and Trawl 40
@@ -39,7 +38,7 @@ func sample() *measured {
 		{name: trawl, users: 1, times: []time.Duration{30 * ms}, ready: []time.Duration{ms, ms}, used: peer.Usage{ReadBytes: 4e6, MajorFaults: 6}},
 		{name: zoekt, users: 1, times: []time.Duration{10 * ms}, ready: []time.Duration{ms, ms}},
 	}
-	m.ranged = []ranged{{cold: cold{name: trawl, users: 2, times: []time.Duration{5 * ms}, late: 1}, fetched: 12e6, requests: 8}}
+	m.ranged = []ranged{{cold: cold{name: trawl, users: 2, times: []time.Duration{5 * ms}, late: 1, failed: 1, reason: "no room"}, fetched: 12e6, requests: 8}}
 	m.sets = []sets{{bucket: corpus.Phrase, same: 1, reasons: map[string]int{"binary": 2}, examples: []string{"an example"}}}
 	return m
 }
@@ -63,27 +62,44 @@ func TestLosingRows(t *testing.T) {
 
 // TestFigures: each figure stands beside what is needed, and says whether it is reached.
 func TestFigures(t *testing.T) {
-	want := []report.Figure{
-		{What: "all queries, exhaustive", Needed: "≥ 10x", Measured: "4.47x", Reached: false},
-		{What: "worst query but rare and near-miss, exhaustive", Needed: "≥ 2x", Measured: "0.50x", Reached: false},
-		{What: "phrase, exhaustive", Needed: "≥ 3x", Measured: "0.50x", Reached: false},
-		{What: "near-miss, exhaustive, beyond zoekt's p50", Needed: "≤ 0.3 ms", Measured: "-7.8 ms", Reached: true},
-		{What: "a query that finds nothing, p50", Needed: "≤ 0.4 ms", Measured: "0.2 ms", Reached: true},
-		{What: "a query that finds nothing, processor time", Needed: "≤ 0.3 ms", Measured: "2 ms", Reached: false},
-		{What: "common, top 50, trawl against zoekt, stopping early", Needed: "≥ 3x", Measured: "1.00x", Reached: false},
-		{What: "common, top 50, trawl, gRPC's top k against zoekt, stopping early", Needed: "≥ 3x", Measured: "4.00x", Reached: true},
-		{What: "queries per core-second, 64 clients, all buckets", Needed: "≥ 5x", Measured: "0.75x", Reached: false},
+	want := []string{
+		"all queries, exhaustive | ≥ 10x | 4.47x | NO",
+		"worst query but rare and near-miss, exhaustive | ≥ 2x | 0.50x | NO",
+		"phrase, exhaustive | ≥ 3x | 0.50x | NO",
+		"near-miss, exhaustive, beyond zoekt's p50 | ≤ 0.3 ms | -7.8 ms | yes",
+		"a query that finds nothing, p50 | ≤ 0.4 ms | 0.2 ms | yes",
+		"a query that finds nothing, processor time | ≤ 0.3 ms | 2 ms | NO",
+		"common, top 50, trawl against zoekt, stopping early | ≥ 3x | 1.00x | NO",
+		"common, top 50, trawl, gRPC's top k against zoekt, stopping early | ≥ 3x | 4.00x | yes",
+		"queries per core-second, 64 clients, all buckets | ≥ 5x | 0.75x | NO",
+		"RssAnon after all queries, zoekt's by trawl's | ≥ 1x | 2.00x | yes",
+		"heap after all queries, zoekt's by trawl's | ≥ 1x | 0.50x | NO",
+		"resident memory of a repo after all queries, zoekt's by trawl's | ≥ 1x | 2.33x | yes",
+		"cold disk, p50, 1 user | ≥ 1x | 0.33x | NO",
+		"shards in S3, p50, 2 users | – | 5 ms | –",
+		"shards in S3, read by a query, 2 users | – | 4 MB | –",
+		"shards in S3, requests of a query, 2 users | – | 2.667 | –",
 	}
 	m := sample()
-	if got := m.figures(); !slices.Equal(got, want) {
-		t.Errorf("got\n%+v\nwant\n%+v", got, want)
+	var got []string
+	for _, f := range m.figures() {
+		got = append(got, strings.Join([]string{f.What, f.NeededText(), f.MeasuredText(), f.ReachedText()}, " | "))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	// Who loses queries of a cold disk has not reached anything by the others.
+	m.cold[1].times, m.cold[0].late = []time.Duration{time.Second}, 1
+	if f := m.coldFigures()[0]; !f.Missed() {
+		t.Errorf("one was late: %+v", f)
 	}
 	// What is late has no part in a rate, and so may not make it better.
 	for late, reached := range map[int]bool{0: true, 1: false} {
 		m.loads[0].times, m.loads[0].late = make([]time.Duration, 400), late
-		figures := m.figures()
-		if last := figures[len(figures)-1]; last.Measured != "10.00x" || last.Reached != reached {
-			t.Errorf("%d late: %+v", late, last)
+		for _, f := range m.figures() {
+			if strings.HasPrefix(f.What, "queries per core-second") && (f.MeasuredText() != "10.00x" || f.Missed() == reached) {
+				t.Errorf("%d late: %+v", late, f)
+			}
 		}
 	}
 }
@@ -103,8 +119,9 @@ func TestReport(t *testing.T) {
 		"all buckets 64 zoekt 40 0.000 0.000 40.0 40.0 25.00 0.75 3",
 		"near-miss, 1 client, trawl refused it",
 		"trawl after all queries 30.0 5.0 6.0 0 10000.0 2000.0 500.0", // per repo: what is beyond none
-		"trawl 1 30.00 30.00 2.00 3.0 1.00 0.0 0",
-		"trawl 2 5.00 5.00 3.00 2.0 1",
+		"trawl 1 30.00 30.00 2.00 3.0 1.00 0.0 0 0",
+		"trawl 2 5.00 5.00 3.00 2.0 1 1",
+		"trawl, 2 users no room",
 		"phrase 1 0 0 0 0 0 0 2 binary", "e.g. an example",
 	} {
 		if !strings.Contains(squeezed, want) {
