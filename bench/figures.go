@@ -148,7 +148,7 @@ func tablesOf(records []report.Record, folder string) string {
 		case row.values[0].Aim == "":
 			reached = "–"
 		}
-		fmt.Fprintf(&b, "| %s: %s | %s | %s | %s |\n", row.run, row.what, row.values[0].NeededText(), strings.Join(cells, ", "), reached)
+		fmt.Fprintf(&b, "| %s: %s | %s | %s | %s |\n", row.run, row.what, row.values[0].NeededText(), strings.Join(cells, "; "), reached)
 	}
 	b.WriteString("\n| result | commit | load of the machine |\n|---|---|---|\n")
 	for _, r := range slices.SortedFunc(maps.Keys(used), func(a, b *report.Record) int { return cmp.Compare(b.Stem, a.Stem) }) {

@@ -29,6 +29,15 @@ type Corpus struct {
 	Repos []Repo
 }
 
+// Label is the name, with the number of repos where there are several: figures of fewer
+// repos do not compare.
+func (c *Corpus) Label() string {
+	if len(c.Repos) < 2 {
+		return c.Name
+	}
+	return fmt.Sprintf("%s, %d repos", c.Name, len(c.Repos))
+}
+
 // Names lists the corpora, the quickest first.
 func Names() []string {
 	return []string{"go", "kubernetes", "modules", "packed", "unicode", "mixed", "linux"}

@@ -31,6 +31,16 @@ func TestModulesInCache(t *testing.T) {
 	}
 }
 
+// TestLabel: corpora of one name and different sizes have different labels.
+func TestLabel(t *testing.T) {
+	for n, want := range map[int]string{0: "x", 1: "x", 2: "x, 2 repos", 1000: "x, 1000 repos"} {
+		c := Corpus{Name: "x", Repos: make([]Repo, n)}
+		if got := c.Label(); got != want {
+			t.Errorf("%d repos: %q, not %q", n, got, want)
+		}
+	}
+}
+
 func TestUnknownCorpus(t *testing.T) {
 	if _, err := Find(t.Context(), "rust", t.TempDir(), 0); err == nil {
 		t.Error("found a corpus that does not exist")

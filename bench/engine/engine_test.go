@@ -4,6 +4,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"testing"
 
@@ -29,6 +30,7 @@ func twoRepos(t *testing.T) []corpus.Repo {
 }
 
 func TestIndexAndSearch(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the collector may take what a builder left
 	for _, perRepo := range []bool{false, true} {
 		done, err := Index(t.Context(), twoRepos(t), t.TempDir(), perRepo)
 		if err != nil {
@@ -36,6 +38,9 @@ func TestIndexAndSearch(t *testing.T) {
 		}
 		if want := map[bool]int{false: 1, true: 2}[perRepo]; len(done.Shards) != want || done.Documents != 4 || done.Skipped != 1 {
 			t.Errorf("per repo %t: %+v", perRepo, done)
+		}
+		if perRepo && done.Reused != 2 {
+			t.Errorf("%d of 2 builders had the memory of an earlier one", done.Reused)
 		}
 		e, err := OpenEngine(done.Shards)
 		if err != nil {

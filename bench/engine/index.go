@@ -27,7 +27,9 @@ type Indexed struct {
 	ReadBytes          uint64
 	IndexBytes         int64
 	Allocs, AllocBytes uint64
-	Wall               time.Duration
+	// Reused are the shards whose builder had the memory of an earlier one.
+	Reused uint64
+	Wall   time.Duration
 }
 
 // Index builds the shards of a corpus in the folder out, many repos in a shard
@@ -35,6 +37,7 @@ type Indexed struct {
 func Index(ctx context.Context, repos []corpus.Repo, out string, perRepo bool) (Indexed, error) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
+	_, reused := build.Workspaces()
 	start := time.Now()
 	x := indexer{out: out}
 	for _, r := range repos {
@@ -52,6 +55,8 @@ func Index(ctx context.Context, repos []corpus.Repo, out string, perRepo bool) (
 	}
 	x.done.Wall = time.Since(start)
 	runtime.ReadMemStats(&after)
+	_, reusedNow := build.Workspaces()
+	x.done.Reused = reusedNow - reused
 	x.done.Allocs, x.done.AllocBytes = after.Mallocs-before.Mallocs, after.TotalAlloc-before.TotalAlloc
 	return x.done, nil
 }

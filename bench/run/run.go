@@ -51,13 +51,16 @@ type Config struct {
 type measured struct {
 	corpus  corpus.Corpus
 	indexed engine.Indexed
-	cost    peer.Cost
-	opened  []opening
-	packs   *packing // nil of a single repo
-	section []engine.SectionSize
-	peers   []*opponent
-	absent  []string // peers that take no part, and why
-	buckets []bucket
+	// cost is that of the cheapest build, cold that of the first, of files that are not
+	// in the page cache.
+	cost, cold peer.Cost
+	single     *single // nil of a single repo
+	opened     []opening
+	packs      *packing // nil of a single repo
+	section    []engine.SectionSize
+	peers      []*opponent
+	absent     []string // peers that take no part, and why
+	buckets    []bucket
 }
 
 // opening is one way of holding shards.
@@ -66,12 +69,19 @@ type opening struct {
 	engine.Opened
 }
 
-// opponent is a peer and what it took.
+// single is what building a shard for each repo took.
+type single struct {
+	engine.Indexed
+
+	cost peer.Cost
+}
+
+// opponent is a peer and what it took: the cheapest build, and the first.
 type opponent struct {
 	peer.Peer
-	version string
-	cost    peer.Cost
-	indexes bool
+	version    string
+	cost, cold peer.Cost
+	indexes    bool
 }
 
 // Main measures, and writes the results also when a later corpus fails.
@@ -179,11 +189,14 @@ func (r *runner) corpus(ctx context.Context, name string) (m *measured, err erro
 
 func (r *runner) index(ctx context.Context, m *measured, dir string) error {
 	r.logf("%s: indexing %d repos", m.corpus.Name, len(m.corpus.Repos))
+	if err := forget(m.corpus); err != nil {
+		return err
+	}
 	a, cost, err := r.build(ctx, m, filepath.Join(dir, "packed"), false)
 	if err != nil {
 		return err
 	}
-	m.indexed, m.cost = a.Indexed, cost
+	m.indexed, m.cost, m.cold = a.Indexed, cost, cost
 	if m.section, err = engine.Sections(m.indexed.Shards); err != nil {
 		return err
 	}
@@ -193,14 +206,24 @@ func (r *runner) index(ctx context.Context, m *measured, dir string) error {
 	if len(m.corpus.Repos) == 1 {
 		return r.open(ctx, m, "the same shards over again", m.indexed.Shards, r.cfg.Opens)
 	}
-	single, _, err := r.build(ctx, m, filepath.Join(dir, "single"), true)
-	if err != nil {
+	if a, cost, err = r.build(ctx, m, filepath.Join(dir, "single"), true); err != nil {
 		return err
 	}
-	if err := r.open(ctx, m, "a shard for each repo", single.Indexed.Shards, r.cfg.Opens); err != nil {
+	m.single = &single{a.Indexed, cost}
+	if err := r.open(ctx, m, "a shard for each repo", m.single.Shards, r.cfg.Opens); err != nil {
 		return err
 	}
-	return r.pack(ctx, m, dir, single.Indexed.Shards)
+	return r.pack(ctx, m, dir, m.single.Shards)
+}
+
+// forget drops the files of a corpus from the page cache.
+func forget(c corpus.Corpus) error {
+	for _, repo := range c.Repos {
+		if err := peer.DropCache(repo.Dir); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (r *runner) build(ctx context.Context, m *measured, out string, perRepo bool) (answer, peer.Cost, error) {
@@ -234,8 +257,12 @@ func (r *runner) indexPeers(ctx context.Context, m *measured, dir string) error 
 		if err := os.Mkdir(folder, 0o777); err != nil {
 			return fmt.Errorf("making a folder for an index: %w", err)
 		}
+		if err := forget(m.corpus); err != nil {
+			return err
+		}
 		var err error
 		o.cost, o.indexes, err = p.Index(ctx, m.corpus, folder)
+		o.cold = o.cost
 		switch {
 		case errors.Is(err, peer.ErrTooManyRepos):
 			m.absent = append(m.absent, fmt.Sprintf("%s takes no part: %v", p.Name(), err))

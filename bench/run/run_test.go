@@ -108,6 +108,9 @@ func TestFigures(t *testing.T) {
 	m.peers[0].Peer, m.buckets[0].engines[1].name = named(zoekt), zoekt
 	m.indexed.ReadBytes, m.cost.CPU, m.peers[0].cost.CPU = 40e6, time.Second, 6*time.Second
 	m.indexed.IndexBytes, m.indexed.ContentBytes, m.cost.Peak = 30e6, build.DefaultMaxSourceBytes, 400e6
+	m.cold = peer.Cost{Wall: 2 * time.Second}
+	m.peers[0].cold = peer.Cost{Wall: 3 * time.Second}
+	m.single = &single{engine.Indexed{Shards: make([]string, 4), Reused: 3}, peer.Cost{CPU: 2 * time.Second}}
 	m.opened = []opening{
 		{"one each", engine.Opened{Shards: 200, Repos: 200, HeapUsed: 200 * 6000}},
 		{"packed", engine.Opened{Shards: 2, Repos: 10_000, HeapUsed: 10_000 * 300, Wall: time.Millisecond}},
@@ -117,6 +120,11 @@ func TestFigures(t *testing.T) {
 		"indexing, against zoekt | ≥ 4x | 6.00x | yes",
 		"indexing, MB per core-second | ≥ 80 | 40.00 | NO",
 		"index / source | ≤ 0.65 | 0.75 | NO",
+		"indexing, cold files, MB per second | – | 20 | –",
+		"indexing, cold files, time against zoekt | ≥ 1x | 1.50x | yes",
+		"indexing, a shard for each repo, MB per core-second | – | 20 | –",
+		"indexing, a shard for each repo, built in the memory of an earlier one | – | 75 % | –",
+		"indexing, a shard for each repo, against zoekt | ≥ 4x | 3.00x | NO",
 		"peak memory of indexing, MB | ≤ 500 | 400 | yes",
 		"heap per repo after a search, one each | ≤ 3000 B | 6000 B | NO",
 		"heap per repo after a search, packed | ≤ 1 B | 300 B | NO",
@@ -160,6 +168,24 @@ func TestLosingRows(t *testing.T) {
 	if len(lines) != 2 || !strings.Contains(lines[0], "rare, exhaustive, other") || !strings.Contains(lines[0], "4.00x") ||
 		!strings.Contains(lines[1], "index size") || !strings.Contains(lines[1], "3.00x") {
 		t.Errorf("got\n%s", b.String())
+	}
+}
+
+// TestReportHoldsAllBuilds: of cold files, of Trawl and of a peer, and of a shard for each repo.
+func TestReportHoldsAllBuilds(t *testing.T) {
+	m := sample()
+	m.indexed.ReadBytes, m.cold, m.peers[0].cold = 40e6, peer.Cost{CPU: 4 * time.Second, Wall: 5 * time.Second}, peer.Cost{CPU: 8 * time.Second}
+	m.single = &single{engine.Indexed{Shards: make([]string, 4), Reused: 3, Allocs: 7, AllocBytes: 2e6}, peer.Cost{CPU: 2 * time.Second}}
+	var b bytes.Buffer
+	m.writeIndex(&b)
+	squeezed := strings.Join(strings.Fields(b.String()), " ")
+	for _, want := range []string{
+		"trawl, cold files 4.00 10.0 5.00", "other, cold files 8.00 5.0", "trawl, a shard for each repo 2.00 20.0",
+		"a shard for each repo: allocated 2.0 MB in 7 pieces, in 4 shards, 3 of which were built in the memory of an earlier one",
+	} {
+		if !strings.Contains(squeezed, want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
 	}
 }
 

@@ -72,6 +72,7 @@ func (m *measured) figures() []report.Figure {
 		list = append(list,
 			report.AtLeast("indexing, MB per core-second", read/1e6/m.cost.CPU.Seconds(), neededThroughput, ""),
 			report.AtMost("index / source", float64(m.indexed.IndexBytes)/read, neededSize, ""))
+		list = append(list, m.buildFigures()...)
 		if m.indexed.ContentBytes >= build.DefaultMaxSourceBytes {
 			list = append(list, report.AtMost("peak memory of indexing, MB", float64(m.cost.Peak)/1e6, neededPeak, ""))
 		}
@@ -95,6 +96,26 @@ func (m *measured) figures() []report.Figure {
 		if ratios := m.ratios(t); len(ratios) > 0 {
 			list = append(list, report.AtLeast(fmt.Sprintf("%s, %s, against %s", t.bucket, modes[t.mode], t.peer), report.GeometricMean(ratios), t.needed, "x"))
 		}
+	}
+	return list
+}
+
+// buildFigures are those of files that are not in the page cache, and of a shard for each repo.
+func (m *measured) buildFigures() []report.Figure {
+	megabytes := float64(m.indexed.ReadBytes) / 1e6
+	p := m.opponent(zoekt)
+	list := []report.Figure{report.Plain("indexing, cold files, MB per second", megabytes/m.cold.Wall.Seconds(), "")}
+	if p != nil {
+		list = append(list, report.AtLeast("indexing, cold files, time against zoekt", ratio(p.cold.Wall, m.cold.Wall), 1, "x"))
+	}
+	if m.single == nil {
+		return list
+	}
+	list = append(list,
+		report.Plain("indexing, a shard for each repo, MB per core-second", megabytes/m.single.cost.CPU.Seconds(), ""),
+		report.Plain("indexing, a shard for each repo, built in the memory of an earlier one", 100*float64(m.single.Reused)/float64(len(m.single.Shards)), " %"))
+	if p != nil {
+		list = append(list, report.AtLeast("indexing, a shard for each repo, against zoekt", ratio(p.cost.CPU, m.single.cost.CPU), neededIndexRatio, "x"))
 	}
 	return list
 }
@@ -143,7 +164,7 @@ func (m *measured) ratios(t timeTarget) []float64 {
 // figuresOf are those of all corpora.
 func figuresOf(all []*measured) (figures report.Figures) {
 	for _, m := range all {
-		figures.Add(m.corpus.Name, m.figures())
+		figures.Add(m.corpus.Label(), m.figures())
 	}
 	return figures
 }

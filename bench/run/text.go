@@ -92,7 +92,8 @@ func losing(w io.Writer, all []*measured) {
 func ratio[T ~int64](a, b T) float64 { return float64(a) / float64(max(b, 1)) }
 
 func (m *measured) writeIndex(w io.Writer) {
-	fmt.Fprintf(w, "\nIndexing; MB/core-s is content read for each second of processor time\n\n")
+	fmt.Fprintf(w, "\nIndexing; MB/core-s is content read for each second of processor time. The first build of each reads files that were dropped from the page\n"+
+		"cache; of all builds the one with the least processor time counts\n\n")
 	read := float64(m.indexed.ReadBytes)
 	var t report.Table
 	t.Row("", "core-s", "MB/core-s", "wall s", "peak MB", "index MB", "index/source")
@@ -106,8 +107,21 @@ func (m *measured) writeIndex(w io.Writer) {
 			row(p.Name(), p.cost.CPU, p.cost.Wall, p.cost.Peak, p.cost.IndexBytes)
 		}
 	}
+	row("trawl, cold files", m.cold.CPU, m.cold.Wall, m.cold.Peak, m.indexed.IndexBytes)
+	for _, p := range m.peers {
+		if p.indexes {
+			row(p.Name()+", cold files", p.cold.CPU, p.cold.Wall, p.cold.Peak, p.cold.IndexBytes)
+		}
+	}
+	if m.single != nil {
+		row("trawl, a shard for each repo", m.single.cost.CPU, m.single.cost.Wall, m.single.cost.Peak, m.single.IndexBytes)
+	}
 	t.Write(w)
-	fmt.Fprintf(w, "\n  trawl allocated %s MB in %d pieces, in %d shards\n", report.Megabytes(m.indexed.AllocBytes), m.indexed.Allocs, len(m.indexed.Shards))
+	fmt.Fprintln(w)
+	writeAllocs(w, "trawl", &m.indexed)
+	if m.single != nil {
+		writeAllocs(w, "a shard for each repo", &m.single.Indexed)
+	}
 	fmt.Fprintf(w, "\nSections of the shards\n\n")
 	var s report.Table
 	s.Row("", "MB", "of source")
@@ -115,6 +129,12 @@ func (m *measured) writeIndex(w io.Writer) {
 		s.Row(section.Tag, fmt.Sprintf("%.3f", float64(section.Bytes)/1e6), fmt.Sprintf("%.4f", float64(section.Bytes)/read))
 	}
 	s.Write(w)
+}
+
+// writeAllocs says what a build allocated, and in how many shards it had memory to start with.
+func writeAllocs(w io.Writer, what string, x *engine.Indexed) {
+	fmt.Fprintf(w, "  %s: allocated %s MB in %d pieces, in %d shards, %d of which were built in the memory of an earlier one\n",
+		what, report.Megabytes(x.AllocBytes), x.Allocs, len(x.Shards), x.Reused)
 }
 
 func (m *measured) writeOpen(w io.Writer) {

@@ -191,7 +191,7 @@ func (b *bucket) against(other, own string) []ratio {
 // figuresOf are those of all corpora.
 func figuresOf(all []*measured) (figures report.Figures) {
 	for _, m := range all {
-		figures.Add(m.corpus.Name, m.figures())
+		figures.Add(m.corpus.Label(), m.figures())
 	}
 	return figures
 }

@@ -56,7 +56,16 @@ func (w *workspace) addNames(names []byte) (err error) {
 // shard would take as much memory once more.
 var idle struct {
 	sync.Mutex
-	workspaces []weak.Pointer[workspace]
+	workspaces   []weak.Pointer[workspace]
+	made, reused uint64
+}
+
+// Workspaces counts the builders of this process so far: made had to allocate the memory
+// that builders collect words and postings in, reused had that of an earlier one.
+func Workspaces() (made, reused uint64) {
+	idle.Lock()
+	defer idle.Unlock()
+	return idle.made, idle.reused
 }
 
 // takeWorkspace returns an idle workspace, or a new one.
@@ -67,9 +76,11 @@ func takeWorkspace() *workspace {
 		w := idle.workspaces[n-1].Value()
 		idle.workspaces = idle.workspaces[:n-1]
 		if w != nil {
+			idle.reused++
 			return w
 		}
 	}
+	idle.made++
 	return &workspace{
 		extract: ngram.NewExtractor(ngram.Runes),
 		text:    postings.NewBuilder(postings.Config{}),

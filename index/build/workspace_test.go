@@ -17,6 +17,7 @@ import (
 func TestWorkspaceIsFoundFromAnyThread(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	w := takeWorkspace()
+	made, reused := Workspaces()
 	for range 20 {
 		w.release()
 		taken := make(chan *workspace)
@@ -28,6 +29,9 @@ func TestWorkspaceIsFoundFromAnyThread(t *testing.T) {
 		if got := <-taken; got != w {
 			t.Fatal("a workspace is idle, and another one is made")
 		}
+	}
+	if nowMade, nowReused := Workspaces(); nowMade != made || nowReused != reused+20 {
+		t.Errorf("%d were made and %d reused, want 0 and 20", nowMade-made, nowReused-reused)
 	}
 	w.release()
 }
