@@ -79,6 +79,10 @@ func (z *zoekt) Index(ctx context.Context, c corpus.Corpus, dir string) (cost Co
 	return cost, true, z.serve(ctx, dir, len(c.Repos))
 }
 
+// HasCtags reports whether zoekt-index finds universal-ctags: by the variable CTAGS_COMMAND, or on
+// the PATH.
+func HasCtags() bool { return os.Getenv("CTAGS_COMMAND") != "" || onPath("universal-ctags") }
+
 // IndexZoekt builds zoekt's index of a corpus in a folder, by the program zoekt-index, with ctags or
 // without as its flag says: -require_ctags or -disable_ctags.
 func IndexZoekt(ctx context.Context, program string, c corpus.Corpus, dir, ctags string) (cost Cost, err error) {

@@ -30,6 +30,22 @@ func (r *runner) indexAgain(ctx context.Context, m *measured, dir string) error 
 	return nil
 }
 
+// indexCtags builds zoekt's index once with ctags, which finds definitions as Trawl always does. Where
+// zoekt or ctags is missing, or zoekt takes no part, there is nothing to build.
+func (r *runner) indexCtags(ctx context.Context, m *measured, dir string) error {
+	indexer, _, ok := peer.ZoektPrograms(r.cfg.ZoektBin)
+	if !ok || !peer.HasCtags() || m.opponent(zoekt) == nil {
+		return nil
+	}
+	r.logf("%s: indexing with zoekt and ctags", m.corpus.Name)
+	return within(dir, func(out string) (err error) {
+		if m.ctags, err = peer.IndexZoekt(ctx, indexer, m.corpus, out, "-require_ctags"); err != nil {
+			return fmt.Errorf("indexing with zoekt and ctags: %w", err)
+		}
+		return nil
+	})
+}
+
 // indexPeersAgain uses peers of its own: those in m are ready to be asked.
 func (r *runner) indexPeersAgain(ctx context.Context, m *measured, dir string) error {
 	for _, o := range m.peers {

@@ -54,7 +54,8 @@ type measured struct {
 	// cost is that of the cheapest build, cold that of the first, of files that are not
 	// in the page cache.
 	cost, cold peer.Cost
-	single     *single // nil of a single repo
+	single     *single   // nil of a single repo
+	ctags      peer.Cost // of zoekt with ctags; none without
 	opened     []opening
 	packs      *packing // nil of a single repo
 	section    []engine.SectionSize
@@ -174,6 +175,9 @@ func (r *runner) corpus(ctx context.Context, name string) (m *measured, err erro
 		return nil, err
 	}
 	if err := r.indexAgain(ctx, m, dir); err != nil {
+		return nil, err
+	}
+	if err := r.indexCtags(ctx, m, dir); err != nil {
 		return nil, err
 	}
 	files, err := corpus.ReadFiles(ctx, m.corpus, r.cfg.Seed)

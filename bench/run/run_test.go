@@ -108,7 +108,7 @@ func TestFigures(t *testing.T) {
 	m.peers[0].Peer, m.buckets[0].engines[1].name = named(zoekt), zoekt
 	m.indexed.ReadBytes, m.cost.CPU, m.peers[0].cost.CPU = 40e6, time.Second, 6*time.Second
 	m.indexed.IndexBytes, m.indexed.ContentBytes, m.cost.Peak = 30e6, build.DefaultMaxSourceBytes, 400e6
-	m.cold = peer.Cost{Wall: 2 * time.Second}
+	m.cold, m.ctags = peer.Cost{Wall: 2 * time.Second}, peer.Cost{CPU: 9 * time.Second}
 	m.peers[0].cold = peer.Cost{Wall: 3 * time.Second}
 	m.single = &single{engine.Indexed{Shards: make([]string, 4), Reused: 3}, peer.Cost{CPU: 2 * time.Second}}
 	m.opened = []opening{
@@ -118,6 +118,7 @@ func TestFigures(t *testing.T) {
 	}
 	want := []string{
 		"indexing, against zoekt | ≥ 4x | 6.00x | yes",
+		"indexing, against zoekt with ctags | ≥ 10x | 9.00x | NO",
 		"indexing, MB per core-second | ≥ 80 | 40.00 | NO",
 		"index / source | ≤ 0.65 | 0.75 | NO",
 		"indexing, cold files, MB per second | – | 20 | –",
@@ -175,12 +176,13 @@ func TestLosingRows(t *testing.T) {
 func TestReportHoldsAllBuilds(t *testing.T) {
 	m := sample()
 	m.indexed.ReadBytes, m.cold, m.peers[0].cold = 40e6, peer.Cost{CPU: 4 * time.Second, Wall: 5 * time.Second}, peer.Cost{CPU: 8 * time.Second}
+	m.ctags = peer.Cost{CPU: 10 * time.Second}
 	m.single = &single{engine.Indexed{Shards: make([]string, 4), Reused: 3, Allocs: 7, AllocBytes: 2e6}, peer.Cost{CPU: 2 * time.Second}}
 	var b bytes.Buffer
 	m.writeIndex(&b)
 	squeezed := strings.Join(strings.Fields(b.String()), " ")
 	for _, want := range []string{
-		"trawl, cold files 4.00 10.0 5.00", "other, cold files 8.00 5.0", "trawl, a shard for each repo 2.00 20.0",
+		"trawl, cold files 4.00 10.0 5.00", "other, cold files 8.00 5.0", "zoekt, with ctags 10.00 4.0", "trawl, a shard for each repo 2.00 20.0",
 		"a shard for each repo: allocated 2.0 MB in 7 pieces, in 4 shards, 3 of which were built in the memory of an earlier one",
 	} {
 		if !strings.Contains(squeezed, want) {

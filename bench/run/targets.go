@@ -20,6 +20,7 @@ const (
 // Figures to reach that are not ratios of query times.
 const (
 	neededIndexRatio   = 4.0 // against zoekt without ctags
+	neededCtagsRatio   = 10.0
 	neededThroughput   = 80  // MB per second of processor time
 	neededSize         = .65 // index / source, before compaction
 	neededPackedSize   = .50 // … after it
@@ -67,6 +68,9 @@ func (m *measured) figures() []report.Figure {
 	var list []report.Figure
 	if p := m.opponent(zoekt); p != nil {
 		list = append(list, report.AtLeast("indexing, against zoekt", ratio(p.cost.CPU, m.cost.CPU), neededIndexRatio, "x"))
+	}
+	if m.ctags.CPU > 0 {
+		list = append(list, report.AtLeast("indexing, against zoekt with ctags", ratio(m.ctags.CPU, m.cost.CPU), neededCtagsRatio, "x"))
 	}
 	if read > 0 {
 		list = append(list,

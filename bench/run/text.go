@@ -107,6 +107,9 @@ func (m *measured) writeIndex(w io.Writer) {
 			row(p.Name(), p.cost.CPU, p.cost.Wall, p.cost.Peak, p.cost.IndexBytes)
 		}
 	}
+	if m.ctags.CPU > 0 {
+		row("zoekt, with ctags", m.ctags.CPU, m.ctags.Wall, m.ctags.Peak, m.ctags.IndexBytes)
+	}
 	row("trawl, cold files", m.cold.CPU, m.cold.Wall, m.cold.Peak, m.indexed.IndexBytes)
 	for _, p := range m.peers {
 		if p.indexes {
