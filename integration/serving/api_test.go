@@ -43,9 +43,18 @@ func (c *cluster) request(verb, target, body string, token access.Text) (code in
 func TestAPIPage(t *testing.T) {
 	c := startCluster(t, 1, 1)
 	c.publish("host/pond", pond)
-	page, err := os.ReadFile("../../docs/api.md")
+	if run := c.runPage("../../docs/api.md"); run < 9 {
+		t.Errorf("%d examples were run", run)
+	}
+}
+
+// runPage runs the calls of curl on a page, holds each answer against the block that follows, and
+// returns how many calls it ran.
+func (c *cluster) runPage(name string) (run int) {
+	t := c.t
+	t.Helper()
+	page, err := os.ReadFile(name)
 	c.must(err)
-	run := 0
 	var code int
 	var answer string
 	for _, block := range regexp.MustCompile("(?s)```(\\w+)\n(.*?)\n```").FindAllStringSubmatch(string(page), -1) {
@@ -59,19 +68,7 @@ func TestAPIPage(t *testing.T) {
 		case "json":
 			wantJSON(t, text, answer)
 		case "events":
-			got := strings.Split(strings.TrimSpace(answer), "\n\n")
-			want := strings.Split(text, "\n\n")
-			if len(got) != len(want) {
-				t.Fatalf("got %d events, want %d:\n%s", len(got), len(want), answer)
-			}
-			for i := range want {
-				gotName, gotData, _ := strings.Cut(got[i], "\ndata: ")
-				wantName, wantData, _ := strings.Cut(want[i], "\ndata: ")
-				if gotName != wantName {
-					t.Errorf("%s, want %s", got[i], wantName)
-				}
-				wantJSON(t, wantData, gotData)
-			}
+			wantEvents(t, text, answer)
 		case "status":
 			if fmt.Sprint(code) != text {
 				t.Errorf("status %d, want %s", code, text)
@@ -80,8 +77,24 @@ func TestAPIPage(t *testing.T) {
 			t.Errorf("a block of %s", kind)
 		}
 	}
-	if run < 9 {
-		t.Errorf("%d examples were run", run)
+	return run
+}
+
+// wantEvents fails the test unless answer has the events of text, with at least their data.
+func wantEvents(t *testing.T, text, answer string) {
+	t.Helper()
+	got := strings.Split(strings.TrimSpace(answer), "\n\n")
+	want := strings.Split(text, "\n\n")
+	if len(got) != len(want) {
+		t.Fatalf("got %d events, want %d:\n%s", len(got), len(want), answer)
+	}
+	for i := range want {
+		gotName, gotData, _ := strings.Cut(got[i], "\ndata: ")
+		wantName, wantData, _ := strings.Cut(want[i], "\ndata: ")
+		if gotName != wantName {
+			t.Errorf("%s, want %s", got[i], wantName)
+		}
+		wantJSON(t, wantData, gotData)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -179,19 +178,7 @@ func TestGiteaPage(t *testing.T) {
 	c.publish("host/pond", pond)
 	c.publish("host/lake", map[string]string{"c.txt": "a needle in the lake\n"})
 	c.publish("host/hidden", pond)
-	page, err := os.ReadFile("../../docs/gitea.md")
-	c.must(err)
-	var answer string
-	run := 0
-	for _, block := range regexp.MustCompile("(?s)```(\\w+)\n(.*?)\n```").FindAllStringSubmatch(string(page), -1) {
-		if verb, target, body, ok := curl(t, block[2], "http://"+c.routerHTTP); ok {
-			_, _, answer = c.request(verb, target, body, "")
-			run++
-			continue
-		}
-		wantJSON(t, block[2], answer)
-	}
-	if run != 2 {
+	if run := c.runPage("../../docs/gitea.md"); run != 2 {
 		t.Errorf("%d examples were run", run)
 	}
 }

@@ -12,8 +12,11 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -307,4 +310,27 @@ func TestZoektUnderLoad(t *testing.T) {
 func zoektID(name string) uint32 {
 	sum := sha256.Sum256([]byte(name))
 	return binary.BigEndian.Uint32(sum[:])
+}
+
+// TestZoektPage runs the examples of docs/zoekt-compat.md, and holds what they answer against the page.
+func TestZoektPage(t *testing.T) {
+	c := startCluster(t, 1, 1)
+	c.publish("host/pond", pond)
+	const name = "../../docs/zoekt-compat.md"
+	if run := c.runPage(name); run != 2 {
+		t.Errorf("%d examples were run", run)
+	}
+	page, err := os.ReadFile(name)
+	c.must(err)
+	number := regexp.MustCompile(`(?m)^(printf \S+ \| .*?) +# (\w+), which is (\d+)$`).FindStringSubmatch(string(page))
+	if number == nil {
+		t.Fatal("the page does not say how a number is made")
+	}
+	out, err := exec.CommandContext(t.Context(), "sh", "-c", number[1]).Output()
+	c.must(err)
+	decimal, err := strconv.ParseUint(number[2], 16, 32)
+	c.must(err)
+	if got := strings.TrimSpace(string(out)); got != number[2] || fmt.Sprint(decimal) != number[3] {
+		t.Errorf("%s prints %s; the page says %s and %s", number[1], got, number[2], number[3])
+	}
 }
