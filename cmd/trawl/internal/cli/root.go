@@ -78,7 +78,7 @@ func newRoot(p Process) *cobra.Command {
 		Short: "Search all your code",
 		Long: `Trawl searches the code of many Git repositories by substring and regular expression.
 
-Start everything on this machine:   trawl up --data-dir ~/trawl
+Start everything on this machine:   trawl up --data-dir ~/trawl-data
 Index a repository:                 trawl index https://github.com/org/name
 Search it:                          trawl search 'func main lang:go'`,
 		SilenceErrors: true,

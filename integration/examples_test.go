@@ -1,0 +1,149 @@
+package integration
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// exampleFiles are what the commands of the README and of docs/cli.md look for.
+var exampleFiles = map[string]string{
+	"README.md":         "# Pond\nfoo, and the garbage collector.\n",
+	"src/main.go":       "package main\n\n// TODO: feed it\ntype pondReader struct{}\n\nfunc NewReader() *pondReader { return nil }\n\nfunc main() { ReadFile(); NewReader() }\n\nfunc ReadFile() {}\n",
+	"src/main_test.go":  "package main\n\nfunc TestMain(t *testing.T) { t.Fatal(\"no\") }\n",
+	"src/pond.c":        "struct pond { int n; };\nint main(void) { a[i]++; return 0; }\n",
+	"proto/pond.proto":  "syntax = \"proto3\";\n",
+	"http/handler.go":   "package http\n\nfunc NotFoundHandler() {}\n",
+	"docs/collector.md": "How does the garbage collector mark objects?\n",
+}
+
+// indented are the commands below a heading of a page: its lines that begin with four spaces.
+func indented(t *testing.T, page, heading string) (commands []string) {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, ok := strings.Cut(string(text), "\n"+heading+"\n")
+	if !ok {
+		t.Fatalf("%s has no %q", page, heading)
+	}
+	section, _, _ = strings.Cut(section, "\n## ")
+	for line := range strings.Lines(section) {
+		if command, ok := strings.CutPrefix(line, "    "); ok {
+			commands = append(commands, strings.TrimSpace(command))
+		}
+	}
+	return commands
+}
+
+// helpExamples are the commands in the texts of docs/cli.md, without the columns that explain
+// them, and without those that stand for many: they have a name in capitals.
+func helpExamples(t *testing.T) (commands []string) {
+	t.Helper()
+	text, err := os.ReadFile("../docs/cli.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	placeholder := regexp.MustCompile(`\b[A-Z]{2,}\b|\[flags\]$`)
+	for line := range strings.Lines(string(text)) {
+		command, ok := strings.CutPrefix(line, "  trawl ")
+		command, _, _ = strings.Cut(strings.TrimSpace(command), "   ")
+		if ok && !placeholder.MatchString(regexp.MustCompile(`'[^']*'|TODO|README`).ReplaceAllString(command, "")) {
+			commands = append(commands, "trawl "+command)
+		}
+	}
+	return commands
+}
+
+// TestExamplesOfThePages runs the commands of the README and of docs/cli.md, as a shell does, on a
+// Trawl that the README's own command starts. Each of them ends well and prints something.
+func TestExamplesOfThePages(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts all of Trawl; left out of short runs")
+	}
+	const build, serve, index = "go build -o trawl ./cmd/trawl", "./trawl up --data-dir ~/trawl-data ", "./trawl index https://github.com/org/name "
+	readme := append(indented(t, "../README.md", "## Use it"), indented(t, "../README.md", "## Without a service")...)
+	help := helpExamples(t)
+	if len(readme) < 14 || len(help) < 20 {
+		t.Fatalf("only %d commands in the README, and %d in docs/cli.md:\n%s", len(readme), len(help), strings.Join(help, "\n"))
+	}
+	if readme[0] != build || !strings.HasPrefix(readme[1], serve) || !strings.HasPrefix(readme[2], index) {
+		t.Fatalf("the README begins with %q", readme[:3])
+	}
+	home, work := t.TempDir(), t.TempDir()
+	repo := newRepository(t, home, "src/project")
+	for path, content := range exampleFiles {
+		repo.write(path, content)
+	}
+	repo.commit("a pond")
+	for name, content := range map[string]string{
+		"sources.yaml": "sources:\n- {name: one, kind: git, url: 'https://127.0.0.1:1/a/b.git'}\n",
+		"fzf":          "#!/bin/sh\nexec head -1\n", // somebody who takes the first line
+		"trawl":        "#!/bin/sh\nexec '" + trawlBinary + "' \"$@\"\n",
+	} {
+		if err := os.WriteFile(filepath.Join(work, name), []byte(content), 0o755); err != nil { //nolint:gosec // two of them are programs
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("HOME", home)
+	t.Setenv("PATH", work+":"+os.Getenv("PATH"))
+	up := startBinary(t, "bash", "up", "-c", "cd "+work+" && exec "+serve+
+		"--grpc 127.0.0.1:0 --http 127.0.0.1:0 --etcd-listen 127.0.0.1:0 --source-private-networks 127.0.0.0/8")
+	grpc, http := readyAt(t, up)
+	http = "http://" + strings.TrimSuffix(http, ",")
+	etcd := await(t, up, "where etcd is", func(line string) (string, bool) {
+		_, at, ok := strings.Cut(line, ", etcd ")
+		return at, ok && strings.HasPrefix(line, "ready: ")
+	})
+	shell := exampleShell{work, append(processEnv(), "BROWSER=echo", "TRAWL_ADDR="+grpc, "TRAWL_PAGES="+http, "TRAWL_TOKENS_ETCD_ENDPOINTS="+etcd)}
+	for _, name := range []string{"github.com/org/name", "k8s.io/kubernetes"} {
+		shell.run(t, strings.Replace(readme[2], index, "./trawl index --name "+name+" ~/src/project ", 1))
+	}
+	for _, command := range append(readme[3:], help...) {
+		shell.run(t, command)
+	}
+	if calls := inlineCalls(t, "../README.md"); len(calls) > 0 {
+		shell.run(t, strings.ReplaceAll(calls[0], "http://127.0.0.1:7431", http)+" | grep complete")
+	} else {
+		t.Error("the README has no call of curl")
+	}
+}
+
+// inlineCalls are the calls of curl within the sentences of a page.
+func inlineCalls(t *testing.T, page string) (calls []string) {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, call := range regexp.MustCompile("`(curl [^`]+)`").FindAllStringSubmatch(string(text), -1) {
+		calls = append(calls, call[1])
+	}
+	return calls
+}
+
+// exampleShell runs commands in a folder.
+type exampleShell struct {
+	folder string
+	env    []string
+}
+
+// run fails the test unless the command ends well and prints something.
+func (s exampleShell) run(t *testing.T, command string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "bash", "-o", "pipefail", "-c", command)
+	cmd.Dir, cmd.Env = s.folder, s.env
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil || out.Len() == 0 && !strings.Contains(command, ">") {
+		t.Errorf("%s: %v\n%s%s", command, err, out.String(), errs.String())
+	}
+}
