@@ -75,6 +75,17 @@ func WholeWordsDo(ctx context.Context, s *Shard, q *Query, opts Options) (done b
 	return done
 }
 
+// ContendersDo reports whether the best documents are found by reading the contenders, and nothing else.
+func ContendersDo(ctx context.Context, s *Shard, q *Query, opts Options) (done bool) {
+	_ = s.with(ctx, opts, func(run *search) (err error) {
+		if done, err = run.amongContenders(q); done {
+			done = run.narrowed.read
+		}
+		return err
+	})
+	return done
+}
+
 // MergeRuns sorts numbers that are the given ascending runs as the tallies of words are sorted.
 func MergeRuns(sorted [][]uint32) (numbers []uint32) {
 	var tallies []tally

@@ -16,6 +16,9 @@ func (s *search) begin(q *Query) (err error) {
 	}
 	s.terms, s.loose, s.asksForLow, s.defined = q.terms, len(q.loose) > 0, q.asksForLow, nil
 	s.inContent, s.onlyNamed, s.nameAtoms, s.wordAtoms, s.textAtoms, s.onlyText, s.among = q.inContent, false, nil, nil, 0, nil, nil
+	if s.narrowed != nil {
+		s.among = &s.narrowed.among
+	}
 	if err := s.prepareFloor(); err != nil {
 		return err
 	}
@@ -39,6 +42,9 @@ func (s *search) begin(q *Query) (err error) {
 	s.candidates = everyBlob(s.content.Blobs())
 	if p.narrow() {
 		s.candidates, err = p.iterator(anyCost)
+	}
+	if s.narrowed != nil {
+		s.candidates = allOf{&blobRuns{rest: s.narrowed.blobs}, s.candidates}
 	}
 	return err
 }

@@ -60,6 +60,8 @@ type search struct {
 	bulk       *bulk // nil if each document is looked at
 	// wholeWords is not nil while only documents with a whole word are looked at
 	wholeWords *wholeWords
+	// narrowed, if not nil, is the only contents that may be among the best
+	narrowed *contenders
 	// candidates for root; once onlyNamed those with a match in their path
 	candidates   blobs
 	onlyNamed    bool

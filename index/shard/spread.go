@@ -30,6 +30,9 @@ func (s *search) all(q *Query) error {
 	if done, err := s.amongWholeWords(q); done || err != nil {
 		return err
 	}
+	if done, err := s.amongContenders(q); done || err != nil {
+		return err
+	}
 	return s.passes(q)
 }
 
@@ -66,6 +69,9 @@ func (s *search) from(q *Query, first uint32) error {
 	}
 	if s.bulk == nil && first == 0 && s.knowsBounds() {
 		return s.scanByBound()
+	}
+	if s.narrowed != nil && s.narrowed.read {
+		return s.scanContenders()
 	}
 	next, err := s.scan(first, s.content.Blobs(), s.worked, s.hit)
 	if err != nil || next == s.content.Blobs() {
@@ -140,7 +146,7 @@ func (s *search) spread(q *Query, next uint32, n int) error {
 	var wg sync.WaitGroup
 	for i := range parts {
 		parts[i] = s.shard.begin(s.ctx, s.opts)
-		parts[i].repos, parts[i].workers, parts[i].pass = s.repos, c, s.pass
+		parts[i].repos, parts[i].workers, parts[i].pass, parts[i].narrowed = s.repos, c, s.pass, s.narrowed
 		parts[i].known, parts[i].places = maps.Clone(s.known), maps.Clone(s.places)
 		if s.explain != nil {
 			parts[i].explain = newExplainer(parts[i], q)

@@ -223,6 +223,9 @@ func (s *search) mostInContent() (float64, error) {
 	if s.wholeWords != nil {
 		return s.wholeWords.atom.most(s.doc.blob)
 	}
+	if s.narrowed != nil && s.narrowed.read {
+		return s.narrowed.bound, nil
+	}
 	length, err := s.content.Len(s.doc.blob)
 	if err != nil {
 		return 0, err

@@ -234,9 +234,14 @@ func (s *search) amongWholeWords(q *Query) (done bool, err error) {
 		known.names = nil
 		s.known[w.literal] = known
 	}
+	s.startOver(q)
+	return false, nil
+}
+
+// startOver forgets the documents that were found.
+func (s *search) startOver(q *Query) {
 	s.best = best{limit: s.opts.MaxFiles, maxBytes: s.opts.MaxBytes}
 	s.stats = Stats{ListsRead: s.stats.ListsRead}
 	s.pass, s.deferredFrom, s.deferred = everyPriority, 0, false
 	s.explain.startOver(q)
-	return false, nil
 }

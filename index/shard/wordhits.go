@@ -127,7 +127,12 @@ const countedWords = 1 << 12
 // readRather reports whether reading the only blobs that can match is sooner
 // done than finding the words in which an expression matches.
 func (s *search) readRather(m *matching) (bool, error) {
-	if s.among == nil || s.among.blobs.count() > mostRead {
+	switch {
+	case s.among == nil:
+		return false, nil
+	case s.among.read:
+		return true, nil
+	case s.among.blobs.count() > mostRead:
 		return false, nil
 	}
 	candidates, err := s.candidateWords(m)
@@ -161,6 +166,7 @@ type among struct {
 	blobs runs
 	spans []superblocks // of the blobs, once asked for
 	bits  []uint64      // one for each superblock: whether it is in spans
+	read  bool          // all of them are to be read
 }
 
 // superblocks [first, end) are those of a run of blobs.
