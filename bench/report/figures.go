@@ -82,10 +82,14 @@ func (f *Figure) NeededText() string {
 
 // MeasuredText is the value as people read it.
 func (f *Figure) MeasuredText() string {
+	digits, more := "%.4g", ""
 	if f.Aim == atLeast {
-		return fmt.Sprintf("%.2f%s", f.Measured, f.Unit)
+		digits = "%.2f"
 	}
-	return fmt.Sprintf("%.4g%s", f.Measured, f.Unit)
+	if f.Incomplete {
+		more = ", incomplete"
+	}
+	return fmt.Sprintf(digits, f.Measured) + f.Unit + more
 }
 
 // ReachedText is yes, NO, or a dash where nothing is needed.

@@ -45,8 +45,8 @@ func TestOffAgreesWithMissed(t *testing.T) {
 	}
 	late := AtLeast("", 10, 5, "x")
 	late.Incomplete = true
-	if !late.Missed() {
-		t.Error("who leaves out what is hard reaches an aim")
+	if !late.Missed() || late.MeasuredText() != "10.00x, incomplete" {
+		t.Errorf("who leaves out what is hard reaches an aim: %s", late.MeasuredText())
 	}
 	if plain := Plain("", 1, ""); plain.Missed() || plain.Off() != 0 || plain.ReachedText() != "–" {
 		t.Errorf("a figure without an aim: %+v", plain)
