@@ -59,10 +59,17 @@ func TestTableRows(t *testing.T) {
 		rows, values := tableRows(records), 0
 		for _, row := range rows {
 			values += len(row.values)
+			furthest := 0.0
 			for _, v := range row.values {
+				if v.Missed() {
+					furthest = max(furthest, v.Off())
+				}
 				if want := newest[row.run+row.what+v.Corpus]; v.Measured != want.Measured || v.Aim != row.values[0].Aim || v.Needed != row.values[0].Needed {
 					t.Fatalf("%+v is not the newest, %+v", v.Figure, want)
 				}
+			}
+			if off, missed := row.off(); off != furthest || missed != slices.ContainsFunc(row.values, func(v tableValue) bool { return v.Missed() }) {
+				t.Fatalf("off by %g, want %g: %+v", off, furthest, row.values)
 			}
 			if !slices.IsSortedFunc(row.values, func(a, b tableValue) int { return cmp.Compare(b.Off(), a.Off()) }) {
 				t.Fatalf("values out of order: %+v", row.values)
