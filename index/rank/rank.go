@@ -126,11 +126,11 @@ type Document struct {
 // The weights were found on one half of bench/relevance.
 var (
 	contentWeight = [...]float64{None: 0, Inside: 20, Partial: 60, Word: 100}
-	nameScore     = [...]float64{NoName: 0, Directory: 40, BaseInside: 60, BasePartial: 80, Base: 100}
+	nameScore     = [...]float64{NoName: 0, Directory: 60, BaseInside: 60, BasePartial: 80, Base: 100}
 )
 
 const (
-	spelledScore = 200 // for each term in the base name
+	spelledScore = 200 // for each term in the base name, and twice where several are and no other
 	definedScore = 200 // for one term
 	// For each term of a compound, and once more if it is defined.
 	compoundScore        = 200
@@ -221,7 +221,7 @@ func (d *Document) Score() float64 {
 			content += d.defined()
 		}
 	}
-	return Total(content+d.compound()+d.together(), names, d.spelling(), d.LowPriority)
+	return Total(content+d.compound()+d.together(), names, d.spelling(), len(d.Terms), d.LowPriority)
 }
 
 // spelling is how many terms spell the base name: those that have a match there.
@@ -293,12 +293,22 @@ func Compounds(words []string) []string {
 func (n Name) Score() float64 { return nameScore[n] }
 
 // Total adds up the parts of a score: content has all that is no match in a path, and names the scores of the best places of each
-// term. That many of the terms spell the file's name: they ask for that file, whatever its priority.
-func Total(content, names float64, spelling int, low bool) float64 {
-	if low && spelling == 0 {
-		return (content + names) * lowPriority
+// term. That many of the terms spell the file's name. If all do, they ask for that file, whatever its priority.
+func Total(content, names float64, spelling, terms int, low bool) float64 {
+	score := content + names + spellingScore(spelling, terms)
+	if low && (spelling == 0 || spelling < terms) {
+		return score * lowPriority
 	}
-	return content + names + spelledScore*float64(spelling)
+	return score
+}
+
+// spellingScore is the score for a base name that so many of the terms spell.
+func spellingScore(spelling, terms int) float64 {
+	score := spelledScore * float64(spelling)
+	if spelling == terms && terms > 1 {
+		score *= 2
+	}
+	return score
 }
 
 // Bound is the highest score of a document with that sum of its terms' scores for the content, up to
@@ -308,7 +318,7 @@ func Bound(content float64, terms int, name Name, low bool) float64 {
 	if name > Directory {
 		spelling = terms
 	}
-	return Total(content, nameScore[name]*float64(terms), spelling, low)
+	return Total(content, nameScore[name]*float64(terms), spelling, terms, low)
 }
 
 // Ceiling is the highest score of a document with up to that number of terms and no match in its path
@@ -371,10 +381,11 @@ func (d *Document) Explain() string {
 	if d.Together > Scattered {
 		text += fmt.Sprintf(" + %s %g", togetherNames[d.Together], d.together())
 	}
-	switch spelling := d.spelling(); {
-	case spelling > 0:
-		text += fmt.Sprintf(" + spells the file's name %g", float64(spelledScore*spelling))
-	case d.LowPriority:
+	spelling := d.spelling()
+	if spelling > 0 {
+		text += fmt.Sprintf(" + spells the file's name %g", spellingScore(spelling, len(d.Terms)))
+	}
+	if d.LowPriority && (spelling == 0 || spelling < len(d.Terms)) {
 		text += ", halved for a test, documentation, generated or vendored file"
 	}
 	return text

@@ -77,7 +77,8 @@ func document(t *rapid.T) Document {
 	return d
 }
 
-// TestScoreIsMonotone changes one feature for the better: the score must not fall.
+// TestScoreIsMonotone changes one feature for the better: the score must not fall. A term more is for the better where the terms
+// do not spell the name.
 func TestScoreIsMonotone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := document(t)
@@ -86,7 +87,7 @@ func TestScoreIsMonotone(t *testing.T) {
 			"name":     func(d *Document) { d.Terms[0].Name = min(d.Terms[0].Name+1, Base) },
 			"matches":  func(d *Document) { d.Terms[0].Matches++ },
 			"length":   func(d *Document) { d.Length = max(d.Length-1, 0) },
-			"term":     func(d *Document) { d.Terms = append(d.Terms, Term{Content: Inside, Matches: 1}) },
+			"term":     func(d *Document) { d.Terms = append(d.Terms, Term{Content: Inside, Matches: 1, Name: ofSpelled(d)}) },
 			"priority": func(d *Document) { d.LowPriority = false },
 			"spelled":  func(d *Document) { d.Spelled = true },
 			"line":     func(d *Document) { d.Together = OneLine },
@@ -100,6 +101,14 @@ func TestScoreIsMonotone(t *testing.T) {
 			}
 		}
 	})
+}
+
+// ofSpelled is a place in the base name if that is spelled.
+func ofSpelled(d *Document) Name {
+	if d.Spelled {
+		return BaseInside
+	}
+	return NoName
 }
 
 // TestCeilingIsTheMaximum draws documents: none is above its bounds, and the best of its kind is at
@@ -162,18 +171,28 @@ func TestSpells(t *testing.T) {
 	}
 }
 
-// TestFileNamesTakeAllTerms: a file whose name is one of three words does not get what one gets whose name is all of them.
+// TestFileNamesTakeAllTerms: a file whose name is one of three words does not get what one gets whose name is all of them, nor
+// does it keep its score if its priority is low.
 func TestFileNamesTakeAllTerms(t *testing.T) {
-	named := func(names ...Name) float64 {
+	for _, c := range []struct {
+		names        []Name
+		score, ofLow float64
+	}{
+		{[]Name{Base}, 300, 300},
+		{[]Name{Base, NoName, NoName}, 300, 150},
+		{[]Name{Base, Directory, Directory}, 420, 210},
+		{[]Name{BasePartial, BasePartial, Directory}, 620, 310},
+		{[]Name{BasePartial, BasePartial, BasePartial}, 1440, 1440},
+	} {
 		d := Document{Spelled: true}
-		for _, n := range names {
+		for _, n := range c.names {
 			d.Terms = append(d.Terms, Term{Name: n})
 		}
-		return d.Score()
-	}
-	one, all, folder := named(Base, NoName, NoName), named(BasePartial, BasePartial, BasePartial), named(Base, Directory, Directory)
-	if one != 300 || all != 840 || folder != 380 {
-		t.Errorf("one word in the name: %g, all: %g, one beside two in the folder: %g", one, all, folder)
+		score := d.Score()
+		d.LowPriority = true
+		if ofLow := d.Score(); score != c.score || ofLow != c.ofLow {
+			t.Errorf("%v: %g and %g of low priority, want %g and %g", c.names, score, ofLow, c.score, c.ofLow)
+		}
 	}
 }
 
@@ -192,7 +211,11 @@ func TestExplain(t *testing.T) {
 		t.Errorf("%s: %v", got, d.Score())
 	}
 	d.Spelled, d.Together = true, OneLine
-	if got, want := d.Explain(), "whole words 3× in 12 KiB 162, a part of the file's name 80 + inside of words 1× in 12 KiB 21 + in one line 200 + spells the file's name 200"; got != want || d.Score() != 663 {
+	if got, want := d.Explain(), "whole words 3× in 12 KiB 162, a part of the file's name 80 + inside of words 1× in 12 KiB 21 + in one line 200 + spells the file's name 200, halved for a test, documentation, generated or vendored file"; got != want || d.Score() != 331.5 {
+		t.Errorf("%s: %v", got, d.Score())
+	}
+	d.Terms[1].Name = BaseInside
+	if got, want := d.Explain(), "whole words 3× in 12 KiB 162, a part of the file's name 80 + inside of words 1× in 12 KiB 21, inside the file's name 60 + in one line 200 + spells the file's name 800"; got != want || d.Score() != 1323 {
 		t.Errorf("%s: %v", got, d.Score())
 	}
 }

@@ -41,9 +41,9 @@ func TestOrder(t *testing.T) {
 		}
 		shown.WriteByte('\n')
 	}
-	const want = `search stdin: core/search.go 870 examples/search-stdin.go 810 CHANGES 225 guide.md 225
-server auth token: server/auth/token.go 812 server/server.go 748 guide.md 337.5
-compiler options: e2e/compilerOptions.e2e.ts 810 spec/compilerOptions.ts 810 api/options.ts 785
+	const want = `search stdin: examples/search-stdin.go 1210 core/search.go 870 CHANGES 225 guide.md 225
+server auth token: server/auth/token.go 852 server/server.go 748 guide.md 337.5
+compiler options: e2e/compilerOptions.e2e.ts 1210 spec/compilerOptions.ts 1210 api/options.ts 785
 `
 	if shown.String() != want {
 		t.Errorf("in order:\n%s\nwant\n%s", shown.String(), want)

@@ -98,8 +98,9 @@ func (s *search) settleHit(h *hit) error {
 	return nil
 }
 
+// total takes it that a document has no other terms than those that spell its name, which is the most.
 func (s *search) total(c *candidate) float64 {
-	return rank.Total(c.content, c.names, c.spelling, c.low)
+	return rank.Total(c.content, c.names, c.spelling, c.spelling, c.low)
 }
 
 // waitAgain has a blob wait with a bound that is not above that before.
