@@ -155,7 +155,7 @@ func TestSearch(t *testing.T) {
 		t.Errorf("printed %q", out)
 	}
 	o := s.searched.GetOptions()
-	if s.searched.GetQuery() != "a needle" || o.GetMaxFiles() != 7 || o.GetContextLines() != 2 || !o.GetRequireComplete() {
+	if s.searched.GetQuery() != "a needle" || o.GetMaxFiles() != 7 || o.GetContextLines() != 3 || !o.GetRequireComplete() {
 		t.Errorf("asked for %v", s.searched)
 	}
 }

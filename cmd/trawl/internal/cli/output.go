@@ -121,6 +121,9 @@ func (l *lineFlags) headings(p Process) bool {
 
 func (l *lineFlags) filesAlone() bool { return l.paths || l.count }
 
+// mostContext is how many lines around a match a router shows.
+const mostContext = 20
+
 // check fails for flags that contradict each other.
 func (l *lineFlags) check() error {
 	switch {
@@ -130,8 +133,8 @@ func (l *lineFlags) check() error {
 		return usageError{errors.New("--line-number and --no-line-number exclude each other")}
 	case l.null && !l.filesAlone():
 		return usageError{errors.New("--null needs --files, -l or -c")}
-	case max(l.before, l.after, l.context) > 20:
-		return usageError{errors.New("at most 20 lines are shown around a match")}
+	case max(l.before, l.after, l.context) > mostContext:
+		return usageError{fmt.Errorf("at most %d lines are shown around a match", mostContext)}
 	}
 	return nil
 }
@@ -140,6 +143,11 @@ func (l *lineFlags) check() error {
 func (l *lineFlags) options(headings bool) *searchv1.SearchOptions {
 	options := l.outputFlags.options(headings)
 	options.ContextLines = max(l.context, l.before, l.after)
+	if options.ContextLines > 0 && !l.json {
+		// Around drops the line that is one too many. Without it, a chunk that ends in a line break
+		// could end with the last line of its file, or with an empty line.
+		options.ContextLines = min(options.ContextLines+1, mostContext)
+	}
 	switch {
 	case l.counts != nil:
 		l.counts.apply(options, headings)
@@ -178,13 +186,13 @@ func (l *lineFlags) printer(p Process, headings bool, link render.Link) (printer
 			Color: color, Context: before+after > 0, Only: l.only, Column: l.column, NoNumbers: l.noNumbers, Link: link,
 		})
 	}
-	if before != after {
+	if before != after || before > 0 && !l.json {
 		out = &around{out, before, after}
 	}
 	return out, nil
 }
 
-// around prints files with fewer lines on one side of a match than on the other.
+// around prints files with fewer lines around a match than the answer has.
 type around struct {
 	printer
 	before, after uint32
