@@ -3,6 +3,7 @@ package cli
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -58,5 +59,72 @@ func TestGrep(t *testing.T) {
 	}
 	if exit, _, errs := run(t, nil, "grep", "fish", "pond"); exit != 2 || !strings.Contains(errs, "XDG_CACHE_HOME") {
 		t.Errorf("without a folder for the index: exit %d: %s", exit, errs)
+	}
+}
+
+// grepPage is docs/grep.md, and a folder for its examples to search.
+func grepPage(t *testing.T) (page string, env []string) {
+	t.Helper()
+	text, err := os.ReadFile("../../../../docs/grep.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	for path, content := range map[string]string{
+		"src/net/http/server.go": strings.Repeat("\n", 2325) + "func NotFoundHandler() Handler { return HandlerFunc(NotFound) }\n// todo: open and close; deprecated\n",
+	} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return string(text), []string{"XDG_CACHE_HOME=" + t.TempDir()}
+}
+
+// TestGrepPage runs the examples of docs/grep.md: each finds something, and prints what the page shows.
+func TestGrepPage(t *testing.T) {
+	page, env := grepPage(t)
+	_, example, _ := strings.Cut(page, "```console\n$ ")
+	example, _, _ = strings.Cut(example, "\n```")
+	examples := strings.Split(example, "\n$ ")
+	if len(examples) < 5 {
+		t.Fatalf("only %d examples", len(examples))
+	}
+	for _, example := range examples {
+		command, shown, _ := strings.Cut(example, "\n")
+		command, _, _ = strings.Cut(command, "  ")
+		var args []string
+		for _, word := range regexp.MustCompile(`'[^']*'|\S+`).FindAllString(command, -1) {
+			args = append(args, strings.Trim(word, "'"))
+		}
+		exit, out, errs := run(t, env, args[1:]...)
+		if args[0] != "trawl" || exit != 0 || out == "" || shown != "" && out != shown+"\n" {
+			t.Errorf("%s: exit %d: %s%s", command, exit, out, errs)
+		}
+	}
+}
+
+// TestGrepPageOnPatterns: what the table of docs/grep.md says is refused is refused, and what it
+// says is a character is one.
+func TestGrepPageOnPatterns(t *testing.T) {
+	page, env := grepPage(t)
+	tried := map[bool]int{}
+	for _, row := range regexp.MustCompile(`(?m)^\| (.*?) \| .*? \| (refused|the character)`).FindAllStringSubmatch(page, -1) {
+		for _, code := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(row[1], -1) {
+			pattern, refused := code[1], row[2] == "refused"
+			if strings.HasSuffix(row[1], " in a class") && !strings.HasPrefix(pattern, "[") {
+				pattern = "[a" + pattern + "b]"
+			}
+			exit, _, errs := run(t, env, "grep", "-e", pattern, "src")
+			if (exit == 2) != refused {
+				t.Errorf("%s: exit %d: %s", pattern, exit, errs)
+			}
+			tried[refused]++
+		}
+	}
+	if tried[true] < 10 || tried[false] < 2 {
+		t.Errorf("%d patterns were refused, %d not", tried[true], tried[false])
 	}
 }
