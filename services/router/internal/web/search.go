@@ -242,7 +242,8 @@ func marksOf(c *searchv1.ChunkMatch) (marks []span) {
 	return marks
 }
 
-// lines are the first lines of a chunk, no more than most, and how many matches begin in them.
+// lines are the first lines of a chunk, no more than most, and how many matches begin in them. Lines
+// before a match are not shown without it.
 func (p *Pages) lines(ctx context.Context, f *searchv1.FileMatch, c *searchv1.ChunkMatch, patience time.Duration, most int) (lines []resultLine, matches int) {
 	content, marks := c.GetContent(), marksOf(c)
 	var colours []span
@@ -254,12 +255,13 @@ func (p *Pages) lines(ctx context.Context, f *searchv1.FileMatch, c *searchv1.Ch
 		at.rev = f.GetBranches()[0]
 	}
 	linked := len(at.address()) <= maxURL
-	number, start := int(c.GetContentStart().GetLineNumber()), 0
+	number, start, hit := int(c.GetContentStart().GetLineNumber()), 0, false
 	for start < len(content) && len(lines) < most {
 		end := lineEnd(content, start)
 		line := resultLine{Number: number}
 		own := within(marks, start, end)
 		line.Hit = len(own) > 0
+		hit = hit || line.Hit
 		line.Code = shownLine(trimEnd(content[start:end]), within(colours, start, end), own, lineBytes)
 		if linked {
 			line.URL = at.line(number)
@@ -267,6 +269,9 @@ func (p *Pages) lines(ctx context.Context, f *searchv1.FileMatch, c *searchv1.Ch
 		lines = append(lines, line)
 		matches += beginning(marks, start, end)
 		start, number = end, number+1
+	}
+	if !hit && start < len(content) {
+		return nil, 0
 	}
 	return lines, matches
 }

@@ -55,6 +55,20 @@ func TestSearchPage(t *testing.T) {
 	}
 }
 
+// TestNoLinesWithoutTheirMatch: where a page has no room for more lines of a file, it does not end
+// with the lines before a match that it does not show.
+func TestNoLinesWithoutTheirMatch(t *testing.T) {
+	for before := range 4 {
+		file := hit("host/pond", "a/fish.go", chunk(strings.Repeat("a fish\n", fileLines-before), "fish", 1))
+		next := chunk("shore\nbeach\nthe fish\n", "fish", 100)
+		file.Chunks = append(file.Chunks, next)
+		text := textOf(show(t, (&fake{search: found(file)}).serve(t, false), "/?q=fish"))
+		if got, want := strings.Contains(text, "shore"), before == 3; got != want {
+			t.Errorf("room for %d lines: the lines before a match are there: %v", before, got)
+		}
+	}
+}
+
 // TestIncompleteAnswer: the page says what was not searched, and that counts are lower bounds.
 func TestIncompleteAnswer(t *testing.T) {
 	f := &fake{search: found()}
