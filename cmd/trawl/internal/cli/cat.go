@@ -50,7 +50,8 @@ A terminal is shown control characters in their escaped form. Anything else gets
 
 // cat prints the file of a name.
 func cat(ctx context.Context, c client, p Process, name, branch string) error {
-	return forFile(name, branch, func(req *searchv1.GetFileRequest) error { return printFile(ctx, c, p, req) })
+	err := forFile(name, branch, func(req *searchv1.GetFileRequest) error { return printFile(ctx, c, p, req) })
+	return withNearest(ctx, c, name, err)
 }
 
 // forFile does something with the file of a name, REPO:PATH. Repos and paths may hold colons: the first split that names a file counts.

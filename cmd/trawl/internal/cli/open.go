@@ -74,7 +74,7 @@ func pageOf(ctx context.Context, c client, name, branch string) (at string, err 
 		return pageurl.OfLine(found.GetRepo(), branch, string(found.GetPath()), line), err
 	}
 	if err := forFile(name, branch, exists); err != nil {
-		return "", err
+		return "", withNearest(ctx, c, name, err)
 	}
 	return pageurl.Of(found.GetRepo(), branch, string(found.GetPath())), nil
 }

@@ -131,6 +131,8 @@ func (l *lineFlags) check() error {
 		return usageError{errors.New("--heading and --no-heading exclude each other")}
 	case l.numbers && l.noNumbers:
 		return usageError{errors.New("--line-number and --no-line-number exclude each other")}
+	case l.json && l.filesAlone():
+		return usageError{errors.New("--json excludes --files, -l and -c: its lines have paths and counts")}
 	case l.null && !l.filesAlone():
 		return usageError{errors.New("--null needs --files, -l or -c")}
 	case max(l.before, l.after, l.context) > mostContext:

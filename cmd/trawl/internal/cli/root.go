@@ -83,8 +83,10 @@ Index a repository:                 trawl index https://github.com/org/name
 Search it:                          trawl search 'func main lang:go'`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          usageArgs(cobra.NoArgs),
+		Args:          usageArgs(knownCommand),
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+
+		SuggestionsMinimumDistance: 2,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	const use, serve, tools = "use", "serve", "tools"
@@ -103,6 +105,18 @@ Search it:                          trawl search 'func main lang:go'`,
 	add(serve, newUp(p), newIndexer(p), newSearcher(p), newRouter(p), newTokens(p), newGC(p), newRestore(p), newSelfTest(p))
 	add(tools, newGrep(p), newShard(p), newVersion(p), newMan())
 	return root
+}
+
+// knownCommand refuses what is no command, with those that are spelled like it.
+func knownCommand(cmd *cobra.Command, args []string) error {
+	err := cobra.NoArgs(cmd, args)
+	if err == nil {
+		return nil
+	}
+	if nearest := cmd.SuggestionsFor(args[0]); len(nearest) > 0 {
+		return fmt.Errorf("%w, the nearest: %s", err, strings.Join(nearest, ", "))
+	}
+	return err
 }
 
 // usageArgs marks errors of an argument check as errors of usage.

@@ -172,13 +172,32 @@ func (*shelf) GetFile(_ context.Context, req *searchv1.GetFileRequest) (*searchv
 	return &searchv1.GetFileResponse{Content: []byte(content[req.GetOffset():end]), Blob: []byte(req.GetBranch()), SizeBytes: uint64(len(content))}, nil
 }
 
+// List finds the repo by the ends of its name.
+func (*shelf) List(_ context.Context, req *searchv1.ListRequest) (*searchv1.ListResponse, error) {
+	resp := &searchv1.ListResponse{}
+	if strings.Contains(req.GetQuery(), "h|o|st") {
+		resp.Repos = []*searchv1.RepoEntry{{Name: "host:80/r"}, {Name: "boat"}}
+	}
+	return resp, nil
+}
+
+// Search finds the file and another one.
+func (*shelf) Search(_ context.Context, req *searchv1.SearchRequest) (*searchv1.SearchResponse, error) {
+	if want := `type:file r:"^host:80/r$" f:"(?i:`; !strings.HasPrefix(req.GetQuery(), want) {
+		return nil, status.Error(codes.InvalidArgument, req.GetQuery())
+	}
+	return &searchv1.SearchResponse{Files: []*searchv1.FileMatch{{Path: []byte("x/y")}, {Path: []byte("a:b")}}}, nil
+}
+
 func TestCat(t *testing.T) {
 	for _, tt := range []struct {
 		name, out, errs string
 		exit            int
 	}{
 		{"host:80/r:a:b", "one\ntwo \x1b\n", "", 0},
-		{"host:80/r:a", "", "there is no such file", 1},
+		{"host:80/r:a:c", "", "host:80/r:a:c: there is no such file, or you may not see it; the nearest: host:80/r:a:b", 1},
+		{"host:b", "", "host: there is no such repo, or you may not see it; the nearest: boat\n", 1},
+		{"whale:b", "", "whale: there is no such repo, or you may not see it\n", 1},
 		{"r", "", "want REPO:PATH", 2},
 		{":a:", "", "want REPO:PATH", 2},
 	} {

@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
+	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/internal/searchapi"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+const (
+	// comparedBytes and comparedFiles bound the names that are compared with one that does not exist.
+	comparedBytes = 1 << 20
+	comparedFiles = 300
+)
+
+// withNearest is the error of a file that was asked for by REPO:PATH. If it is that there is no such
+// repo or file, it has the names that are most like it.
+func withNearest(ctx context.Context, c client, name string, err error) error {
+	if status.Code(err) != codes.NotFound {
+		return err
+	}
+	list, failed := c.search.List(ctx, &searchv1.ListRequest{Query: "r:" + likeBase(beforeColon(name)), MaxBytes: comparedBytes})
+	if failed != nil {
+		return err
+	}
+	missing, names := "repo", []string(nil)
+	for _, r := range list.GetRepos() {
+		if file, ok := strings.CutPrefix(name, r.GetName()+":"); ok {
+			missing, names = "file", filesLike(ctx, c, r.GetName(), file)
+			break
+		}
+		names = append(names, r.GetName())
+	}
+	wanted := beforeColon(name)
+	if missing == "file" {
+		wanted = name
+	}
+	text := fmt.Sprintf("%s: there is no such %s, or you may not see it", render.Safe([]byte(wanted)), missing)
+	if nearest := searchapi.Nearest(wanted, names); len(nearest) > 0 {
+		text += "; the nearest: " + render.Safe([]byte(strings.Join(nearest, ", ")))
+	}
+	return exitStatus{1, fmt.Errorf("%s", text)}
+}
+
+// beforeColon is the repo of REPO:PATH, if its name has no colon.
+func beforeColon(name string) string {
+	repo, _, _ := strings.Cut(name, ":")
+	return repo
+}
+
+// likeBase is an expression for names that have a third of the last part of name.
+func likeBase(name string) string {
+	thirds := searchapi.Thirds(path.Base(name))
+	for i, third := range thirds {
+		thirds[i] = regexp.QuoteMeta(third)
+	}
+	return query.Quote("(?i:" + strings.Join(thirds, "|") + ")")
+}
+
+// filesLike are files of a repo with names like that of file, as REPO:PATH.
+func filesLike(ctx context.Context, c client, repo, file string) (names []string) {
+	resp, err := c.search.Search(ctx, &searchv1.SearchRequest{
+		Query:   "type:file r:" + query.Quote("^"+regexp.QuoteMeta(repo)+"$") + " f:" + likeBase(file),
+		Options: &searchv1.SearchOptions{Mode: searchv1.Mode_MODE_TOP_K, MaxFiles: comparedFiles, MaxMatchesPerFile: 1},
+	})
+	if err != nil {
+		return nil
+	}
+	for _, f := range resp.GetFiles() {
+		names = append(names, repo+":"+string(f.GetPath()))
+	}
+	return names
+}
