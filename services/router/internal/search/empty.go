@@ -35,8 +35,9 @@ func (e *execution) filteredRepos() (repos int, named []string) {
 	if evaluate == nil {
 		return len(names), names[:min(len(names), searchedRepos)]
 	}
+	var unknown catalogv1.ShardRef // one for all repos: it says nothing of any
 	for _, name := range names {
-		if evaluate(e.layout.roots[name], &catalogv1.ShardRef{}) == none {
+		if evaluate(e.layout.roots[name], &unknown) == none {
 			continue
 		}
 		if repos++; repos <= searchedRepos {

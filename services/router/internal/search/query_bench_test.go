@@ -36,23 +36,8 @@ func (quiet) StreamSearch(req *searchv1.StreamSearchRequest, stream grpc.ServerS
 //
 //	go test -run '^$' -bench Query ./services/router/internal/search
 func BenchmarkQuery(b *testing.B) {
-	tel, err := telemetry.Start(b.Context(), telemetry.Config{}, telemetry.Identity{Service: "bench"}, telemetry.WithLogs(io.Discard))
-	if err != nil {
-		b.Fatal(err)
-	}
-	srv, err := server.New(server.Config{}, tel)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer srv.Close()
-	searchv1.RegisterSearchServiceServer(srv, quiet{})
-	local := server.Intercept(srv.Local(), nil, nil)
 	for _, shards := range []int{100, 10_000} {
-		c := start(b, 0, func(c *cluster) {
-			c.layout = layoutOf10000(b, shards)
-			c.conns = fanout.NewConns(func(string) (server.Conn, error) { return local, nil })
-			c.directory = fanout.NewDirectory([]*catalogv1.Searcher{{Id: "a", Address: "here"}}, 1)
-		})
+		c := startQuiet(b, shards)
 		for _, q := range []struct{ name, text string }{{"all repos", "nothing"}, {"one repo", "r:name-4711$ nothing"}} {
 			b.Run(fmt.Sprintf("%d shards/%s", shards, q.name), func(b *testing.B) {
 				b.ReportAllocs()
@@ -69,9 +54,21 @@ func BenchmarkQuery(b *testing.B) {
 	}
 }
 
-// layoutOf10000 puts 10,000 repos into so many shards.
-func layoutOf10000(b *testing.B, shards int) *search.Layout {
-	b.Helper()
+// startQuiet is a service for 10,000 repos on that many shards, whose searcher is a quiet one in
+// the same process.
+func startQuiet(tb testing.TB, shards int) *cluster {
+	tb.Helper()
+	tel, err := telemetry.Start(tb.Context(), telemetry.Config{}, telemetry.Identity{Service: "bench"}, telemetry.WithLogs(io.Discard))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	srv, err := server.New(server.Config{}, tel)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { srv.Close() })
+	searchv1.RegisterSearchServiceServer(srv, quiet{})
+	local := server.Intercept(srv.Local(), nil, nil)
 	roots := make([]*catalogv1.Root, 10_000)
 	for i := range roots {
 		in := i % shards
@@ -83,9 +80,29 @@ func layoutOf10000(b *testing.B, shards int) *search.Layout {
 	}
 	layout, err := search.NewLayout(42, roots)
 	if err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
-	return layout
+	return start(tb, 0, func(c *cluster) {
+		c.layout = layout
+		c.conns = fanout.NewConns(func(string) (server.Conn, error) { return local, nil })
+		c.directory = fanout.NewDirectory([]*catalogv1.Searcher{{Id: "a", Address: "here"}}, 1)
+	})
+}
+
+// TestAReposNameAllocatesNothingPerRepo: a query for one repo of 10,000 allocates less than
+// once for every ten of them.
+func TestAReposNameAllocatesNothingPerRepo(t *testing.T) {
+	c := startQuiet(t, 100)
+	ask := func() {
+		resp, err := c.Search(t.Context(), &searchv1.SearchRequest{Query: "r:name-4711$ nothing"})
+		if err != nil || !resp.Coverage.Complete || resp.Empty.GetRepos() != 1 {
+			t.Fatal(resp, err)
+		}
+	}
+	ask()
+	if n := testing.AllocsPerRun(5, ask); n > 1000 {
+		t.Errorf("%.0f allocations", n)
+	}
 }
 
 func processorTime(b *testing.B) time.Duration {
