@@ -9,8 +9,8 @@ import (
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/index/inorder"
 	"github.com/trawl-search/trawl/index/postings"
-	"github.com/trawl-search/trawl/index/spill"
 )
 
 // errClosed is the error of a call after Close.
@@ -69,7 +69,7 @@ func (b *Builder) writeContent() error {
 
 // writeContentBeside is writeContent on two processors.
 func (b *Builder) writeContentBeside() error {
-	held := spill.NewSections(spill.Config{Memory: math.MaxInt64})
+	held := inorder.NewSections(inorder.BufferConfig{Memory: math.MaxInt64})
 	made := make(chan error, 1)
 	go func() { made <- b.writeWords(held) }()
 	err := b.writeSections()

@@ -1,6 +1,8 @@
-// Package inorder runs pieces of work beside the caller, and returns their results in
-// the order in which the pieces were started. So a stream can be encoded on all
-// processors, and its bytes are the same as from one.
+// Package inorder keeps what is made before its turn. A Queue runs pieces of work beside
+// the caller, and returns their results in the order in which the pieces were started. So
+// a stream can be encoded on all processors, and its bytes are the same as from one. A
+// Buffer holds the bytes of a section that grows while another one is written, and moves
+// them to a temporary file beyond a bound. Sections holds whole sections that way.
 package inorder
 
 // Queue holds the started pieces whose results were not taken yet. Each piece runs in

@@ -3,9 +3,9 @@ package merge
 import (
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/index/inorder"
 	"github.com/trawl-search/trawl/index/ngram"
 	"github.com/trawl-search/trawl/index/postings"
-	"github.com/trawl-search/trawl/index/spill"
 	"github.com/trawl-search/trawl/index/words"
 )
 
@@ -16,7 +16,7 @@ func (m *merger) mergeOptions() postings.MergeOptions {
 	return postings.MergeOptions{
 		Processors: m.opts.Processors,
 		Pace:       m.pace,
-		Spill:      spill.Config{Dir: m.opts.TempDir, Memory: max(m.opts.Memory/heldSections, 1)},
+		Spill:      inorder.BufferConfig{Dir: m.opts.TempDir, Memory: max(m.opts.Memory/heldSections, 1)},
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/index/inorder"
 	"github.com/trawl-search/trawl/index/ngram"
-	"github.com/trawl-search/trawl/index/spill"
 )
 
 // Gone is the place of a superblock that is left out.
@@ -31,7 +30,7 @@ type MergeOptions struct {
 	// it ends the merge. Nil: nothing is called.
 	Pace func(bytes int) error
 	// Spill says where what must wait for its section is held.
-	Spill spill.Config
+	Spill inorder.BufferConfig
 }
 
 // Merge writes the index of a text of that many superblocks whose parts are in the
@@ -43,7 +42,7 @@ type MergeOptions struct {
 // *format.CorruptError of a source, and ErrMisuse for a source of another scheme than
 // ngram.Runes: its text has to be indexed again.
 func Merge(ctx context.Context, w *format.Writer, tags Tags, superblocks uint32, sources []Source, opts MergeOptions) (err error) {
-	m := &merging{superblocks: superblocks, sources: make([]mergeSource, len(sources)), opts: opts, masks: spill.New(opts.Spill)}
+	m := &merging{superblocks: superblocks, sources: make([]mergeSource, len(sources)), opts: opts, masks: inorder.NewBuffer(opts.Spill)}
 	defer func() { err = errors.Join(err, m.masks.Close()) }()
 	for i := range sources {
 		if err := m.open(&m.sources[i], &sources[i]); err != nil {
@@ -76,7 +75,7 @@ type merging struct {
 	weights  [groupCount]uint64 // bytes that the groups take in the sources
 	postings uint64
 	listsEnd uint64
-	masks    *spill.Buffer
+	masks    *inorder.Buffer
 	table    tableWriter
 }
 

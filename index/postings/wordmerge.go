@@ -9,7 +9,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/eliasfano"
 	"github.com/trawl-search/trawl/index/format"
-	"github.com/trawl-search/trawl/index/spill"
+	"github.com/trawl-search/trawl/index/inorder"
 )
 
 // WordSource is an index of words whose posting lists are merged, and where its text went.
@@ -28,13 +28,13 @@ type WordSource struct {
 //	m.Append(joined)
 //	m.Write(w)
 //
-// It holds encoded lists until Write, in memory as far as its spill.Config allows. Close
+// It holds encoded lists until Write, in memory as far as its inorder.BufferConfig allows. Close
 // must be called. One goroutine at a time, but for Join.
 type WordMerger struct {
 	sources      []wordMergeSource
 	files        []*format.File
 	blocks       []uint8 // of each superblock up to the last one in which a word starts
-	lists, tails *spill.Buffer
+	lists, tails *inorder.Buffer
 	ends         wordEnds
 }
 
@@ -47,8 +47,8 @@ type wordMergeSource struct {
 
 // NewWordMerger begins to merge the lists of a text of that many superblocks. The error is
 // a *format.CorruptError.
-func NewWordMerger(superblocks uint32, sources []WordSource, hold spill.Config) (*WordMerger, error) {
-	m := &WordMerger{blocks: make([]uint8, superblocks), lists: spill.New(hold), tails: spill.New(hold)}
+func NewWordMerger(superblocks uint32, sources []WordSource, hold inorder.BufferConfig) (*WordMerger, error) {
+	m := &WordMerger{blocks: make([]uint8, superblocks), lists: inorder.NewBuffer(hold), tails: inorder.NewBuffer(hold)}
 	for _, s := range sources {
 		table, err := s.Index.openedTable()
 		if err != nil {
@@ -244,7 +244,7 @@ func (m *WordMerger) Words() uint32 { return m.ends.words }
 func (m *WordMerger) Write(w *format.Writer) error {
 	for _, section := range []struct {
 		tag  format.Tag
-		held *spill.Buffer
+		held *inorder.Buffer
 	}{{format.TagWordPostings, m.lists}, {format.TagWordTails, m.tails}} {
 		_ = w.Begin(section.tag, format.Required) // the writer's errors stay until End
 		if _, err := section.held.WriteTo(w); err != nil {

@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/index/inorder"
 	"github.com/trawl-search/trawl/index/ngram"
 	"github.com/trawl-search/trawl/index/postings"
-	"github.com/trawl-search/trawl/index/spill"
 	"github.com/trawl-search/trawl/index/words"
 )
 
@@ -108,7 +108,7 @@ func TestMerge(t *testing.T) {
 		}
 		want := build(t, b, blobs)
 		s := deal(t, r, b, blobs)
-		for _, opts := range []postings.MergeOptions{{Processors: 1}, {Processors: 3, Spill: spill.Config{Dir: t.TempDir(), Memory: 1}}} {
+		for _, opts := range []postings.MergeOptions{{Processors: 1}, {Processors: 3, Spill: inorder.BufferConfig{Dir: t.TempDir(), Memory: 1}}} {
 			data, err := s.merge(t.Context(), opts)
 			if err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
@@ -182,7 +182,7 @@ func TestMergeStops(t *testing.T) {
 		}
 		cancel()
 	}
-	opts = postings.MergeOptions{Processors: 1, Spill: spill.Config{Dir: "/nonexistent", Memory: 1}}
+	opts = postings.MergeOptions{Processors: 1, Spill: inorder.BufferConfig{Dir: "/nonexistent", Memory: 1}}
 	if _, err := s.merge(t.Context(), opts); err == nil {
 		t.Error("merged without a folder for what is held")
 	}

@@ -1,4 +1,4 @@
-package spill
+package inorder
 
 import (
 	"fmt"
@@ -23,7 +23,7 @@ type sectionHead struct {
 }
 
 // NewSections holds no sections yet.
-func NewSections(cfg Config) *Sections { return &Sections{data: New(cfg)} }
+func NewSections(cfg BufferConfig) *Sections { return &Sections{data: NewBuffer(cfg)} }
 
 // Begin implements format.SectionWriter.
 func (s *Sections) Begin(tag format.Tag, flags format.Flags) error {

@@ -1,11 +1,11 @@
-package spill_test
+package inorder_test
 
 import (
 	"bytes"
 	"testing"
 
 	"github.com/trawl-search/trawl/index/format"
-	"github.com/trawl-search/trawl/index/spill"
+	"github.com/trawl-search/trawl/index/inorder"
 )
 
 // TestSectionsAreReplayed writes the same sections, some of them empty, to a shard and to
@@ -31,7 +31,7 @@ func TestSectionsAreReplayed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, memory := range []int64{1 << 30, 1000} {
-		sections := spill.NewSections(spill.Config{Dir: t.TempDir(), Memory: memory})
+		sections := inorder.NewSections(inorder.BufferConfig{Dir: t.TempDir(), Memory: memory})
 		write(sections)
 		var replayed bytes.Buffer
 		w := format.NewWriter(&replayed)

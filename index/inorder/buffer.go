@@ -1,6 +1,4 @@
-// Package spill holds bytes that are written later: a section of a shard that grows
-// while another one is being written. What passes a bound goes to a temporary file.
-package spill
+package inorder
 
 import (
 	"bufio"
@@ -17,8 +15,8 @@ const (
 	chunkSize = 256 << 10
 )
 
-// Config sets up a Buffer. The zero value has the defaults.
-type Config struct {
+// BufferConfig sets up a Buffer. The zero value has the defaults.
+type BufferConfig struct {
 	// Dir is the folder for the temporary file. Default: os.TempDir.
 	Dir string
 	// Memory bounds what is held in memory, in bytes. Default: DefaultMemory.
@@ -28,15 +26,15 @@ type Config struct {
 // Buffer holds bytes in the order in which they are written. Close must be called, also
 // after errors. One goroutine at a time.
 type Buffer struct {
-	cfg    Config
+	cfg    BufferConfig
 	chunks [][]byte // all but the last one are full
 	size   int64
 	file   *os.File      // nil while all is in memory
 	writer *bufio.Writer // of the file
 }
 
-// New makes an empty Buffer.
-func New(cfg Config) *Buffer {
+// NewBuffer makes an empty Buffer.
+func NewBuffer(cfg BufferConfig) *Buffer {
 	if cfg.Memory <= 0 {
 		cfg.Memory = DefaultMemory
 	}

@@ -1,4 +1,4 @@
-package spill_test
+package inorder_test
 
 import (
 	"bytes"
@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/trawl-search/trawl/index/spill"
+	"github.com/trawl-search/trawl/index/inorder"
 )
 
 // TestBuffer writes more and less than fits into memory, and reads all of it twice, with
@@ -17,7 +17,7 @@ func TestBuffer(t *testing.T) {
 	for seed := range uint64(40) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		dir := t.TempDir()
-		b := spill.New(spill.Config{Dir: dir, Memory: 1 + random.Int64N(1<<20)})
+		b := inorder.NewBuffer(inorder.BufferConfig{Dir: dir, Memory: 1 + random.Int64N(1<<20)})
 		var want []byte
 		for range 2 {
 			for range random.IntN(30) {
@@ -49,7 +49,7 @@ func TestBuffer(t *testing.T) {
 
 // TestBound: bytes up to the bound need no folder, the next one does.
 func TestBound(t *testing.T) {
-	b := spill.New(spill.Config{Dir: filepath.Join(t.TempDir(), "absent"), Memory: 1000})
+	b := inorder.NewBuffer(inorder.BufferConfig{Dir: filepath.Join(t.TempDir(), "absent"), Memory: 1000})
 	defer b.Close()
 	if _, err := b.Write(make([]byte, 1000)); err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func TestBound(t *testing.T) {
 // TestFailingWriter: an error of the writer comes out as it is.
 func TestFailingWriter(t *testing.T) {
 	for _, memory := range []int64{1, 1 << 20} {
-		b := spill.New(spill.Config{Dir: t.TempDir(), Memory: memory})
+		b := inorder.NewBuffer(inorder.BufferConfig{Dir: t.TempDir(), Memory: memory})
 		if _, err := b.Write(make([]byte, 5000)); err != nil {
 			t.Fatal(err)
 		}
