@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/trawl-search/trawl/index/build"
-	"github.com/trawl-search/trawl/index/docset"
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/index/indextest"
@@ -162,7 +161,7 @@ func (d dirty) part(t fataler) part {
 	t.Helper()
 	p := part{shard: openShard(t, buildShard(t, d.corpus)), overlays: map[string]shard.Overlay{}}
 	for repo, numbers := range d.hidden {
-		p.overlays[repo] = shard.Overlay{Hidden: docset.Of(numbers)}
+		p.overlays[repo] = shard.Overlay{Hidden: docstore.SetOf(numbers)}
 	}
 	return p
 }

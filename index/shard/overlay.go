@@ -3,7 +3,6 @@ package shard
 import (
 	"slices"
 
-	"github.com/trawl-search/trawl/index/docset"
 	"github.com/trawl-search/trawl/index/docstore"
 )
 
@@ -12,7 +11,7 @@ import (
 type Overlay struct {
 	// Hidden are documents that are neither read nor counted, since they are not the
 	// repo's any more: their numbers from its first one in the shard.
-	Hidden docset.Set
+	Hidden docstore.Set
 	// Branches are the repo's branches now, in their order; nil: those of the shard.
 	Branches []Branch
 }

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/trawl-search/trawl/index/docset"
+	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/indextest"
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/shard"
@@ -44,11 +44,11 @@ func change(c *indextest.Corpus, rnd *rand.Rand) (map[string]shard.Overlay, *ind
 				r.Documents = append(r.Documents, d)
 			}
 		}
-		o.Hidden = docset.Of(numbers)
+		o.Hidden = docstore.SetOf(numbers)
 		overlays[r.Name] = o
 		rest.Repos = append(rest.Repos, r)
 	}
-	overlays["a repo that is not there"] = shard.Overlay{Hidden: docset.Of([]uint32{0}), Branches: []shard.Branch{{Name: "main"}}}
+	overlays["a repo that is not there"] = shard.Overlay{Hidden: docstore.SetOf([]uint32{0}), Branches: []shard.Branch{{Name: "main"}}}
 	return overlays, rest
 }
 

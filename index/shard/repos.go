@@ -6,7 +6,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/trawl-search/trawl/index/docset"
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/query"
 )
@@ -30,7 +29,7 @@ type repoView struct {
 // replaced are documents of a repo, by their numbers from its first one.
 type replaced struct {
 	first uint32
-	docs  docset.Set
+	docs  docstore.Set
 }
 
 const (

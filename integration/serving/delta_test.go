@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/trawl-search/trawl/index/docset"
+	"github.com/trawl-search/trawl/index/docstore"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -25,7 +25,7 @@ func (c *cluster) publishDelta(repo string, files map[string]string, hidden ...u
 	root := lease.Root().Record
 	root.Generation, root.Epoch = lease.NextGeneration(), lease.Desired().Epoch
 	root.Branches[0].Commit = fmt.Sprintf("%040d", root.Generation)
-	root.Shards[0].Hidden = docset.Of(hidden).Code()
+	root.Shards[0].Hidden = docstore.SetOf(hidden).Code()
 	root.Shards = append(root.Shards, c.upload(lease.Fence(), root, files))
 	_, err = c.store.Publish(c.t.Context(), lease, lease.Root(), root)
 	c.must(err)

@@ -10,7 +10,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/trawl-search/trawl/index/docset"
+	"github.com/trawl-search/trawl/index/docstore"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
@@ -46,7 +46,7 @@ func (s *Store) CheckEmpty(ctx context.Context) error {
 // repos these are is not known any more.
 func (s *Store) unknownPacks(root *catalogv1.Root) (puts []clientv3.Op, err error) {
 	for _, ref := range root.GetShards() {
-		hidden, err := docset.Parse(ref.GetHidden())
+		hidden, err := docstore.ParseSet(ref.GetHidden())
 		if err != nil {
 			return nil, fmt.Errorf("shard %s: %w", ref.GetKey(), err)
 		}

@@ -3,7 +3,7 @@ package restore_test
 import (
 	"testing"
 
-	"github.com/trawl-search/trawl/index/docset"
+	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/internal/restore"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
@@ -13,7 +13,7 @@ import (
 // the repo's own.
 func TestSharedShards(t *testing.T) {
 	w := newWorld(t)
-	hidden := docset.Of([]uint32{1}).Code()
+	hidden := docstore.SetOf([]uint32{1}).Code()
 	for name, shard := range map[string]*catalogv1.ShardRef{
 		"shares": {Compacted: true, Documents: 4, LiveDocuments: 2, Hidden: hidden},
 		"own":    {Compacted: true, Documents: 3, LiveDocuments: 2, Hidden: hidden},

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/trawl-search/trawl/index/docset"
+	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/shard"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
@@ -23,7 +23,7 @@ type Shard struct {
 
 // Overlay is what has become of a repo since a shard of it was built, as plans carry it.
 type Overlay struct {
-	// Hidden documents, as package docset codes them; empty: none.
+	// Hidden documents, as a coded docstore.Set; empty: none.
 	Hidden []byte
 	// Branches are the repo's branches now, and Places for each the place of the
 	// shard's branch that has its documents, from 1, or 0. Empty: those of the shard.
@@ -151,6 +151,6 @@ func (o *Overlay) decode() (decoded shard.Overlay, err error) {
 	for i, name := range o.Branches {
 		decoded.Branches = append(decoded.Branches, shard.Branch{Name: name, Place: int(o.Places[i]) - 1})
 	}
-	decoded.Hidden, err = docset.Parse(o.Hidden)
+	decoded.Hidden, err = docstore.ParseSet(o.Hidden)
 	return decoded, err
 }

@@ -8,7 +8,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/trawl-search/trawl/index/docset"
+	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/shard"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
@@ -18,8 +18,8 @@ import (
 // with, and costs nothing where it is nothing.
 func TestPlannedShardIsReadAgain(t *testing.T) {
 	overlays := map[string]searchapi.Overlay{
-		"b": {Hidden: docset.Of([]uint32{3, 9}).Code(), Branches: []string{"main", "next"}, Places: []uint32{2, 0}},
-		"c": {Branches: []string{"x"}, Places: []uint32{1}}, "d": {Hidden: docset.Of([]uint32{0}).Code()}, "not asked": {Hidden: []byte{1}},
+		"b": {Hidden: docstore.SetOf([]uint32{3, 9}).Code(), Branches: []string{"main", "next"}, Places: []uint32{2, 0}},
+		"c": {Branches: []string{"x"}, Places: []uint32{1}}, "d": {Hidden: docstore.SetOf([]uint32{0}).Code()}, "not asked": {Hidden: []byte{1}},
 	}
 	s := searchapi.Shard{Digest: searchapi.Digest{7}, Repos: []string{"a", "b", "c", "d"}, Overlays: overlays}
 	got, err := searchapi.ParsePlanned(s.Planned())

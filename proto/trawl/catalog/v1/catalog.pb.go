@@ -643,7 +643,7 @@ type ShardRef struct {
 	Languages []string `protobuf:"bytes,7,rep,name=languages,proto3" json:"languages,omitempty"`
 	// Documents of the root's repo in this shard that are not served: a later delta
 	// replaced them, or their commit is gone. Their numbers from the repo's first
-	// document in the shard, as package index/docset codes them; empty: none.
+	// document in the shard, as package index/docstore codes them; empty: none.
 	Hidden []byte `protobuf:"bytes,8,opt,name=hidden,proto3" json:"hidden,omitempty"`
 	// It holds what changed after the shards before it were built.
 	Delta bool `protobuf:"varint,9,opt,name=delta,proto3" json:"delta,omitempty"`

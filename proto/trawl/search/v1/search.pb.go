@@ -2111,7 +2111,7 @@ type HiddenDocuments struct {
 	// Place of the repo in PlannedShard.repos, from 0; ascending within a shard.
 	Repo uint32 `protobuf:"varint,1,opt,name=repo,proto3" json:"repo,omitempty"`
 	// Their numbers from the repo's first document in the shard, as package
-	// index/docset codes them.
+	// index/docstore codes them.
 	Documents     []byte `protobuf:"bytes,2,opt,name=documents,proto3" json:"documents,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

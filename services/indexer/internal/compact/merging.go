@@ -16,7 +16,6 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/trawl-search/trawl/index/build"
-	"github.com/trawl-search/trawl/index/docset"
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/merge"
 	"github.com/trawl-search/trawl/internal/catalog"
@@ -158,7 +157,7 @@ func (m *merging) merge(ctx context.Context, w io.Writer, parts []*part) (result
 			return result, err
 		}
 		for _, ref := range refs {
-			hidden, err := docset.Parse(ref.GetHidden())
+			hidden, err := docstore.ParseSet(ref.GetHidden())
 			if err != nil {
 				return result, fmt.Errorf("root of %s: %w", p.next.GetRepo(), err)
 			}

@@ -20,7 +20,6 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/trawl-search/trawl/index/build"
-	"github.com/trawl-search/trawl/index/docset"
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/index/shard"
@@ -190,7 +189,7 @@ func (w *world) hide(root, old *catalogv1.Root, next files) files {
 	changed := maps.Clone(next)
 	for _, ref := range old.Shards {
 		ref = proto.CloneOf(ref)
-		set, err := docset.Parse(ref.Hidden)
+		set, err := docstore.ParseSet(ref.Hidden)
 		if err != nil {
 			w.t.Error(err)
 		}
@@ -267,7 +266,7 @@ func (w *world) each(ref *catalogv1.ShardRef, repo string, visit func(number uin
 func (w *world) read(root *catalogv1.Root) files {
 	got := files{}
 	for _, ref := range root.GetShards() {
-		set, err := docset.Parse(ref.GetHidden())
+		set, err := docstore.ParseSet(ref.GetHidden())
 		if err != nil {
 			w.t.Error(err)
 		}

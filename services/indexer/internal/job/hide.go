@@ -9,7 +9,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/trawl-search/trawl/index/docset"
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/internal/bucket"
@@ -65,8 +64,8 @@ func hideReplaced(ctx context.Context, b bucket.Bucket, tempDir, repo string, re
 			continue
 		}
 		live = append(live, ref)
-		if size += len(ref.GetHidden()) + len(ref.GetBranches()); size > docset.MaxBytes {
-			return nil, fmt.Errorf("%w: their numbers take more than %d bytes", errManyHidden, docset.MaxBytes)
+		if size += len(ref.GetHidden()) + len(ref.GetBranches()); size > docstore.MaxSetBytes {
+			return nil, fmt.Errorf("%w: their numbers take more than %d bytes", errManyHidden, docstore.MaxSetBytes)
 		}
 	}
 	return live, nil
@@ -92,7 +91,7 @@ func hideInShard(ctx context.Context, b bucket.Bucket, tempDir, repo string, ref
 	if len(change.paths) == 0 && change.branches == nil || ref.GetDocuments() == 0 {
 		return next, nil
 	}
-	hidden, err := docset.Parse(ref.GetHidden())
+	hidden, err := docstore.ParseSet(ref.GetHidden())
 	if err != nil {
 		return nil, fmt.Errorf("read root of %s: %w", repo, err)
 	}
@@ -139,7 +138,7 @@ type repoDocs struct {
 	docs       *docstore.Docs
 	repo       int
 	first, end uint32
-	hidden     docset.Set
+	hidden     docstore.Set
 }
 
 // hide hides in ref the documents that a change replaced, and subtracts them from

@@ -1,10 +1,4 @@
-// Package docset codes sets of documents compactly: those that are hidden in a
-// shard, as roots name them and as plans carry them to searchers.
-//
-// A set is written as one unsigned varint for each number, ascending: the first
-// number, then for each next one how many numbers lie between it and the one
-// before. A set without numbers is no bytes.
-package docset
+package docstore
 
 import (
 	"encoding/binary"
@@ -14,27 +8,32 @@ import (
 	"slices"
 )
 
-// MaxBytes bounds a coded set: roots live in etcd, and plans travel with every
+// MaxSetBytes bounds a coded set: roots live in etcd, and plans travel with every
 // query. It holds 16,384 documents in a row, and 8,000 spread over a million.
-const MaxBytes = 16 << 10
+const MaxSetBytes = 16 << 10
 
-// ErrCoding is the error of bytes that are no set.
-var ErrCoding = errors.New("not a set of documents")
+// ErrSet is the error of bytes that are no set.
+var ErrSet = errors.New("not a set of documents")
 
-// Set is a set of numbers of documents. The zero value is empty. It is immutable
-// and safe for concurrent use.
+// Set is a set of numbers of documents, such as those that are hidden in a shard, as
+// roots name them and as plans carry them to searchers. The zero value is empty. It is
+// immutable and safe for concurrent use.
+//
+// Its code is one unsigned varint for each number, ascending: the first number, then for
+// each next one how many numbers lie between it and the one before. The code of an empty
+// set has no bytes.
 type Set struct{ numbers []uint32 }
 
-// Of makes a set of numbers in any order, which it keeps and sorts.
-func Of(numbers []uint32) Set {
+// SetOf makes a set of numbers in any order, which it keeps and sorts.
+func SetOf(numbers []uint32) Set {
 	slices.Sort(numbers)
 	return Set{slices.Compact(numbers)}
 }
 
-// Parse reads a coded set. Its errors are ErrCoding.
-func Parse(code []byte) (Set, error) {
-	if len(code) > MaxBytes {
-		return Set{}, fmt.Errorf("%w: %d bytes, at most %d", ErrCoding, len(code), MaxBytes)
+// ParseSet reads a coded set. Its errors are ErrSet.
+func ParseSet(code []byte) (Set, error) {
+	if len(code) > MaxSetBytes {
+		return Set{}, fmt.Errorf("%w: %d bytes, at most %d", ErrSet, len(code), MaxSetBytes)
 	}
 	if len(code) == 0 {
 		return Set{}, nil
@@ -44,7 +43,7 @@ func Parse(code []byte) (Set, error) {
 	for at := 0; at < len(code); {
 		gap, n := binary.Uvarint(code[at:])
 		if n <= 0 || gap > math.MaxUint32 || next+gap > math.MaxUint32 {
-			return Set{}, fmt.Errorf("%w: no number at byte %d", ErrCoding, at)
+			return Set{}, fmt.Errorf("%w: no number at byte %d", ErrSet, at)
 		}
 		numbers = append(numbers, uint32(next+gap))
 		next += gap + 1
@@ -53,7 +52,7 @@ func Parse(code []byte) (Set, error) {
 	return Set{numbers}, nil
 }
 
-// Code returns the coded set. It may be longer than MaxBytes, which Parse refuses.
+// Code returns the coded set. It may be longer than MaxSetBytes, which ParseSet refuses.
 func (s Set) Code() []byte {
 	var code []byte
 	next := uint32(0)
@@ -77,4 +76,4 @@ func (s Set) Has(n uint32) bool {
 }
 
 // With returns the union of the set and more numbers, in any order.
-func (s Set) With(numbers ...uint32) Set { return Of(slices.Concat(s.numbers, numbers)) }
+func (s Set) With(numbers ...uint32) Set { return SetOf(slices.Concat(s.numbers, numbers)) }

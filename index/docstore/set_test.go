@@ -1,4 +1,4 @@
-package docset_test
+package docstore_test
 
 import (
 	"encoding/binary"
@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/trawl-search/trawl/index/docset"
+	"github.com/trawl-search/trawl/index/docstore"
 )
 
 // TestSameSet: what is coded is read again, has what a map has, and its code is
@@ -23,8 +23,8 @@ func TestSameSet(t *testing.T) {
 		for _, n := range slices.Concat(numbers, more) {
 			want[n] = true
 		}
-		set := docset.Of(slices.Clone(numbers)).With(more...)
-		read, err := docset.Parse(set.Code())
+		set := docstore.SetOf(slices.Clone(numbers)).With(more...)
+		read, err := docstore.ParseSet(set.Code())
 		if err != nil || !slices.Equal(read.Numbers(), set.Numbers()) || read.Len() != len(want) {
 			t.Fatalf("%v becomes %v, %v; want %v", set.Numbers(), read.Numbers(), err, want)
 		}
@@ -37,7 +37,7 @@ func TestSameSet(t *testing.T) {
 }
 
 func TestEmpty(t *testing.T) {
-	if set, err := docset.Parse(nil); err != nil || set.Len() != 0 || set.Has(0) || len(set.Code()) != 0 {
+	if set, err := docstore.ParseSet(nil); err != nil || set.Len() != 0 || set.Has(0) || len(set.Code()) != 0 {
 		t.Errorf("no bytes: %v, %v", set, err)
 	}
 }
@@ -49,13 +49,13 @@ func TestWrongBytes(t *testing.T) {
 		"too large":       binary.AppendUvarint(nil, 1<<32),
 		"after the last":  append(binary.AppendUvarint(nil, math.MaxUint32), 0),
 		"sum is too much": binary.AppendUvarint(binary.AppendUvarint(nil, 1<<31), 1<<31),
-		"too long":        make([]byte, docset.MaxBytes+1),
+		"too long":        make([]byte, docstore.MaxSetBytes+1),
 	} {
-		if set, err := docset.Parse(code); !errors.Is(err, docset.ErrCoding) {
+		if set, err := docstore.ParseSet(code); !errors.Is(err, docstore.ErrSet) {
 			t.Errorf("%s: %d numbers, %v", what, set.Len(), err)
 		}
 	}
-	if _, err := docset.Parse(make([]byte, docset.MaxBytes)); err != nil {
+	if _, err := docstore.ParseSet(make([]byte, docstore.MaxSetBytes)); err != nil {
 		t.Error(err)
 	}
 }
@@ -64,11 +64,11 @@ func TestWrongBytes(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add([]byte{0, 5, 0x80, 1})
 	f.Fuzz(func(t *testing.T, code []byte) {
-		set, err := docset.Parse(code)
+		set, err := docstore.ParseSet(code)
 		if err != nil {
 			return
 		}
-		again, err := docset.Parse(set.Code())
+		again, err := docstore.ParseSet(set.Code())
 		if err != nil || !slices.Equal(again.Numbers(), set.Numbers()) || !slices.IsSorted(set.Numbers()) {
 			t.Errorf("%x: %v, then %v, %v", code, set.Numbers(), again.Numbers(), err)
 		}
