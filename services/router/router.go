@@ -34,7 +34,6 @@ import (
 	"github.com/trawl-search/trawl/services/router/internal/jsonapi"
 	"github.com/trawl-search/trawl/services/router/internal/search"
 	"github.com/trawl-search/trawl/services/router/internal/web"
-	"github.com/trawl-search/trawl/services/router/internal/webhook"
 	"github.com/trawl-search/trawl/services/router/internal/zoekt"
 )
 
@@ -68,7 +67,7 @@ type Router struct {
 	metrics *search.Metrics
 
 	fanoutMetrics  *fanout.Metrics
-	webhookMetrics *webhook.Metrics
+	webhookMetrics *ingest.WebhookMetrics
 	// silence is how long etcd has not answered, in seconds.
 	silence prometheus.Gauge
 
@@ -89,7 +88,7 @@ func New(cfg Config, deps Deps) (*Router, error) {
 	r := &Router{cfg: cfg, deps: deps, tel: deps.Telemetry.For(component)}
 	r.metrics = search.NewMetrics(r.tel.Metrics())
 	r.fanoutMetrics = fanout.NewMetrics(r.tel.Metrics())
-	r.webhookMetrics = webhook.NewMetrics(r.tel.Metrics())
+	r.webhookMetrics = ingest.NewWebhookMetrics(r.tel.Metrics())
 	r.silence = newSilence(r.tel.Metrics())
 	var err error
 	if r.transport, err = server.Transport(cfg.Searcher.TLS, r.tel); err != nil {
@@ -161,7 +160,7 @@ func (r *Router) Run(ctx context.Context) error {
 	sources := catalog.NewSourceView(life, store, log)
 	defer sources.Close()
 	secrets := codehost.Secrets{Folder: r.cfg.Credentials}
-	r.server.HandleSigned(webhook.Pattern, webhook.New(store, sources, r.deps.Queue, secrets, r.cfg.PushPause, r.webhookMetrics, log))
+	r.server.HandleSigned(ingest.WebhookPattern, ingest.NewWebhooks(store, sources, r.deps.Queue, secrets, r.cfg.PushPause, r.webhookMetrics, log))
 	limits := ingest.Config{Policy: r.cfg.Source, PerMinute: r.cfg.ReposPerMinute}
 	repos := ingest.New(store, r.deps.Queue, limits, r.server.Draining(), log)
 	ingestv1.RegisterIngestServiceServer(r.server, repos)

@@ -1,4 +1,4 @@
-// Package ingest changes the desired state in etcd for callers and operators: which repos are
+// Package ingest changes the desired state in etcd for callers, operators and webhooks: which repos are
 // indexed, from which sources, and which searchers hold shards. It writes a request to index
 // to etcd before it acknowledges it, and then wakes an indexer through the queue.
 package ingest

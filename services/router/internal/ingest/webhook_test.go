@@ -1,4 +1,4 @@
-package webhook
+package ingest
 
 import (
 	"bytes"
@@ -39,7 +39,7 @@ const (
 
 // world is a handler with a source of every kind, named as its kind is.
 type world struct {
-	*Handler
+	*Webhooks
 
 	t    *testing.T
 	etcd func(context.Context) error
@@ -63,12 +63,12 @@ func newWorld(t *testing.T) *world {
 		}
 		return ctx.Err()
 	}), "")
-	metrics := NewMetrics(w.registry)
+	metrics := NewWebhookMetrics(w.registry)
 	env := func(name string) (string, bool) { return secret, name == "TRAWL_SECRET_HOOK" }
 	log := slog.New(slog.NewTextHandler(&w.log, nil))
 	sources := catalog.NewSourceView(t.Context(), store, log)
 	t.Cleanup(sources.Close)
-	w.Handler = New(store, sources, w, codehost.Secrets{Env: env}, apart, metrics, log)
+	w.Webhooks = NewWebhooks(store, sources, w, codehost.Secrets{Env: env}, apart, metrics, log)
 	var specs []*ingestv1.Source
 	for _, kind := range []string{"github", "gitlab", "gitea", "bitbucket", "bitbucket-server", "gerrit"} {
 		specs = append(specs, &ingestv1.Source{Name: kind, Kind: kind, Url: "https://git.example.com", Owner: "acme", WebhookSecret: &ingestv1.SecretRef{Env: "TRAWL_SECRET_HOOK"}})
@@ -128,7 +128,7 @@ func index(ctx context.Context, store *catalog.Store, repo string, head func() s
 // send sends a webhook and returns the status that is answered.
 func (w *world) send(source string, h http.Header, body string) int {
 	mux := http.NewServeMux()
-	mux.Handle(Pattern, w)
+	mux.Handle(WebhookPattern, w)
 	r := httptest.NewRequestWithContext(w.t.Context(), http.MethodPost, "/hooks/"+source, strings.NewReader(body))
 	r.Header = h
 	answer := httptest.NewRecorder()

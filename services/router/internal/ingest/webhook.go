@@ -1,7 +1,4 @@
-// Package webhook accepts the webhooks with which Git hosts report pushes. It trusts a
-// webhook only if it is signed with the secret of the repo's source, and takes from it
-// only which repo and branches were pushed.
-package webhook
+package ingest
 
 import (
 	"context"
@@ -28,8 +25,8 @@ import (
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
-// Pattern is the pattern of the URLs of webhooks. Each source has its own.
-const Pattern = "POST /hooks/{source}"
+// WebhookPattern is the pattern of the URLs of webhooks. Each source has its own.
+const WebhookPattern = "POST /hooks/{source}"
 
 const (
 	// maxBody bounds a webhook in bytes.
@@ -40,28 +37,30 @@ const (
 	maxOfSource = 8
 	// patience bounds the time in which the body of a webhook must arrive.
 	patience = 5 * time.Second
-	// timeout bounds the time of one webhook.
-	timeout = 10 * time.Second
+	// webhookTimeout bounds the time of one webhook.
+	webhookTimeout = 10 * time.Second
 )
 
-// Handler handles webhooks. It is safe for concurrent use.
-type Handler struct {
+// Webhooks accepts the webhooks with which Git hosts report pushes. It trusts a webhook only
+// if it is signed with the secret of the repo's source, and takes from it only which repo and
+// branches were pushed. It is safe for concurrent use.
+type Webhooks struct {
 	store   *catalog.Store
 	sources *catalog.SourceView
 	jobs    queue.Publisher
 	secrets codehost.Secrets
 	apart   time.Duration
-	metrics *Metrics
+	metrics *WebhookMetrics
 	log     *slog.Logger
 
 	patience time.Duration
 	slots    slots
 }
 
-// New returns a handler. The sources are those of the store; it does not close them. It
+// NewWebhooks returns a handler. The sources are those of the store; it does not close them. It
 // requests the indexing of one repo at most once in the time apart.
-func New(store *catalog.Store, sources *catalog.SourceView, jobs queue.Publisher, secrets codehost.Secrets, apart time.Duration, metrics *Metrics, log *slog.Logger) *Handler {
-	return &Handler{
+func NewWebhooks(store *catalog.Store, sources *catalog.SourceView, jobs queue.Publisher, secrets codehost.Secrets, apart time.Duration, metrics *WebhookMetrics, log *slog.Logger) *Webhooks {
+	return &Webhooks{
 		store: store, sources: sources, jobs: jobs, secrets: secrets, apart: apart, metrics: metrics, log: log, patience: patience,
 	}
 }
@@ -89,8 +88,8 @@ var (
 var outcomes = []outcome{queued, merged, current, ignored, forged, tooLarge, tooSlow, failed}
 
 // ServeHTTP implements http.Handler.
-func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), timeout)
+func (h *Webhooks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), webhookTimeout)
 	defer cancel()
 	done, err := h.receive(ctx, w, r)
 	if err != nil {
@@ -102,7 +101,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // receive admits a webhook by cheap checks: its source, its header, and a free slot. Only
 // then does it read the body, which may arrive slowly or never.
-func (h *Handler) receive(ctx context.Context, w http.ResponseWriter, r *http.Request) (outcome, error) {
+func (h *Webhooks) receive(ctx context.Context, w http.ResponseWriter, r *http.Request) (outcome, error) {
 	name := r.PathValue("source")
 	source, secret, done, err := h.source(name)
 	if err == nil && done.name == "" && codehost.CheckHookHeader(source, r.Header, secret) != nil {
@@ -132,7 +131,7 @@ func (h *Handler) receive(ctx context.Context, w http.ResponseWriter, r *http.Re
 
 // source returns a source and the secret of its webhooks. An error goes to the log only;
 // the response does not reveal it.
-func (h *Handler) source(name string) (source *ingestv1.Source, secret config.Secret, end outcome, err error) {
+func (h *Webhooks) source(name string) (source *ingestv1.Source, secret config.Secret, end outcome, err error) {
 	source, err = h.sources.Get(name)
 	switch {
 	case errors.Is(err, catalog.ErrNotFound):
@@ -147,7 +146,7 @@ func (h *Handler) source(name string) (source *ingestv1.Source, secret config.Se
 }
 
 // read reads the body, in bounded size and time.
-func (h *Handler) read(w http.ResponseWriter, r *http.Request) ([]byte, outcome, error) {
+func (h *Webhooks) read(w http.ResponseWriter, r *http.Request) ([]byte, outcome, error) {
 	conn := http.NewResponseController(w)
 	if err := conn.SetReadDeadline(time.Now().Add(h.patience)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return nil, failed, fmt.Errorf("limit the time of a webhook: %w", err)
@@ -202,7 +201,7 @@ func (s *slots) leave(source string) {
 // handle requests the indexing of the repo of a push, unless nothing that is indexed has
 // changed. It must read the desired state before the root: only then does a root that
 // satisfies the state and has the pushed commits cover this push.
-func (h *Handler) handle(ctx context.Context, source string, push codehost.Push) (outcome, error) {
+func (h *Webhooks) handle(ctx context.Context, source string, push codehost.Push) (outcome, error) {
 	name, err := origin.RepoName(push.CloneURL)
 	if err != nil {
 		return ignored, nil //nolint:nilerr // it names no repo

@@ -1,4 +1,4 @@
-package webhook
+package ingest
 
 import (
 	"bufio"
@@ -46,7 +46,7 @@ func TestSlowSenders(t *testing.T) {
 	w.patience = time.Hour
 	w.put("gitea")
 	mux := http.NewServeMux()
-	mux.Handle(Pattern, w)
+	mux.Handle(WebhookPattern, w)
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close) // after the connections, which it would wait for
 	address := server.Listener.Addr().String()
@@ -80,7 +80,7 @@ func TestSlowSendersAreCutOff(t *testing.T) {
 	w := newWorld(t)
 	w.patience = 10 * time.Millisecond
 	mux := http.NewServeMux()
-	mux.Handle(Pattern, w)
+	mux.Handle(WebhookPattern, w)
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	for range 2 * maxOfSource {
