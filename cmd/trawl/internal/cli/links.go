@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
-	"github.com/trawl-search/trawl/internal/pageurl"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -58,7 +58,7 @@ func (p Process) links(when, pages, addr string) (render.Link, error) {
 		if len(f.GetBranches()) > 0 {
 			rev = f.GetBranches()[0]
 		}
-		return base + pageurl.OfLine(f.GetRepo(), rev, string(f.GetPath()), int(line))
+		return base + searchapi.PageOfLine(f.GetRepo(), rev, string(f.GetPath()), int(line))
 	}, nil
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/trawl-search/trawl/internal/pageurl"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -45,7 +45,7 @@ The browser is $BROWSER, or that of the desktop. Without one the address is prin
 					return err
 				})
 			} else {
-				at = pageurl.Of(at, branch, "")
+				at = searchapi.PageOf(at, branch, "")
 			}
 			if err != nil {
 				return err
@@ -71,12 +71,12 @@ func pageOf(ctx context.Context, c client, name, branch string) (at string, err 
 	}
 	if m := withLine.FindStringSubmatch(name); m != nil && forFile(m[1], branch, exists) == nil {
 		line, err := strconv.Atoi(m[2])
-		return pageurl.OfLine(found.GetRepo(), branch, string(found.GetPath()), line), err
+		return searchapi.PageOfLine(found.GetRepo(), branch, string(found.GetPath()), line), err
 	}
 	if err := forFile(name, branch, exists); err != nil {
 		return "", withNearest(ctx, c, name, err)
 	}
-	return pageurl.Of(found.GetRepo(), branch, string(found.GetPath())), nil
+	return searchapi.PageOf(found.GetRepo(), branch, string(found.GetPath())), nil
 }
 
 // browse opens an address in a browser, or prints it if there is none.

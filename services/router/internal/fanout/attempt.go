@@ -8,7 +8,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/trawl-search/trawl/internal/coverage"
 	"github.com/trawl-search/trawl/internal/searchapi"
 )
 
@@ -62,7 +61,7 @@ func (s *scatter[R]) send(target Target, tasks []*task, hedgeOf *attempt[R]) *at
 		peer.asked.Add(-int64(len(shards)))
 		over := err != nil && timeIsOver(ctx, err)
 		if err == nil {
-			err = coverage.Check(reply.Coverage, shards)
+			err = searchapi.CheckCoverage(reply.Coverage, shards)
 		}
 		endAttributes(ctx, span, err, over)
 		s.Peers.record(target, a.sent, err, over)

@@ -11,7 +11,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/trawl-search/trawl/internal/coverage"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
@@ -31,7 +30,7 @@ func (a *asked) call(ctx context.Context, t fanout.Target, shards []searchapi.Sh
 	a.mu.Lock()
 	a.shards[t.ID] += len(shards)
 	a.mu.Unlock()
-	account := coverage.New(shards)
+	account := searchapi.NewAccount(shards)
 	select {
 	case <-time.After(a.takes):
 		for _, s := range shards {
@@ -50,7 +49,7 @@ func (a *asked) most() (most int) {
 }
 
 func (a *asked) scatter(t testing.TB, f fanout.Fanout, shards []searchapi.Shard) {
-	account := coverage.New(shards)
+	account := searchapi.NewAccount(shards)
 	fanout.Scatter(t.Context(), f, shards, account, a.call, func([]searchapi.Digest) {})
 	if !account.Coverage().Complete {
 		t.Errorf("coverage %v", account.Coverage())

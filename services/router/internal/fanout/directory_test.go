@@ -13,7 +13,6 @@ import (
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/trawl-search/trawl/internal/coverage"
 	"github.com/trawl-search/trawl/internal/membership"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/internal/server"
@@ -119,7 +118,7 @@ func TestCandidatesAreRemembered(t *testing.T) {
 		t.Errorf("%v allocations", allocs)
 	}
 	f := fanout.Fanout{Peers: peers(t, fanout.Shares{Retries: 1}), Candidates: d.Candidates, Policy: fanout.Policy{Replicas: 2}}
-	account := coverage.New([]searchapi.Shard{{Digest: shard}})
+	account := searchapi.NewAccount([]searchapi.Shard{{Digest: shard}})
 	fails := func(context.Context, fanout.Target, []searchapi.Shard) (reply, error) {
 		return reply{}, errors.New("no")
 	}

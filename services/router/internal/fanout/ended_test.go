@@ -9,7 +9,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/trawl-search/trawl/internal/coverage"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
 )
@@ -53,7 +52,7 @@ func TestNobodyElseToAsk(t *testing.T) {
 		call := func(context.Context, fanout.Target, []searchapi.Shard) (reply, error) {
 			return reply{}, status.Error(code, "shutting down")
 		}
-		account := coverage.New(someShards(1))
+		account := searchapi.NewAccount(someShards(1))
 		fanout.Scatter(t.Context(), (&world{tb: t, searchers: 1}).fanout(fanout.Policy{}), someShards(1), account, call, func([]searchapi.Digest) {})
 		const want = "searcher s0: ended the call before its deadline"
 		if c := account.Coverage(); c.Failed != 1 || c.Uncovered[0].Message != want {
@@ -67,7 +66,7 @@ func TestNobodyElseToAsk(t *testing.T) {
 func TestNoTurnInALaterRound(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	account := coverage.New(someShards(2))
+	account := searchapi.NewAccount(someShards(2))
 	account.Searched(someShards(2)[0].Digest)
 	w := &world{tb: t, searchers: 1}
 	fanout.Scatter(ctx, w.fanout(fanout.Policy{}), someShards(2), account, w.call, func([]searchapi.Digest) {})
@@ -81,7 +80,7 @@ func TestNoTurnInALaterRound(t *testing.T) {
 func TestNobodyIsAskedAfterTheEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	account := coverage.New(someShards(2))
+	account := searchapi.NewAccount(someShards(2))
 	fanout.Scatter(ctx, (&world{tb: t, searchers: 2}).fanout(fanout.Policy{}), someShards(2), account,
 		func(context.Context, fanout.Target, []searchapi.Shard) (reply, error) {
 			t.Error("a searcher was asked")
@@ -92,8 +91,8 @@ func TestNobodyIsAskedAfterTheEnd(t *testing.T) {
 		t.Errorf("%v", c)
 	}
 	for _, u := range c.Uncovered {
-		if u.Message != coverage.NoTurn {
-			t.Errorf("%q, want %q", u.Message, coverage.NoTurn)
+		if u.Message != searchapi.NoTurn {
+			t.Errorf("%q, want %q", u.Message, searchapi.NoTurn)
 		}
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"google.golang.org/grpc/status"
 	"pgregory.net/rapid"
 
-	"github.com/trawl-search/trawl/internal/coverage"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
@@ -71,7 +70,7 @@ func (c *cluster) call(ctx context.Context, t fanout.Target, shards []searchapi.
 	if err != nil {
 		return reply{}, err
 	}
-	account := coverage.New(shards)
+	account := searchapi.NewAccount(shards)
 	var found []searchapi.Digest
 	for _, s := range shards {
 		account.Searched(s.Digest)
@@ -87,7 +86,7 @@ func (c *cluster) search(t testing.TB, n int, deadline time.Duration) (*searchv1
 	ctx, cancel := context.WithTimeout(context.Background(), deadline)
 	defer cancel()
 	shards, start := someShards(n), time.Now()
-	account, found := coverage.New(shards), make(map[searchapi.Digest]int)
+	account, found := searchapi.NewAccount(shards), make(map[searchapi.Digest]int)
 	fanout.Scatter(ctx, c.Fanout, shards, account, c.call, func(digests []searchapi.Digest) {
 		for _, d := range digests {
 			found[d]++

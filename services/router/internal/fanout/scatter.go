@@ -9,7 +9,6 @@ import (
 	"iter"
 	"time"
 
-	"github.com/trawl-search/trawl/internal/coverage"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -69,7 +68,7 @@ type Fanout struct {
 // the next candidates too, and accepts the results of a shard from one searcher
 // only. It calls accept and Candidates in the calling goroutine. The shards must not
 // change until Scatter has returned.
-func Scatter[R any](ctx context.Context, f Fanout, shards []searchapi.Shard, account *coverage.Account, call Call[R], accept func(R)) (accepted bool) {
+func Scatter[R any](ctx context.Context, f Fanout, shards []searchapi.Shard, account *searchapi.Account, call Call[R], accept func(R)) (accepted bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s := &scatter[R]{
@@ -109,7 +108,7 @@ type scatter[R any] struct {
 	Fanout
 
 	ctx     context.Context //nolint:containedctx // lives as long as the call of Scatter
-	account *coverage.Account
+	account *searchapi.Account
 	call    Call[R]
 	accept  func(R)
 	// accepted is set when accept was called.
@@ -165,7 +164,7 @@ func (s *scatter[R]) dispatch(tasks []*task) {
 	if s.ctx.Err() != nil {
 		for _, t := range tasks {
 			if t.reason == noSearcher { // no searcher was asked
-				t.reason, t.message = deadline, coverage.NoTurn
+				t.reason, t.message = deadline, searchapi.NoTurn
 			}
 			// This holds even if an earlier round of the query has searched the shard.
 			s.account.Uncovered(t.shard.Digest, t.reason, t.message)

@@ -16,7 +16,6 @@ import (
 	"google.golang.org/grpc/status"
 	"pgregory.net/rapid"
 
-	"github.com/trawl-search/trawl/internal/coverage"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
@@ -74,7 +73,7 @@ func (w *world) fanout(p fanout.Policy) fanout.Fanout {
 
 // call plays a searcher. The result for a shard is its digest.
 func (w *world) call(ctx context.Context, t fanout.Target, shards []searchapi.Shard) (reply, error) {
-	account := coverage.New(shards)
+	account := searchapi.NewAccount(shards)
 	var found []searchapi.Digest
 	for _, s := range shards {
 		switch w.does(t.ID, s.Digest) {
@@ -103,7 +102,7 @@ func (w *world) call(ctx context.Context, t fanout.Target, shards []searchapi.Sh
 }
 
 func (w *world) scatter(ctx context.Context, p fanout.Policy, shards []searchapi.Shard) *searchv1.Coverage {
-	account := coverage.New(shards)
+	account := searchapi.NewAccount(shards)
 	w.found = make(map[searchapi.Digest]int)
 	fanout.Scatter(ctx, w.fanout(p), shards, account, w.call, func(found []searchapi.Digest) {
 		for _, d := range found {
@@ -219,7 +218,7 @@ func TestHungSearcherCostsOnlyItsShards(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		start := time.Now()
-		account := coverage.New(shards)
+		account := searchapi.NewAccount(shards)
 		var found []searchapi.Digest
 		fanout.Scatter(ctx, fanout.Fanout{Peers: peers(t, fanout.Shares{}), Candidates: candidates}, shards, account, w.call, func(f []searchapi.Digest) { found = append(found, f...) })
 		if took := time.Since(start); took != 50*time.Millisecond {
@@ -242,7 +241,7 @@ func TestDeafSearcher(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		start := time.Now()
-		account := coverage.New(someShards(1))
+		account := searchapi.NewAccount(someShards(1))
 		fanout.Scatter(ctx, (&world{tb: t, searchers: 1}).fanout(fanout.Policy{}), someShards(1), account, call, func([]searchapi.Digest) {})
 		if took := time.Since(start); took != 50*time.Millisecond || account.Coverage().NotReached != 1 {
 			t.Errorf("took %v, coverage %v", took, account.Coverage())
@@ -291,7 +290,7 @@ func TestSearcherSeesTheDeadlineFirst(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
-			account := coverage.New(someShards(1))
+			account := searchapi.NewAccount(someShards(1))
 			fanout.Scatter(ctx, (&world{tb: t, searchers: 2}).fanout(fanout.Policy{}), someShards(1), account, call, func([]searchapi.Digest) {})
 			if c := account.Coverage(); c.NotReached != 1 || asked != 1 {
 				t.Errorf("%s: %d asked, coverage %v", code, asked, c)
@@ -322,7 +321,7 @@ func TestLargePlansAreCut(t *testing.T) {
 		calls <- len(part)
 		return w.call(ctx, target, part)
 	}
-	account := coverage.New(shards)
+	account := searchapi.NewAccount(shards)
 	fanout.Scatter(t.Context(), w.fanout(fanout.Policy{}), shards, account, call, func([]searchapi.Digest) {})
 	close(calls)
 	for n := range calls {
@@ -345,7 +344,7 @@ func TestShardTooLargeToAskFor(t *testing.T) {
 		call := func(context.Context, fanout.Target, []searchapi.Shard) (reply, error) {
 			return reply{}, status.Error(codes.ResourceExhausted, "grpc: received message larger than max")
 		}
-		account := coverage.New(shards)
+		account := searchapi.NewAccount(shards)
 		fanout.Scatter(t.Context(), w.fanout(fanout.Policy{}), shards, account, call, func([]searchapi.Digest) {})
 		message := account.Coverage().Uncovered[0].Message
 		if explained := strings.Contains(message, "170 repos has up to 16 MiB") && strings.Contains(message, "max-request-bytes"); explained != (len(shards[0].Repos) > 1) {

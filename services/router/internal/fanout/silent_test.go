@@ -11,7 +11,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/trawl-search/trawl/internal/coverage"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
 )
@@ -121,7 +120,7 @@ func TestStandInsThatLeaveShardsOpen(t *testing.T) {
 				})
 				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 				defer cancel()
-				account, start := coverage.New(someShards(9)), time.Now()
+				account, start := searchapi.NewAccount(someShards(9)), time.Now()
 				fanout.Scatter(ctx, f, someShards(9), account, w.call, func([]searchapi.Digest) {})
 				if took := time.Since(start); !account.Coverage().Complete || took > 1500*time.Millisecond {
 					t.Errorf("share %v, fails %v: %v after %v", share, fails, account.Coverage(), took)

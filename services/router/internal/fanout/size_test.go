@@ -17,7 +17,6 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/trawl-search/trawl/bench/report"
-	"github.com/trawl-search/trawl/internal/coverage"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
 )
@@ -99,7 +98,7 @@ func simulate(t *testing.T, trouble trouble, size, queries int, share float64) (
 			case <-ctx.Done():
 				return reply{}, status.FromContextError(ctx.Err()).Err()
 			}
-			account := coverage.New(shards)
+			account := searchapi.NewAccount(shards)
 			for _, shard := range shards {
 				account.Searched(shard.Digest)
 			}
@@ -120,7 +119,7 @@ func simulate(t *testing.T, trouble trouble, size, queries int, share float64) (
 			if i == queries/4 {
 				calls.Store(0)
 			}
-			account, start := coverage.New(shards), time.Now()
+			account, start := searchapi.NewAccount(shards), time.Now()
 			ctx, cancel := context.WithTimeout(context.Background(), sizeDeadline)
 			fanout.Scatter(ctx, f, shards, account, call, func([]searchapi.Digest) {})
 			cancel()

@@ -14,7 +14,6 @@ import (
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/regex"
 	"github.com/trawl-search/trawl/index/shard"
-	"github.com/trawl-search/trawl/internal/coverage"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
@@ -36,7 +35,7 @@ type execution struct {
 	compiled expressions
 	// wanted are the shards in which the query can match.
 	wanted   []searchapi.Shard
-	coverage *coverage.Account
+	coverage *searchapi.Account
 	// answered is set when the router has accepted a searcher's reply after plan.
 	answered bool
 }
@@ -68,7 +67,7 @@ func (s *Service) plan(ctx context.Context, ticket *ticket, asked *question, wan
 	ticket.explain.ends("roots")
 	e := &execution{
 		service: s, ticket: ticket, asked: asked, fingerprint: fingerprint,
-		layout: layout, coverage: coverage.Open(len(layout.All())), compiled: make(expressions),
+		layout: layout, coverage: searchapi.OpenAccount(len(layout.All())), compiled: make(expressions),
 	}
 	memory, err := s.memoryFor(tree)
 	if err != nil {

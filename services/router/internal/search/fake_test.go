@@ -19,7 +19,6 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/trawl-search/trawl/index/shard"
-	"github.com/trawl-search/trawl/internal/coverage"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/internal/server"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
@@ -78,7 +77,7 @@ func (s *searcher) each(p *searchv1.Plan, do func(searchapi.Digest, []string)) *
 	for _, planned := range p.Shards {
 		shards = append(shards, searchapi.Shard{Digest: searchapi.Digest(planned.Digest), Repos: planned.Repos})
 	}
-	account := coverage.New(shards)
+	account := searchapi.NewAccount(shards)
 	for _, planned := range shards {
 		if reason := s.lacks[planned.Digest]; reason != 0 {
 			account.Uncovered(planned.Digest, reason, "lacks it")

@@ -11,7 +11,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trawl-search/trawl/internal/catalog"
-	"github.com/trawl-search/trawl/internal/coverage"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
@@ -111,7 +110,7 @@ func (s *Service) fileIn(ctx context.Context, ticket *ticket, req *searchv1.GetF
 	}
 	shards := []searchapi.Shard{shard}
 	e := &execution{
-		service: s, ticket: ticket, layout: layout, coverage: coverage.New(shards),
+		service: s, ticket: ticket, layout: layout, coverage: searchapi.NewAccount(shards),
 		fingerprint: textFingerprint("file", req.Repo+"\x00"+string(req.Path), 0),
 	}
 	var tooLarge atomic.Pointer[error] // the file is there, but exceeds what the searcher may send
@@ -145,7 +144,7 @@ func (s *Service) fileIn(ctx context.Context, ticket *ticket, req *searchv1.GetF
 // fileCoverage turns the result of a searcher's GetFile into coverage: the shard
 // was searched, or the searcher could not read it. Any other error is one of the call.
 func fileCoverage(shard searchapi.Shard, err error, result *callResult) (*searchv1.Coverage, error) {
-	account := coverage.New([]searchapi.Shard{shard})
+	account := searchapi.NewAccount([]searchapi.Shard{shard})
 	code := status.Code(err)
 	switch {
 	case code == codes.OK || code == codes.NotFound:

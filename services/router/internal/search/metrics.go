@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/trawl-search/trawl/internal/coverage"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -83,7 +83,7 @@ func (m *Metrics) present() {
 			m.latency.WithLabelValues(method, outcome)
 		}
 	}
-	for _, outcome := range append(coverage.ReasonNames(), "searched", "pruned") {
+	for _, outcome := range append(searchapi.ReasonNames(), "searched", "pruned") {
 		m.shards.WithLabelValues(outcome)
 	}
 	for _, class := range []queryClass{interactive, batch} {
@@ -138,7 +138,7 @@ func (m *Metrics) count(c *searchv1.Coverage) {
 	m.shards.WithLabelValues("searched").Add(float64(c.Searched))
 	m.shards.WithLabelValues("pruned").Add(float64(c.Pruned))
 	for _, u := range c.Uncovered {
-		m.shards.WithLabelValues(coverage.ReasonName(u.Reason)).Inc()
+		m.shards.WithLabelValues(searchapi.ReasonName(u.Reason)).Inc()
 	}
 }
 

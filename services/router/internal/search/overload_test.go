@@ -18,7 +18,6 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"github.com/trawl-search/trawl/internal/coverage"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
@@ -63,7 +62,7 @@ func (s *simSearcher) StreamSearch(ctx context.Context, streamed *searchv1.Strea
 	for _, p := range req.Plan.Shards {
 		shards = append(shards, searchapi.Shard{Digest: searchapi.Digest(p.Digest), Repos: p.Repos})
 	}
-	account := coverage.New(shards)
+	account := searchapi.NewAccount(shards)
 	var searching sync.WaitGroup
 	var cost searchapi.Cost
 	for _, shard := range shards {

@@ -11,7 +11,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/trawl-search/trawl/internal/coverage"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
@@ -80,7 +79,7 @@ func (s *stuckSearcher) find(ctx context.Context, plan *searchv1.Plan) (*searchv
 	for _, p := range plan.Shards {
 		shards = append(shards, searchapi.Shard{Digest: searchapi.Digest(p.Digest), Repos: p.Repos})
 	}
-	account := coverage.New(shards)
+	account := searchapi.NewAccount(shards)
 	for _, shard := range shards {
 		account.Searched(shard.Digest)
 	}

@@ -12,7 +12,6 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/trawl-search/trawl/internal/access"
-	"github.com/trawl-search/trawl/internal/coverage"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
@@ -54,7 +53,7 @@ func (c *costly) answer(ctx context.Context, p *searchv1.Plan, opts []grpc.CallO
 	}
 	tellCost(opts, c.cost)
 	shards := []searchapi.Shard{{Digest: searchapi.Digest(p.Shards[0].Digest), Repos: p.Shards[0].Repos}}
-	account := coverage.New(shards)
+	account := searchapi.NewAccount(shards)
 	account.Searched(shards[0].Digest)
 	return account.Coverage(), nil
 }

@@ -5,10 +5,10 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/trawl-search/trawl/internal/pageurl"
+	"github.com/trawl-search/trawl/internal/searchapi"
 )
 
-// place is what an address names; see package pageurl.
+// place is what an address names; see searchapi.PageOf.
 type place struct {
 	repo, rev, path string
 }
@@ -18,11 +18,11 @@ var errPlace = errors.New("an address is /r/REPO@REVISION/-/PATH")
 
 // parsePlace reads an escaped address.
 func parsePlace(escaped string) (p place, err error) {
-	rest, ok := strings.CutPrefix(escaped, pageurl.Prefix)
+	rest, ok := strings.CutPrefix(escaped, searchapi.PagePrefix)
 	if !ok {
 		return p, errPlace
 	}
-	repo, path, _ := strings.Cut(rest, pageurl.Separator)
+	repo, path, _ := strings.Cut(rest, searchapi.PageSeparator)
 	repo, rev, _ := strings.Cut(strings.TrimSuffix(repo, "/"), "@")
 	for _, part := range []struct {
 		to   *string
@@ -45,10 +45,10 @@ const (
 )
 
 // address is the address of a place.
-func (p place) address() string { return pageurl.Of(p.repo, p.rev, p.path) }
+func (p place) address() string { return searchapi.PageOf(p.repo, p.rev, p.path) }
 
 // line is the address of a line of the file; 0 is that of the file.
-func (p place) line(n int) string { return pageurl.OfLine(p.repo, p.rev, p.path, n) }
+func (p place) line(n int) string { return searchapi.PageOfLine(p.repo, p.rev, p.path, n) }
 
 // at is the place at another path.
 func (p place) at(path string) place { return place{p.repo, p.rev, path} }

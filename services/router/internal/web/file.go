@@ -12,12 +12,12 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/trawl-search/trawl/index/symbols"
-	"github.com/trawl-search/trawl/internal/pageurl"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
 const (
-	// fileBytes bounds the bytes of one page of a file, pageurl.Lines its lines.
+	// fileBytes bounds the bytes of one page of a file, searchapi.PageLines its lines.
 	fileBytes = 1 << 20
 	// fileHTML bounds the lines of a page as HTML: strange characters take more room there.
 	fileHTML = 4 << 20
@@ -76,7 +76,7 @@ type content struct {
 
 func (p *Pages) file(ctx context.Context, r *http.Request, answers Answers, l located) reply {
 	from := 1
-	if n, err := strconv.Atoi(param(r, pageurl.FromParam)); err == nil && n > 0 {
+	if n, err := strconv.Atoi(param(r, searchapi.PageFromParam)); err == nil && n > 0 {
 		from = n
 	}
 	c, err := read(ctx, answers, l, from)
@@ -145,7 +145,7 @@ func read(ctx context.Context, answers Answers, l located, first int) (c content
 // trim cuts the text to what a page shows, and reports whether that is all it can show.
 func (c *content) trim() (full bool) {
 	end := 0
-	for range pageurl.Lines {
+	for range searchapi.PageLines {
 		if end < len(c.text) {
 			end = lineEnd(c.text, end)
 		}
@@ -200,10 +200,10 @@ func outline(c content, l located, lines int) (list []definition) {
 
 // paginate says which part of a long file the page shows.
 func (page *filePage) paginate(c content, l located) {
-	from := func(line int) string { return l.address() + "?" + pageurl.FromParam + "=" + strconv.Itoa(line) }
+	from := func(line int) string { return l.address() + "?" + searchapi.PageFromParam + "=" + strconv.Itoa(line) }
 	last := c.first + len(page.Lines) - 1
 	if c.first > 1 {
-		page.Previous = from(max(c.first-pageurl.Lines, 1))
+		page.Previous = from(max(c.first-searchapi.PageLines, 1))
 	}
 	if c.more {
 		page.Next = from(last + 1)

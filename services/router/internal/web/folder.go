@@ -11,7 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/trawl-search/trawl/internal/pageurl"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -45,7 +45,7 @@ type folderPage struct {
 }
 
 func (p *Pages) folder(ctx context.Context, r *http.Request, answers Answers, l located) reply {
-	page := folderPage{head: p.head(r, l), Find: param(r, findParam), FindURL: l.at("").address() + pageurl.Separator}
+	page := folderPage{head: p.head(r, l), Find: param(r, findParam), FindURL: l.at("").address() + searchapi.PageSeparator}
 	var wrong *problem
 	if page.Find != "" {
 		page.listing, wrong = find(ctx, answers, l, page.Find)

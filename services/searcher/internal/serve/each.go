@@ -11,7 +11,6 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 
-	"github.com/trawl-search/trawl/internal/coverage"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/searcher/internal/ranged"
@@ -42,8 +41,8 @@ func (s *Service) admit(ctx context.Context, shards int) (*admitted, error) {
 }
 
 // all visits the shards of a call, and accounts for all of them.
-func (s *Service) all(ctx context.Context, call *admitted, span string, p *searchv1.Plan, shards []searchapi.Shard, do visit, then func()) *coverage.Account {
-	account := coverage.New(shards)
+func (s *Service) all(ctx context.Context, call *admitted, span string, p *searchv1.Plan, shards []searchapi.Shard, do visit, then func()) *searchapi.Account {
+	account := searchapi.NewAccount(shards)
 	s.each(ctx, call, span, p, shards, account, do, then)
 	s.metrics.count(account.Coverage())
 	return account
@@ -52,7 +51,7 @@ func (s *Service) all(ctx context.Context, call *admitted, span string, p *searc
 // each visits the shards, several at a time, and accounts for all of them. After each
 // visit, when its processor is free again, it calls then, unless that is nil. It returns
 // when all visits have ended, which is soon after ctx ends.
-func (s *Service) each(ctx context.Context, call *admitted, span string, p *searchv1.Plan, shards []searchapi.Shard, account *coverage.Account, do visit, then func()) {
+func (s *Service) each(ctx context.Context, call *admitted, span string, p *searchv1.Plan, shards []searchapi.Shard, account *searchapi.Account, do visit, then func()) {
 	loadCtx, cancel := context.WithTimeout(ctx, s.cfg.LoadWait)
 	defer cancel()
 	if slices.ContainsFunc(shards, func(sh searchapi.Shard) bool { return !s.shards.Known(sh.Digest) }) {
@@ -108,7 +107,7 @@ func (s *Service) readyFirst(shards []searchapi.Shard) []searchapi.Shard {
 	return append(now, later...)
 }
 
-func mark(a *coverage.Account, d searchapi.Digest, reason searchv1.UncoveredReason, err error) {
+func mark(a *searchapi.Account, d searchapi.Digest, reason searchv1.UncoveredReason, err error) {
 	if err == nil {
 		a.Searched(d)
 		return
@@ -125,7 +124,7 @@ func (s *Service) traced(ctx context.Context, name string, planned searchapi.Sha
 	}
 	if reason, err = do(ctx); err != nil {
 		span.SetStatus(codes.Error, "")
-		span.SetAttributes(attribute.String("trawl.outcome", coverage.ReasonName(reason)))
+		span.SetAttributes(attribute.String("trawl.outcome", searchapi.ReasonName(reason)))
 	}
 	return reason, err
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
-	"github.com/trawl-search/trawl/internal/coverage"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -47,7 +47,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	for _, method := range methods {
 		m.latency.WithLabelValues(method)
 	}
-	for _, outcome := range append(coverage.ReasonNames(), "searched") {
+	for _, outcome := range append(searchapi.ReasonNames(), "searched") {
 		m.shards.WithLabelValues(outcome)
 	}
 	return m
@@ -66,6 +66,6 @@ func (m *Metrics) begin(method string) (end func()) {
 func (m *Metrics) count(c *searchv1.Coverage) {
 	m.shards.WithLabelValues("searched").Add(float64(c.Searched))
 	for _, u := range c.Uncovered {
-		m.shards.WithLabelValues(coverage.ReasonName(u.Reason)).Inc()
+		m.shards.WithLabelValues(searchapi.ReasonName(u.Reason)).Inc()
 	}
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/shard"
-	"github.com/trawl-search/trawl/internal/coverage"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/searcher/internal/shardcache"
@@ -76,7 +75,7 @@ func (q *question) in(ctx context.Context, sh shardcache.Shard, planned searchap
 }
 
 // search finds the best files of all planned shards, and then shows them.
-func (s *Service) search(ctx context.Context, q *question) (*answer, *coverage.Account, error) {
+func (s *Service) search(ctx context.Context, q *question) (*answer, *searchapi.Account, error) {
 	call, err := s.admit(ctx, len(q.shards))
 	if err != nil {
 		return nil, nil, err
@@ -87,7 +86,7 @@ func (s *Service) search(ctx context.Context, q *question) (*answer, *coverage.A
 			return nil, nil, err
 		}
 	}
-	account := coverage.New(q.shards)
+	account := searchapi.NewAccount(q.shards)
 	b := newBest(q.options)
 	defer b.release()
 	finding, cancel := beforeShowing(ctx)
@@ -109,7 +108,7 @@ func (s *Service) search(ctx context.Context, q *question) (*answer, *coverage.A
 
 // show decodes the best files, several shards at a time. It accounts for shards whose
 // files cannot be shown, or not all of them in time.
-func (s *Service) show(ctx context.Context, call *admitted, b *best, account *coverage.Account) {
+func (s *Service) show(ctx context.Context, call *admitted, b *best, account *searchapi.Account) {
 	var mu sync.Mutex
 	s.spread(len(b.parts), func(i int) {
 		p := &b.parts[i]

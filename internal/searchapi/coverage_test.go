@@ -1,4 +1,4 @@
-package coverage_test
+package searchapi_test
 
 import (
 	"bytes"
@@ -8,7 +8,6 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
-	"github.com/trawl-search/trawl/internal/coverage"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -34,7 +33,7 @@ func digest(n int) searchapi.Digest { return searchapi.Digest{byte(n), byte(n >>
 func TestAccountAddsUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 20).Draw(t, "shards")
-		a := coverage.Open(n)
+		a := searchapi.OpenAccount(n)
 		worst := make([]event, n)
 		for range rapid.IntRange(0, 3).Draw(t, "rounds") {
 			var wanted []searchapi.Shard
@@ -68,7 +67,7 @@ func TestEveryRoundCounts(t *testing.T) {
 	shard := []searchapi.Shard{{Digest: digest(0), Repos: []string{"r"}}}
 	for i := range len(events) * len(events) * len(events) {
 		history := []event{events[i%len(events)], events[i/len(events)%len(events)], events[i/len(events)/len(events)]}
-		a, worst := coverage.Open(1), pruned
+		a, worst := searchapi.OpenAccount(1), pruned
 		for _, e := range history {
 			if e == pruned {
 				continue
@@ -96,20 +95,20 @@ func TestAccountIsChecked(t *testing.T) {
 				shards = append(shards, shards[len(shards)-1])
 			}
 		}
-		a := coverage.New(shards)
+		a := searchapi.NewAccount(shards)
 		worst := make([]event, n)
 		for i := range worst {
 			worst[i] = event(rapid.IntRange(int(silence), int(broken)).Draw(t, "event"))
 			tell(a, digest(i), worst[i])
 		}
 		checkAccount(t, a.Coverage(), worst)
-		if err := coverage.Check(a.Coverage(), shards); err != nil {
+		if err := searchapi.CheckCoverage(a.Coverage(), shards); err != nil {
 			t.Fatalf("an account is refused by the check of accounts: %v", err)
 		}
 	})
 }
 
-func tell(a *coverage.Account, d searchapi.Digest, e event) {
+func tell(a *searchapi.Account, d searchapi.Digest, e event) {
 	switch e {
 	case spared:
 		a.Pruned(d)
@@ -180,7 +179,7 @@ func TestCheckCoverageRefuses(t *testing.T) {
 		"one shard twice":        {Requested: 2, Failed: 2, Uncovered: []*searchv1.UncoveredShard{uncovered(1), uncovered(1)}},
 		"half a digest":          {Requested: 2, Searched: 1, Failed: 1, Uncovered: []*searchv1.UncoveredShard{{Digest: bytes.Repeat([]byte{1}, 16)}}},
 	} {
-		if coverage.Check(c, sent) == nil {
+		if searchapi.CheckCoverage(c, sent) == nil {
 			t.Errorf("coverage %s was taken", name)
 		}
 	}

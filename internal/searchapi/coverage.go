@@ -1,13 +1,9 @@
-// Package coverage accounts for every shard of a query: each one was searched,
-// pruned, failed, or not reached, and the account says which and why. Routers and
-// searchers keep one account a query, and routers check those of searchers.
-package coverage
+package searchapi
 
 import (
 	"fmt"
 	"slices"
 
-	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -24,7 +20,7 @@ const (
 )
 
 type accounted struct {
-	shard   searchapi.Shard
+	shard   Shard
 	state   standing
 	reason  searchv1.UncoveredReason
 	message string
@@ -33,37 +29,39 @@ type accounted struct {
 // NoTurn is the message of a shard that no searcher was asked for in time.
 const NoTurn = "its turn did not come before the deadline"
 
-// Account accounts for the shards of one query. Requested = searched + pruned + failed +
+// Account accounts for every shard of one query: each one was searched, pruned, failed, or not
+// reached, and the account says which and why. Routers and searchers keep one account a query,
+// and routers check those of searchers. Requested = searched + pruned + failed +
 // not reached holds after every call, in any order of calls.
 // It must not be used concurrently.
 type Account struct {
 	requested int
 	shards    []accounted
 	// index maps digests to places in shards, once there are many shards.
-	index map[searchapi.Digest]int
+	index map[Digest]int
 }
 
 // fewShards is the number up to which shards are searched linearly.
 const fewShards = 16
 
-// New opens the account of a query that should search the given shards.
+// NewAccount opens the account of a query that should search the given shards.
 // A digest given twice counts once.
-func New(shards []searchapi.Shard) *Account {
-	a := Open(0)
+func NewAccount(shards []Shard) *Account {
+	a := OpenAccount(0)
 	a.Want(shards)
 	a.requested = len(a.shards)
 	return a
 }
 
-// Open opens the account of a query over that many shards. Shards that Want never names
+// OpenAccount opens the account of a query over that many shards. Shards that Want never names
 // are pruned.
-func Open(requested int) *Account {
+func OpenAccount(requested int) *Account {
 	return &Account{requested: requested}
 }
 
 // Want starts a round that should search the given shards. A shard that an earlier round
 // searched or pruned must be searched again.
-func (a *Account) Want(shards []searchapi.Shard) {
+func (a *Account) Want(shards []Shard) {
 	a.shards = slices.Grow(a.shards, len(shards))
 	for _, s := range shards {
 		i, known := a.place(s.Digest)
@@ -77,7 +75,7 @@ func (a *Account) Want(shards []searchapi.Shard) {
 	}
 }
 
-func (a *Account) place(d searchapi.Digest) (i int, known bool) {
+func (a *Account) place(d Digest) (i int, known bool) {
 	if a.index != nil {
 		i, known = a.index[d]
 		return i, known
@@ -87,9 +85,9 @@ func (a *Account) place(d searchapi.Digest) (i int, known bool) {
 }
 
 // add adds a shard to the account; about is a hint of how many there will be.
-func (a *Account) add(s searchapi.Shard, about int) {
+func (a *Account) add(s Shard, about int) {
 	if len(a.shards) == fewShards {
-		a.index = make(map[searchapi.Digest]int, about)
+		a.index = make(map[Digest]int, about)
 		for i := range a.shards {
 			a.index[a.shards[i].shard.Digest] = i
 		}
@@ -101,18 +99,18 @@ func (a *Account) add(s searchapi.Shard, about int) {
 }
 
 // Searched records that the shard was searched to its end.
-func (a *Account) Searched(d searchapi.Digest) {
+func (a *Account) Searched(d Digest) {
 	a.mark(d, searched, searchv1.UncoveredReason_UNCOVERED_REASON_UNSPECIFIED, "")
 }
 
 // Pruned records that the shard need not be searched, although the round wanted it.
-func (a *Account) Pruned(d searchapi.Digest) {
+func (a *Account) Pruned(d Digest) {
 	a.mark(d, pruned, searchv1.UncoveredReason_UNCOVERED_REASON_UNSPECIFIED, "")
 }
 
 // Uncovered records that the shard was not searched, or not to its end. It counts as not
 // reached if the reason is the deadline, and as failed otherwise.
-func (a *Account) Uncovered(d searchapi.Digest, reason searchv1.UncoveredReason, message string) {
+func (a *Account) Uncovered(d Digest, reason searchv1.UncoveredReason, message string) {
 	state := failed
 	if reason == searchv1.UncoveredReason_UNCOVERED_REASON_DEADLINE {
 		state = notReached
@@ -121,7 +119,7 @@ func (a *Account) Uncovered(d searchapi.Digest, reason searchv1.UncoveredReason,
 }
 
 // mark ignores shards that are not in the account, since the query does not want them.
-func (a *Account) mark(d searchapi.Digest, state standing, reason searchv1.UncoveredReason, message string) {
+func (a *Account) mark(d Digest, state standing, reason searchv1.UncoveredReason, message string) {
 	i, ok := a.place(d)
 	if !ok || state <= a.shards[i].state {
 		return
@@ -162,10 +160,10 @@ func (s *accounted) addTo(c *searchv1.Coverage) {
 	})
 }
 
-// Check returns an error unless a searcher's coverage accounts for exactly the shards that
+// CheckCoverage returns an error unless a searcher's coverage accounts for exactly the shards that
 // were sent to it. An answer that fails the check must not be used: a shard that it does
 // not mention would pass for searched.
-func Check(c *searchv1.Coverage, sent []searchapi.Shard) error {
+func CheckCoverage(c *searchv1.Coverage, sent []Shard) error {
 	switch {
 	case c.GetRequested() > uint64(len(sent)):
 		return fmt.Errorf("the coverage is of %d shards, but %d were sent", c.GetRequested(), len(sent))
@@ -175,7 +173,7 @@ func Check(c *searchv1.Coverage, sent []searchapi.Shard) error {
 	case c.GetRequested() == uint64(len(sent)) && c.GetFailed()+c.GetNotReached() == 0 && len(c.GetUncovered()) == 0:
 		return nil // the usual case, without checking each shard
 	}
-	asked := make(map[searchapi.Digest]bool, len(sent))
+	asked := make(map[Digest]bool, len(sent))
 	for _, s := range sent {
 		asked[s.Digest] = true
 	}
@@ -185,12 +183,12 @@ func Check(c *searchv1.Coverage, sent []searchapi.Shard) error {
 	return checkUncovered(c, asked)
 }
 
-func checkUncovered(c *searchv1.Coverage, asked map[searchapi.Digest]bool) error {
+func checkUncovered(c *searchv1.Coverage, asked map[Digest]bool) error {
 	if uint64(len(c.Uncovered)) != c.Failed+c.NotReached {
 		return fmt.Errorf("the coverage names %d of %d uncovered shards", len(c.Uncovered), c.Failed+c.NotReached)
 	}
 	for _, u := range c.Uncovered {
-		d, err := searchapi.ParseDigest(u.Digest)
+		d, err := ParseDigest(u.Digest)
 		if err != nil {
 			return err
 		}
