@@ -75,7 +75,7 @@ func (s *search) narrowToContenders(q *Query) error {
 	if err := c.prepare(); err != nil {
 		return err
 	}
-	// Short contents first: mostly no long one scores as much as as many of these as are wanted.
+	// Short contents first: mostly no long one scores as much as the number of these that is wanted.
 	if err := c.addWhole(0, shortContent); err != nil {
 		return err
 	}
