@@ -19,6 +19,15 @@ func FieldError(code codes.Code, field, description string) error {
 	return withDetails(status.New(code, field+": "+description), badField(field, description))
 }
 
+// FileNotFound is the error of a GetFile whose file is nowhere: NOT_FOUND.
+func FileNotFound(req *searchv1.GetFileRequest) error {
+	branch := "its first branch"
+	if req.GetBranch() != "" {
+		branch = fmt.Sprintf("branch %q", req.GetBranch())
+	}
+	return FieldError(codes.NotFound, "path", fmt.Sprintf("no file %q in %s on %s", req.GetPath(), req.GetRepo(), branch))
+}
+
 func badField(field, description string) *errdetails.BadRequest {
 	return &errdetails.BadRequest{FieldViolations: []*errdetails.BadRequest_FieldViolation{
 		{Field: field, Description: description},

@@ -94,3 +94,15 @@ func TestResolveTakesNamesInOrder(t *testing.T) {
 		t.Error("a plan with too many names was taken")
 	}
 }
+
+func TestFileNotFoundNamesTheBranch(t *testing.T) {
+	for branch, want := range map[string]string{
+		"":     `path: no file "a.go" in host/pond on its first branch`,
+		"main": `path: no file "a.go" in host/pond on branch "main"`,
+	} {
+		err := searchapi.FileNotFound(&searchv1.GetFileRequest{Repo: "host/pond", Path: []byte("a.go"), Branch: branch})
+		if s := status.Convert(err); s.Code() != codes.NotFound || s.Message() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}

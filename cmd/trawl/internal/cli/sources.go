@@ -68,8 +68,8 @@ after its grace time. The file names credentials, by environment variable or fil
 				if err != nil {
 					return err
 				}
-				_, err = fmt.Fprintf(p.Out, "%d sources: %d added, %d changed, %d removed\n",
-					len(list), len(done.GetAdded()), len(done.GetChanged()), len(done.GetRemoved()))
+				_, err = fmt.Fprintf(p.Out, "%s: %d added, %d changed, %d removed\n",
+					render.Count(uint64(len(list)), "source", "sources"), len(done.GetAdded()), len(done.GetChanged()), len(done.GetRemoved()))
 				if names := append(done.GetAdded(), done.GetChanged()...); err == nil && wait && len(names) > 0 {
 					return watchSources(ctx, c, p, names)
 				}

@@ -90,7 +90,7 @@ func TestWaitForSources(t *testing.T) {
 		report *ingestv1.SourceReport
 		exit   int
 	}{
-		"1 sources: 1 added, 0 changed, 0 removed\n5 repositories: 4 searchable as they were last asked for, 1 failed, 0 under way\n": {&ingestv1.SourceReport{LookedAt: timestamppb.New(time.Unix(101, 0))}, 0},
+		"1 source: 1 added, 0 changed, 0 removed\n5 repositories: 4 searchable as they were last asked for, 1 failed, 0 under way\n": {&ingestv1.SourceReport{LookedAt: timestamppb.New(time.Unix(101, 0))}, 0},
 		"x: HTTP 500": {&ingestv1.SourceReport{LookedAt: timestamppb.New(time.Unix(101, 0)), Failures: 1, Reason: "HTTP 500"}, 1},
 	} {
 		l := &looked{repos: 5, report: c.report}

@@ -39,12 +39,12 @@ func (t *Text) Explanation(e *searchv1.Explanation, searched uint64) error {
 	if t.files > 0 {
 		b.WriteByte('\n')
 	}
-	row(&b, "Plan of "+count(e.GetShards(), "shard", "shards"), "estimate", "checked", "matched", "time")
+	row(&b, "Plan of "+Count(e.GetShards(), "shard", "shards"), "estimate", "checked", "matched", "time")
 	for _, n := range e.GetNodes() {
 		explainNode(&b, n, e.GetShards())
 	}
 	if n := e.GetNodesLeftOut(); n > 0 {
-		b.WriteString("  … and " + count(n, "more node", "more nodes") + "\n")
+		b.WriteString("  … and " + Count(n, "more node", "more nodes") + "\n")
 	}
 	wrap(&b, 0, "Documents: ", documents(e))
 	wrap(&b, 0, "Read for no node alone, and to show files: ", readParts(e.GetOther()))
@@ -55,10 +55,10 @@ func (t *Text) Explanation(e *searchv1.Explanation, searched uint64) error {
 	wrap(&b, 0, "Time in the router: ", phaseParts(e.GetRouterPhases()))
 	for _, c := range e.GetSlowestCalls() {
 		fmt.Fprintf(&b, "Slow call, of %d: %s, %s for %s, %s of it searching\n", e.GetCalls(), Safe([]byte(c.GetSearcher())),
-			Duration(c.GetTime().AsDuration()), count(c.GetShards(), "shard", "shards"), Duration(c.GetSearching().AsDuration()))
+			Duration(c.GetTime().AsDuration()), Count(c.GetShards(), "shard", "shards"), Duration(c.GetSearching().AsDuration()))
 	}
 	if searched > e.GetShards() {
-		b.WriteString(count(searched-e.GetShards(), "shard is", "shards are") + " not explained: deleted repos, or repos that you may not see, are there too\n")
+		b.WriteString(Count(searched-e.GetShards(), "shard is", "shards are") + " not explained: deleted repos, or repos that you may not see, are there too\n")
 	}
 	_, err := io.WriteString(t.w, b.String())
 	return err
@@ -89,7 +89,7 @@ func explainNode(b *strings.Builder, n *searchv1.ExplainedNode, shards uint64) {
 		case words == "":
 			continue
 		case m.GetShards() < shards:
-			words += fmt.Sprintf(" (%s)", count(m.GetShards(), "shard", "shards"))
+			words += fmt.Sprintf(" (%s)", Count(m.GetShards(), "shard", "shards"))
 		}
 		parts = append(parts, words)
 	}
@@ -113,11 +113,11 @@ func readParts(r *searchv1.Reads) (parts []string) {
 		{r.GetPostingLists(), "list", "lists"}, {r.GetPostings(), "posting", "postings"},
 	} {
 		if p.n > 0 {
-			parts = append(parts, count(p.n, p.one, p.many))
+			parts = append(parts, Count(p.n, p.one, p.many))
 		}
 	}
 	if n := r.GetBytesDecoded(); n > 0 {
-		parts = append(parts, Bytes(n)+" of text in "+count(r.GetUnitsDecoded(), "unit", "units"))
+		parts = append(parts, Bytes(n)+" of text in "+Count(r.GetUnitsDecoded(), "unit", "units"))
 	}
 	return parts
 }
@@ -125,7 +125,7 @@ func readParts(r *searchv1.Reads) (parts []string) {
 // documents describes how documents were found and counted.
 func documents(e *searchv1.Explanation) []string {
 	parts := []string{
-		count(e.GetCandidates(), "candidate content looked at", "candidate contents looked at"),
+		Count(e.GetCandidates(), "candidate content looked at", "candidate contents looked at"),
 		strconv.FormatUint(e.GetCountedInBulk(), 10) + " counted in bulk",
 	}
 	for _, p := range []struct {
@@ -137,7 +137,7 @@ func documents(e *searchv1.Explanation) []string {
 		{e.GetSecondPasses(), "second pass for files of low priority in "},
 	} {
 		if p.n > 0 {
-			parts = append(parts, p.what+count(p.n, "shard", "shards"))
+			parts = append(parts, p.what+Count(p.n, "shard", "shards"))
 		}
 	}
 	return parts
@@ -153,7 +153,7 @@ func phaseParts(phases []*searchv1.ExplainedPhase) (parts []string) {
 func reposOf(s *searchv1.ExplainedShard) string {
 	name := Safe([]byte(s.GetRepo()))
 	if s.GetRepos() > 1 {
-		name += " and " + count(s.GetRepos()-1, "more repo", "more repos")
+		name += " and " + Count(s.GetRepos()-1, "more repo", "more repos")
 	}
 	return name
 }

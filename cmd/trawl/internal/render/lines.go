@@ -140,7 +140,7 @@ func (l *Lines) Summary(s *searchv1.Statistics, c *searchv1.Coverage, _ time.Dur
 func warn(notes io.Writer, s *searchv1.Statistics, c *searchv1.Coverage, more bool) error {
 	var b strings.Builder
 	if more {
-		fmt.Fprintf(&b, "%s match; more are shown with a larger --max-files\n", count(s.GetFilesMatched(), "file", "files"))
+		fmt.Fprintf(&b, "%s match; more are shown with a larger --max-files\n", Count(s.GetFilesMatched(), "file", "files"))
 	}
 	uncovered(&b, false, c)
 	_, err := io.WriteString(notes, b.String())

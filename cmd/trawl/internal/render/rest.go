@@ -89,7 +89,7 @@ func leftOut(b *strings.Builder, c *searchv1.FacetCounts, selected searchv1.Face
 		b.WriteByte('\n')
 	}
 	if n := c.GetFilesNotCounted(); n > 0 {
-		fmt.Fprintf(b, "%s more could not be counted apart: the numbers are lower bounds\n", count(n, "file", "files"))
+		fmt.Fprintf(b, "%s more could not be counted apart: the numbers are lower bounds\n", Count(n, "file", "files"))
 	}
 }
 
@@ -103,7 +103,7 @@ func nothing(b *strings.Builder, color bool, resp *searchv1.SearchResponse) {
 	if !resp.GetCoverage().GetComplete() {
 		complete = "incomplete"
 	}
-	fmt.Fprintf(b, "0 matches, %s over %s", complete, count(e.GetRepos(), "repo", "repos"))
+	fmt.Fprintf(b, "0 matches, %s over %s", complete, Count(e.GetRepos(), "repo", "repos"))
 	separator := ": "
 	for _, repo := range e.GetSearched() {
 		b.WriteString(separator)

@@ -183,8 +183,8 @@ func (t *Text) Summary(s *searchv1.Statistics, c *searchv1.Coverage, took time.D
 		atLeast = "at least "
 	}
 	paint(&b, t.color, styleNote, fmt.Appendf(nil, "%s%s in %s, %s of %s searched, %s",
-		atLeast, count(s.GetMatches(), "match", "matches"), count(s.GetFilesMatched(), "file", "files"),
-		strconv.FormatUint(c.GetSearched()+c.GetPruned(), 10), count(c.GetRequested(), "shard", "shards"),
+		atLeast, Count(s.GetMatches(), "match", "matches"), Count(s.GetFilesMatched(), "file", "files"),
+		strconv.FormatUint(c.GetSearched()+c.GetPruned(), 10), Count(c.GetRequested(), "shard", "shards"),
 		Duration(took)))
 	if more {
 		paint(&b, t.color, styleNote, []byte("; more with a larger --max-files"))

@@ -51,8 +51,8 @@ func Duration(d time.Duration) string {
 	return d.Round(100 * time.Millisecond).String()
 }
 
-// count is a number with its noun.
-func count(n uint64, one, many string) string {
+// Count is a number with its noun.
+func Count(n uint64, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}

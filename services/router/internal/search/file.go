@@ -95,7 +95,7 @@ func missing(req *searchv1.GetFileRequest, missed []error) error {
 			return err
 		}
 	}
-	return searchapi.FieldError(codes.NotFound, "path", fmt.Sprintf("no file %q in %s on branch %q", req.Path, req.Repo, req.Branch))
+	return searchapi.FileNotFound(req)
 }
 
 // fileIn asks the searchers of one shard until one has searched it.

@@ -169,7 +169,7 @@ func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*s
 	if c := account.Coverage(); !c.Complete {
 		return nil, status.Errorf(codes.Unavailable, "%s: %s", c.Uncovered[0].Reason, c.Uncovered[0].Message)
 	}
-	return nil, searchapi.FieldError(codes.NotFound, "path", fmt.Sprintf("no file %q in %s on branch %q", req.Path, req.Repo, req.Branch))
+	return nil, searchapi.FileNotFound(req)
 }
 
 // part is the part of a document to read. It is no longer than an answer can be, even if
