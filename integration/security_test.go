@@ -264,7 +264,7 @@ func (f *fortress) work(t *testing.T, router *process) (token string) {
 		if err := os.WriteFile(sources, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		trawl("sources: ", "sources", "apply", "-f", sources)
+		trawl(" source", "sources", "apply", "-f", sources)
 	}
 	if err := os.WriteFile(secret, []byte(hostSecret), 0o600); err != nil {
 		t.Fatal(err)
