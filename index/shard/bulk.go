@@ -265,21 +265,8 @@ func (s *search) boundByPath(c *candidate) error {
 	if err != nil {
 		return err
 	}
-	ranges := s.overlap[:0]
-	c.byPath, c.names, c.spelling, c.low = true, 0, 0, s.low(path)
-	for _, a := range s.nameAtoms {
-		best := rank.NoName
-		for start, end := range regex.Ranges(a.matcher, path) {
-			best = max(best, rank.OfName(path, start, end))
-			ranges = append(ranges, span{uint32(start), uint32(end)})
-		}
-		if c.names += a.loose.Weigh(best.Score()); best > rank.Directory {
-			c.spelling++
-		}
-	}
-	if s.overlap = ranges; s.loose || !spells(path, ranges) {
-		c.spelling = 0
-	}
+	c.byPath, c.low = true, s.low(path)
+	c.names, c.spelling = s.scoreOfPath(path)
 	s.waitAgain(c)
 	return nil
 }

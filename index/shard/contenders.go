@@ -36,6 +36,7 @@ type contender struct {
 	df      uint64      // of these
 	tallies []tally     // of these
 	at      int         // in tallies
+	defines nameIn      // where it may be defined
 }
 
 // contest finds the contenders.
@@ -49,25 +50,27 @@ type contest struct {
 	least, others float64
 	// Beyond the budget of bytes it takes less to look up all words that hold one of the words. The contenders may have more by what is left.
 	budget, left uint64
-	found        []boundedBlob // by the most that they score without what is defined
-	sure         []boundedBlob // contents with all words, a heap by the least that they score unless their priority is low
+	// line is what all words in one line add, which any content may have, and beside has the contents with points for what else is beside
+	// their words, and these points, ascending by blob.
+	line   float64
+	beside []boundedBlob
+	opaque []uint32      // contents with opaque superblocks
+	found  []boundedBlob // by the most that they score without what is defined
+	sure   []boundedBlob // contents with all words, a heap by the least that they score unless their priority is low
 }
 
 // narrowToContenders narrows a search for the best to the contents that may be among them, if whole words say which.
-func (s *search) narrowToContenders(q *Query) error {
-	words := onlyWords(q)
-	if words == nil || s.words == nil || s.opts.Mode != TopK || s.opts.MaxFiles == 0 || s.opts.After != nil {
-		return nil
-	}
-	if visible, err := s.repos.allShown(); !visible || err != nil {
-		return err
-	}
+func (s *search) narrowToContenders(q *Query, words []contender) error {
 	// Files that have none of the words as a whole word score up to others.
 	least, others := 0.0, partOfWord*float64(len(words))
 	if floor := s.opts.Floor; floor != nil {
 		least = floor.Score
 	}
-	if worth, err := s.openContenders(words, least > others); !worth || err != nil {
+	enough := uint64(s.opts.MaxFiles)
+	if least > others {
+		enough = 0
+	}
+	if worth, err := s.openContenders(words, enough); !worth || err != nil {
 		return err
 	}
 	s.asksForLow = q.asksForLow
@@ -75,24 +78,44 @@ func (s *search) narrowToContenders(q *Query) error {
 	if err := c.prepare(); err != nil {
 		return err
 	}
+	if few, err := c.addAll(); !few || err != nil {
+		return err
+	}
+	reach := &contenders{least: c.least, budget: c.budget}
+	if err := c.narrowTo(reach); err != nil {
+		return err
+	}
+	blobs := make([]uint32, 0, len(reach.order)+len(reach.opaque))
+	for _, b := range slices.Concat(reach.order, reach.opaque) {
+		blobs = append(blobs, b.blob)
+	}
+	slices.Sort(blobs)
+	reach.blobs, reach.read = runsOf(blobs), true
+	s.narrowed = reach
+	return nil
+}
+
+// addAll adds the contents that may be among the best. It reports whether these are known, and few enough to be read.
+func (c *contest) addAll() (few bool, err error) {
+	if err := c.addAllWhole(); err != nil || c.least <= c.others {
+		return false, err
+	}
+	return c.addPartial(c.longest(1))
+}
+
+// addAllWhole adds the contents that have all words as whole words.
+func (c *contest) addAllWhole() error {
 	// Short contents first: mostly no long one scores as much as the number of these that is wanted.
 	if err := c.addWhole(0, shortContent); err != nil {
 		return err
 	}
-	if err := c.addWhole(shortContent, c.longest(0)); err != nil || c.least <= c.others {
-		return err
-	}
-	few, err := c.addPartial(c.longest(1))
-	if !few || err != nil {
-		return err
-	}
-	return c.narrow()
+	return c.addWhole(shortContent, c.longest(0))
 }
 
 // shortContent is the most superblocks of a short content.
 const shortContent = 4
 
-// onlyWords returns the words of a query that is nothing but words that must all be in the content; nil for other queries.
+// onlyWords returns the words of a query that is nothing but words that must all match, in the same places; nil for other queries.
 func onlyWords(q *Query) (words []contender) {
 	and, ok := q.tree.(*query.And)
 	if !ok {
@@ -100,7 +123,7 @@ func onlyWords(q *Query) (words []contender) {
 	}
 	for _, c := range and.Children {
 		m := q.texts[c]
-		if _, ok := c.(*query.Substring); !ok || !m.withinWords || m.scope != query.Content {
+		if _, ok := c.(*query.Substring); !ok || !m.withinWords || m.scope == query.FileName || len(words) > 0 && m.scope != words[0].scope {
 			return nil
 		}
 		words = append(words, contender{matching: m})
@@ -108,9 +131,9 @@ func onlyWords(q *Query) (words []contender) {
 	return words
 }
 
-// openContenders reads the postings of the spellings of all words, the rarest first. That is not worth it if one is too rare to say
-// what the best score at least, unless this is known.
-func (s *search) openContenders(words []contender, known bool) (worth bool, err error) {
+// openContenders reads the postings of the spellings of all words, the rarest first. That is not worth it if one has fewer than
+// enough.
+func (s *search) openContenders(words []contender, enough uint64) (worth bool, err error) {
 	for i := range words {
 		w := &words[i]
 		var lists []postings.WordList
@@ -120,7 +143,7 @@ func (s *search) openContenders(words []contender, known bool) (worth bool, err 
 		for j := range lists {
 			w.df += uint64(lists[j].DF())
 		}
-		if w.df < uint64(s.opts.MaxFiles) && !known {
+		if w.df < enough {
 			return false, nil
 		}
 	}
@@ -141,11 +164,20 @@ func (c *contest) prepare() (err error) {
 			return err
 		}
 		c.budget += uint64(candidates.n) * readPays
+		if c.s.words.Marked() {
+			if c.words[i].defines, err = c.s.nameIn(c.words[i].matching, false); err != nil {
+				return err
+			}
+		}
 	}
 	c.left = c.budget * contendersRead
-	if c.lengths, err = c.s.lengths(); err == nil {
-		c.starts, err = c.s.content.SuperblockStarts()
+	if c.lengths, err = c.s.lengths(); err != nil {
+		return err
 	}
+	if c.starts, err = c.s.content.SuperblockStarts(); err != nil {
+		return err
+	}
+	c.opaque, err = c.s.opaqueBlobs()
 	return err
 }
 
@@ -175,7 +207,7 @@ func (c *contest) mayBeBest(most float64) bool {
 func (c *contest) longest(lacking int) int {
 	whole, parts := float64(len(c.words)-lacking), float64(lacking)
 	for length := rank.CountedUnits; length > 0; length-- {
-		if whole*(wholeCeilings[length][rank.Enough]+c.defined)+parts*wholeCeilings[length][0] >= c.least {
+		if whole*(wholeCeilings[length][rank.Enough]+c.defined)+parts*wholeCeilings[length][0]+c.line >= c.least {
 			return length
 		}
 	}
@@ -200,7 +232,7 @@ func (c *contest) addWhole(above, upTo int) error {
 			return err
 		}
 		if in := c.in(uint32(cursor.first), end); in.missing == 0 {
-			c.found = append(c.found, boundedBlob{in.most, blob})
+			c.found = append(c.found, boundedBlob{in.most + c.line, blob})
 			c.sure = push(c.sure, boundedBlob{in.least, blob}, compareBounded)
 		}
 		passed = end
@@ -236,8 +268,8 @@ func (c *contest) addPartial(longest int) (few bool, err error) {
 			}
 			passed = end
 			// It is added by the first word that it has, and by no other.
-			if in := c.in(uint32(cursor.first), end); in.missing > 0 && in.first == i && c.mayBeBest(in.most) {
-				f := boundedBlob{in.most, blob}
+			if in := c.in(uint32(cursor.first), end); in.missing > 0 && in.first == i && c.mayBeBest(in.most+c.line) && c.besideIn(blob) == 0 {
+				f := boundedBlob{in.most + c.line, blob}
 				c.found = append(c.found, f)
 				if few, err := c.spend(f); !few || err != nil {
 					return false, err
@@ -309,61 +341,74 @@ func (c *contest) reached() (score float64, err error) {
 	return score, nil
 }
 
-// narrow narrows the search to the contents that may be among the best, also by what is defined in them.
-func (c *contest) narrow() error {
-	s := c.s
-	opaque, err := s.opaqueBlobs()
-	if err != nil {
-		return err
-	}
-	names := make([]nameIn, len(c.words))
-	for i := range c.words {
-		if !s.words.Marked() {
-			break
-		}
-		if names[i], err = s.nameIn(c.words[i].matching, false); err != nil {
-			return err
-		}
-	}
-	reach, blobs := &contenders{least: c.least, budget: c.budget}, []uint32(nil)
+// push has the contents found wait, those that may be among the best also by what is defined in them.
+func (c *contest) push(reach *contenders) error {
 	for _, f := range c.found {
-		if holds(opaque, f.blob) {
+		if holds(c.opaque, f.blob) {
 			continue
 		}
-		for i := range names {
-			if names[i].mayDefine(f.blob) {
+		if err := c.s.tick(); err != nil {
+			return err
+		}
+		for i := range c.words {
+			if c.words[i].defines.mayDefine(f.blob) {
 				f.bound += c.defined
 			}
 		}
 		if f.bound >= c.least {
-			reach.order, blobs = push(reach.order, f, compareBounded), append(blobs, f.blob)
+			reach.order = push(reach.order, f, compareBounded)
 		}
 	}
-	for _, blob := range opaque { // whose text may have more words than postings say
+	c.found = c.found[:0]
+	return nil
+}
+
+// narrowTo has the contents found wait, and those with opaque superblocks.
+func (c *contest) narrowTo(reach *contenders) error {
+	s := c.s
+	reach.least = c.least
+	if err := c.push(reach); err != nil {
+		return err
+	}
+	for _, blob := range c.opaque { // whose text may have more words than postings say
 		length, err := s.content.Len(blob)
 		if err := cmp.Or(err, s.tick()); err != nil {
 			return err
 		}
-		most := float64(len(c.words)) * (rank.Content(rank.Word, rank.Enough, units(length)) + c.defined)
+		most := float64(len(c.words))*(rank.Content(rank.Word, rank.Enough, units(length))+c.defined) + c.line + c.besideIn(blob)
 		if most >= c.least {
-			reach.opaque, blobs = append(reach.opaque, boundedBlob{most, blob}), append(blobs, blob)
+			reach.opaque = append(reach.opaque, boundedBlob{most, blob})
 		}
 	}
-	reach.blobs, reach.read = runsOf(blobs), true
-	s.narrowed = reach
 	return nil
 }
 
 // amongContenders finds the best documents among the contents that may be among them by their whole words. It returns false if whole
 // words do not say which.
 func (s *search) amongContenders(q *Query) (done bool, err error) {
-	if err := s.narrowToContenders(q); err != nil || s.narrowed == nil {
+	words := onlyWords(q)
+	if words == nil || s.words == nil || s.opts.Mode != TopK || s.opts.MaxFiles == 0 || s.opts.After != nil {
+		return false, nil
+	}
+	if visible, err := s.repos.allShown(); !visible || err != nil {
 		return false, err
 	}
-	if err = s.passes(q); errors.Is(err, errOverBudget) {
-		s.startOver(q)
-		s.narrowed.read = false
-		err = s.passes(q)
+	if words[0].scope == query.Either {
+		if q.line != nil && q.line.Best() == rank.InSequence || len(words) > rank.MaxCompound {
+			return false, nil
+		}
+		if done, err = s.amongBareWords(q, words); !done || err != nil {
+			return false, err
+		}
+	} else {
+		if err := s.narrowToContenders(q, words); err != nil || s.narrowed == nil {
+			return false, err
+		}
+		if err = s.passes(q); errors.Is(err, errOverBudget) {
+			s.startOver(q)
+			s.narrowed.read = false
+			err = s.passes(q)
+		}
 	}
 	s.stats.CountsInexact = true
 	s.explain.leftOutBelow(s.narrowed.least, 0)
@@ -374,15 +419,8 @@ func (s *search) amongContenders(q *Query) (done bool, err error) {
 // scanContenders reads the contenders in the order of the most that they may score, until no other may be among the best.
 func (s *search) scanContenders() error {
 	reach := s.narrowed
-	reach.budget += s.reader.BytesDecoded
-	for ; len(reach.order) > 0; reach.order = dropFirst(reach.order, compareBounded) {
-		// The documents of a blob have its number or a higher one.
-		if !s.mayReach(reach.order[0].bound, reach.order[0].blob) {
-			break // and so is none of the others
-		}
-		if err := s.readContender(reach.order[0]); err != nil {
-			return err
-		}
+	if err := s.readContenders(len(reach.order)); err != nil {
+		return err
 	}
 	for _, o := range reach.opaque {
 		if !s.mayReach(o.bound, o.blob) {
@@ -395,11 +433,31 @@ func (s *search) scanContenders() error {
 	return nil
 }
 
+// readContenders reads up to that many contenders.
+func (s *search) readContenders(most int) error {
+	reach := s.narrowed
+	for ; most > 0 && len(reach.order) > 0; most-- {
+		first := reach.order[0]
+		// The documents of a blob have its number or a higher one.
+		if !s.mayReach(first.bound, first.blob) {
+			break // and so is none of the others
+		}
+		reach.order = dropFirst(reach.order, compareBounded)
+		if err := s.readContender(first); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // readContender looks at the documents of one.
 func (s *search) readContender(c boundedBlob) error {
 	if s.reader.BytesDecoded > s.narrowed.budget {
 		return errOverBudget
 	}
 	s.narrowed.bound = c.bound
+	if err := s.togetherIn(c.blob); err != nil {
+		return err
+	}
 	return cmp.Or(s.tick(), s.eachOf(c.blob, s.hit))
 }

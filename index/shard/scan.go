@@ -182,7 +182,8 @@ func (s *search) hit() (err error) {
 		return nil
 	}
 	waits := !s.together.known(h.blob)
-	if waits && s.opts.After != nil { // what is on an earlier page is known by its score
+	// What is on an earlier page is known by its score, and the text of a contender is at hand.
+	if waits && (s.opts.After != nil || s.narrowed != nil && s.narrowed.read) {
 		if err := s.readTogether(h.blob); err != nil {
 			return err
 		}

@@ -71,6 +71,7 @@ func (s *search) from(q *Query, first uint32) error {
 		return s.scanByBound()
 	}
 	if s.narrowed != nil && s.narrowed.read {
+		s.narrowed.budget += s.reader.BytesDecoded
 		return s.scanContenders()
 	}
 	next, err := s.scan(first, s.content.Blobs(), s.worked, s.hit)

@@ -34,8 +34,8 @@ type together struct {
 func (s *search) prepareTogether(q *Query) (err error) {
 	t := &s.together
 	*t = together{line: q.line, terms: q.terms}
-	if q.line == nil || s.words == nil || s.opts.MaxFiles == 0 {
-		return nil
+	if q.line == nil || s.words == nil || s.opts.MaxFiles == 0 || s.narrowed != nil && s.narrowed.read {
+		return nil // contenders are read: see togetherIn
 	}
 	if hits := s.bareHits(q); len(hits) > 0 {
 		t.places, err = s.commonPlaces(hits)
@@ -159,6 +159,36 @@ func (s *search) placesByBlob() error {
 		}
 	}
 	t.firsts, t.read = append(t.firsts, len(t.places)), make([]bool, len(t.blobs))
+	return nil
+}
+
+// togetherIn has all superblocks of a blob as the places where the words may stand together.
+func (s *search) togetherIn(blob uint32) error {
+	t := &s.together
+	if t.line == nil {
+		return nil
+	}
+	opaque, err := s.words.Opaque()
+	if err != nil {
+		return err
+	}
+	first, length, err := s.content.Span(blob)
+	if err != nil {
+		return err
+	}
+	*t = together{
+		line: t.line, terms: t.terms, places: t.places[:0], sequence: t.sequence[:0],
+		blobs: t.blobs[:0], firsts: t.firsts[:0], best: t.best[:0], read: t.read[:0],
+	}
+	for superblock := first; superblock < first+(length+docstore.SuperblockSize-1)/docstore.SuperblockSize; superblock++ {
+		if _, hidden := opaque.Find(uint64(superblock)); !hidden {
+			t.places, t.sequence = append(t.places, superblock), append(t.sequence, t.line.Best() == rank.InSequence)
+		}
+	}
+	if len(t.places) > 0 {
+		t.blobs, t.firsts = append(t.blobs, blob), append(t.firsts, 0, len(t.places))
+		t.best, t.read = append(t.best, t.line.Best()), append(t.read, false)
+	}
 	return nil
 }
 

@@ -1,0 +1,244 @@
+package shard
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+
+	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/index/rank"
+	"github.com/trawl-search/trawl/index/regex"
+)
+
+// Two words that may be in a path as well score beside what their matches in the content do: for the path, for a name that they make up, and
+// where they stand in one line. Paths and names are known from posting lists, and the contents with such points mostly are the
+// best: these are read first. The score that as many of them reach as files are wanted then narrows the search, and every
+// other content may have all words in one line.
+
+// Up to readFirst contents are read for each file that is wanted, a probe of them at first: a third of that number.
+const (
+	readFirst = 3
+	probes    = 3
+)
+
+// rareBare is how many superblocks with a word there are for each file that is wanted, for its contents to be looked at first.
+const rareBare = 4
+
+// amongBareWords is amongContenders for words of which some may be in a path.
+func (s *search) amongBareWords(q *Query, words []contender) (done bool, err error) {
+	c, err := s.contestOfBareWords(q, words)
+	if c == nil || err != nil {
+		return false, err
+	}
+	s.narrowed = &contenders{among: among{read: true}}
+	done, err = s.readBareWords(q, c)
+	if done && err == nil || err != nil && !errors.Is(err, errOverBudget) {
+		return done, err
+	}
+	for m, known := range s.known {
+		known.read = nil
+		s.known[m] = known
+	}
+	s.narrowed, s.together = nil, together{}
+	s.startOver(q)
+	return false, nil
+}
+
+// contestOfBareWords adds the contents with all words as whole words. It returns nil if a word is in few contents or the words are in few
+// together: then looking up all words takes little, or others are among the best.
+func (s *search) contestOfBareWords(q *Query, words []contender) (*contest, error) {
+	c := &contest{s: s, words: words, defined: rank.Defined(q.terms)}
+	if q.line != nil {
+		c.line = rank.TogetherScore(rank.OneLine, q.terms)
+	}
+	c.others = partOfWord*float64(len(words)) + c.line
+	if floor := s.opts.Floor; floor != nil {
+		c.least = floor.Score
+	}
+	if worth, err := s.openContenders(words, uint64(s.opts.MaxFiles)*rareBare); !worth || err != nil {
+		return nil, err
+	}
+	s.asksForLow = q.asksForLow
+	if err := c.prepare(); err != nil {
+		return nil, err
+	}
+	if err := c.addAllWhole(); err != nil || c.least <= c.others && len(c.found) < s.opts.MaxFiles {
+		return nil, err
+	}
+	return c, nil
+}
+
+// readBareWords reads the contents that may be among the best. It returns false if they are many.
+func (s *search) readBareWords(q *Query, c *contest) (done bool, err error) {
+	if err := s.beginHits(q); err != nil {
+		return false, err
+	}
+	if ok, err := c.findBeside(); !ok || err != nil {
+		return false, err
+	}
+	defer s.explain.scanning()()
+	reach := s.narrowed
+	reach.budget = c.budget + s.reader.BytesDecoded
+	c.found = slices.DeleteFunc(c.found, func(f boundedBlob) bool { return c.besideIn(f.blob) > 0 })
+	if err := c.addBeside(); err != nil {
+		return false, err
+	}
+	if err := c.push(reach); err != nil {
+		return false, err
+	}
+	if enough, err := c.readFirst(reach); !enough || err != nil {
+		return false, err
+	}
+	if few, err := c.addPartial(c.longest(1)); !few || err != nil {
+		return false, err
+	}
+	if err := c.narrowTo(reach); err != nil {
+		return false, err
+	}
+	return true, s.scanContenders()
+}
+
+// readFirst reads the contents with the highest bounds. It reports whether all of the best are known to score more than contents that have
+// none of the words as a whole word.
+func (c *contest) readFirst(reach *contenders) (enough bool, err error) {
+	s := c.s
+	probe := (s.opts.MaxFiles + probes - 1) / probes
+	for read := 0; read < readFirst*probes*probe; read += probe {
+		above := 0
+		for i := range s.best.hits {
+			if s.best.hits[i].score > c.others {
+				above++
+			}
+		}
+		if c.least <= c.others && (above*3 < read-probe || len(reach.order) < s.opts.MaxFiles-above) {
+			return false, nil
+		}
+		if err := s.readContenders(probe); err != nil {
+			return false, err
+		}
+		if s.best.full() {
+			c.least = max(c.least, s.best.hits[0].score)
+		}
+	}
+	return c.least > c.others, nil
+}
+
+// findBeside finds the contents with points beside those of their words. It returns false if any path may match.
+func (c *contest) findBeside() (ok bool, err error) {
+	s := c.s
+	if c.beside, ok, err = s.besideByPath(); !ok || err != nil {
+		return false, err
+	}
+	for i, blob := range s.compound.blobs {
+		if i > 0 && s.compound.blobs[i-1] == blob {
+			continue
+		}
+		defined := slices.ContainsFunc(s.compound.names, func(n nameIn) bool { return n.mayDefine(blob) })
+		c.beside = append(c.beside, boundedBlob{rank.CompoundScore(s.terms, defined), blob})
+	}
+	slices.SortFunc(c.beside, func(a, b boundedBlob) int { return cmp.Compare(a.blob, b.blob) })
+	kept := c.beside[:0]
+	for _, b := range c.beside {
+		if last := len(kept) - 1; last >= 0 && kept[last].blob == b.blob {
+			kept[last].bound += b.bound
+		} else {
+			kept = append(kept, b)
+		}
+	}
+	c.beside = kept
+	return true, nil
+}
+
+// besideByPath returns the contents of the documents whose paths match, and the most that a path adds to their scores. It returns false if
+// any path may match.
+func (s *search) besideByPath() (beside []boundedBlob, ok bool, err error) {
+	points := make([]uint16, s.docs.Len())
+	for _, a := range s.nameAtoms {
+		if !a.candidates.narrow {
+			return nil, false, nil
+		}
+		if _, err := a.enumerate(anyCost); err != nil {
+			return nil, false, err
+		}
+		places := a.hits.places
+		for _, run := range a.hits.docs {
+			for doc := run.From; doc < run.To; doc, places = doc+1, places[1:] {
+				points[doc] += uint16(places[0].name.Score())
+				if places[0].name > rank.Directory {
+					points[doc] |= inBase
+				}
+			}
+		}
+	}
+	var docs []uint32
+	for doc, p := range points {
+		if p > 0 {
+			docs = append(docs, uint32(doc))
+		}
+	}
+	blobs, err := s.docs.AppendBlobs(nil, docs)
+	if err != nil {
+		return nil, false, err
+	}
+	for i, doc := range docs {
+		most := float64(points[doc])
+		if points[doc]&inBase > 0 {
+			s.doc.reset(doc, blobs[i], 0)
+			path, err := s.doc.loadPath()
+			if err := cmp.Or(err, s.tick()); err != nil {
+				return nil, false, err
+			}
+			names, spelling := s.scoreOfPath(path)
+			most = rank.Total(0, names, spelling, spelling, false) // as if there were no other words, which is the most
+		}
+		beside = append(beside, boundedBlob{most, blobs[i]})
+	}
+	return beside, true, nil
+}
+
+// scoreOfPath returns the scores of the best places of all texts in a path, and how many of them spell the file's name.
+func (s *search) scoreOfPath(path []byte) (names float64, spelling int) {
+	ranges := s.overlap[:0]
+	for _, a := range s.nameAtoms {
+		best := rank.NoName
+		for start, end := range regex.Ranges(a.matcher, path) {
+			best = max(best, rank.OfName(path, start, end))
+			ranges = append(ranges, span{uint32(start), uint32(end)})
+		}
+		if names += a.loose.Weigh(best.Score()); best > rank.Directory {
+			spelling++
+		}
+	}
+	if s.overlap = ranges; s.loose || !spells(path, ranges) {
+		spelling = 0
+	}
+	return names, spelling
+}
+
+// inBase marks points for a match in the base name.
+const inBase = 1 << 15
+
+// addBeside adds the contents with points beside their words.
+func (c *contest) addBeside() error {
+	c.rewind()
+	for _, b := range c.beside {
+		first, length, err := c.s.content.Span(b.blob)
+		if err := cmp.Or(err, c.s.tick()); err != nil {
+			return err
+		}
+		in := c.in(first, first+(length+docstore.SuperblockSize-1)/docstore.SuperblockSize)
+		if b.bound += in.most + c.line; c.mayBeBest(b.bound) {
+			c.found = append(c.found, b)
+		}
+	}
+	return nil
+}
+
+// besideIn is how many points a content has beside those of its words and of a line.
+func (c *contest) besideIn(blob uint32) float64 {
+	i, ok := slices.BinarySearchFunc(c.beside, blob, func(b boundedBlob, blob uint32) int { return cmp.Compare(b.blob, blob) })
+	if !ok {
+		return 0
+	}
+	return c.beside[i].bound
+}
