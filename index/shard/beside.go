@@ -24,6 +24,10 @@ const (
 // rareBare is how many superblocks with a word there are for each file that is wanted, for its contents to be looked at first.
 const rareBare = 4
 
+// bareBlocks is in how many blocks of the lexicon the words may be, for contents to be looked at first: where these are fewer, looking up all
+// words that hold one takes little (decision 48 has the measurement).
+const bareBlocks = 1500
+
 // amongBareWords is amongContenders for words of which some may be in a path.
 func (s *search) amongBareWords(q *Query, words []contender) (done bool, err error) {
 	c, err := s.contestOfBareWords(q, words)
@@ -44,8 +48,8 @@ func (s *search) amongBareWords(q *Query, words []contender) (done bool, err err
 	return false, nil
 }
 
-// contestOfBareWords adds the contents with all words as whole words. It returns nil if a word is in few contents or the words are in few
-// together: then looking up all words takes little, or others are among the best.
+// contestOfBareWords adds the contents with all words as whole words. It returns nil if few words hold one of them, if a word is in few
+// contents, or if the words are in few together: then looking up all words takes little, or others are among the best.
 func (s *search) contestOfBareWords(q *Query, words []contender) (*contest, error) {
 	c := &contest{s: s, words: words, defined: rank.Defined(q.terms)}
 	if q.line != nil {
@@ -54,6 +58,17 @@ func (s *search) contestOfBareWords(q *Query, words []contender) (*contest, erro
 	c.others = partOfWord*float64(len(words)) + c.line
 	if floor := s.opts.Floor; floor != nil {
 		c.least = floor.Score
+	}
+	blocks := 0
+	for i := range words {
+		candidates, err := s.candidateWords(words[i].matching)
+		if err != nil {
+			return nil, err
+		}
+		blocks += candidates.n
+	}
+	if blocks < bareBlocks && !s.opts.smallLexicons {
+		return nil, nil
 	}
 	if worth, err := s.openContenders(words, uint64(s.opts.MaxFiles)*rareBare); !worth || err != nil {
 		return nil, err

@@ -31,7 +31,7 @@ func TestBestOfSeveralWords(t *testing.T) {
 				"foo x", "x foo food", "k x", "foo k", "go food", "case:yes Foo x", "foo foo", "fo x", "foo c:x", "foo x c:k", "foo x -c:go", "seafood foo", "foo tests", "foo rare", "foo x c:food f:go",
 			} {
 				q := prepare(t, parse(t, text))
-				opts := shard.Options{MaxFiles: 1 + rnd.IntN(16), MaxMatchesPerFile: 1 + rnd.IntN(20), Explain: true}
+				opts := shard.InSmallLexicons(shard.Options{MaxFiles: 1 + rnd.IntN(16), MaxMatchesPerFile: 1 + rnd.IntN(20), Explain: true})
 				switch rnd.IntN(6) {
 				case 0:
 					opts.Repos = func(name string) bool { return name != "r1" }
@@ -116,7 +116,7 @@ func TestBestOfSeveralWordsByTheirSpellings(t *testing.T) {
 	s := openShard(t, buildShard(t, c))
 	for _, text := range []string{"c:target c:final", "case:yes c:Target c:final", "target final"} {
 		q := prepare(t, parse(t, text))
-		opts := shard.Options{MaxFiles: 10, MaxMatchesPerFile: 3}
+		opts := shard.InSmallLexicons(shard.Options{MaxFiles: 10, MaxMatchesPerFile: 3})
 		want := search(t, s, q, opts)
 		opts.Mode = shard.TopK
 		if got := search(t, s, q, opts); !sameFiles(got.Files, want.Files) {
@@ -157,7 +157,7 @@ func TestBestOfSeveralWordsInOtherFiles(t *testing.T) {
 		add("z", lexicon.String())
 		for _, text := range []string{"c:needle c:thread", "needle thread"} {
 			s, q := openShard(t, buildShard(t, c)), prepare(t, parse(t, text))
-			opts := shard.Options{MaxFiles: 3, MaxMatchesPerFile: 1}
+			opts := shard.InSmallLexicons(shard.Options{MaxFiles: 3, MaxMatchesPerFile: 1})
 			want := search(t, s, q, opts)
 			opts.Mode = shard.TopK
 			got := search(t, s, q, opts)

@@ -9,6 +9,12 @@ func InPieces(o Options, helpers int) Options {
 	return o
 }
 
+// InSmallLexicons returns options by which contents are looked at first however few words hold those of a query.
+func InSmallLexicons(o Options) Options {
+	o.smallLexicons = true
+	return o
+}
+
 // Help searches the whole shard as a helper does.
 func (s *Shard) Help(ctx context.Context, q *Query) error {
 	run := s.begin(ctx, Options{MaxFiles: 1})

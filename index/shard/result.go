@@ -59,6 +59,8 @@ type Options struct {
 
 	// pieces, in tests, is how many helpers search small pieces of the shard.
 	pieces int
+	// smallLexicons, in tests, has contents looked at first where few words hold those of the query.
+	smallLexicons bool
 	// loose are the words of the query's match:any.
 	loose []*rank.LooseWord
 }
