@@ -7,12 +7,14 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+	"github.com/trawl-search/trawl/services/router/internal/search"
 )
 
 const (
@@ -177,6 +179,7 @@ func TestOneLargeFile(t *testing.T) {
 // TestOneFileBeyondMemory: of a single file no more is held than may be.
 func TestOneFileBeyondMemory(t *testing.T) {
 	c := start(t, 1, func(c *cluster) {
+		c.cfg.Budget = search.Budget{Default: time.Minute, Most: time.Minute} // under the race detector ten seconds may be too short
 		c.cfg.Limits.MaxBytes, c.cfg.Limits.QueryBytes = 64<<20, 4<<20
 		c.searchers[0].files[d(1)] = []*searchv1.FileMatch{large("much", 1, 3<<20, 100_000)}
 	})
@@ -369,6 +372,7 @@ func TestLargeFileInParts(t *testing.T) {
 // in several calls, all the more when a type:repo stands for each of them.
 func TestLargePlans(t *testing.T) {
 	c := start(t, 1, func(c *cluster) {
+		c.cfg.Budget = search.Budget{Default: time.Minute, Most: time.Minute}
 		for shard := range 20 {
 			for repo := range 1000 {
 				e := &searchv1.RepoEntry{Name: fmt.Sprintf("%02d/%s%04d", shard, strings.Repeat("n", 1000), repo)}
