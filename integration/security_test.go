@@ -259,17 +259,17 @@ func (f *fortress) work(t *testing.T, router *process) (token string) {
 	if err := os.MkdirAll(f.credentials(), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	apply := func(text string) {
+	apply := func(text, want string) {
 		t.Helper()
 		if err := os.WriteFile(sources, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		trawl(" source", "sources", "apply", "-f", sources)
+		trawl(want, "sources", "apply", "-f", sources)
 	}
 	if err := os.WriteFile(secret, []byte(hostSecret), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	apply(host.source("1s"))
+	apply(host.source("1s"), "1 source: ")
 	own := newRepository(t, f.dir, "own")
 	own.write("a.go", "package needle\n")
 	own.commit("first")
@@ -293,7 +293,7 @@ func (f *fortress) work(t *testing.T, router *process) (token string) {
 	if out, errs, exit := command(t, append([]string{"gc", "--hold", "1s", "--bucket-url", f.bucket()}, f.asUser(t, "trawl-admin")...)...); exit != 0 {
 		t.Errorf("gc: exit %d: %s%s", exit, out, errs)
 	}
-	apply("sources: []\n")
+	apply("sources: []\n", "0 sources: ")
 	trawl("", "delete", "--wait", "needle")
 	for _, gone := range []string{"package needle", "kingfisher of the needle"} {
 		eventually(t, gone+" is gone", func(context.Context) error {

@@ -187,7 +187,11 @@ func (c *cluster) applyFile(t *testing.T, text string, n int) {
 			t.Fatal(err)
 		}
 	}
-	if out, errs, exit := command(t, "sources", "apply", "--addr", c.router.addresses(t).GRPC, "-f", file); exit != 0 || !strings.HasPrefix(out, fmt.Sprintf("%d source", n)) {
+	want := fmt.Sprintf("%d sources: ", n)
+	if n == 1 {
+		want = "1 source: "
+	}
+	if out, errs, exit := command(t, "sources", "apply", "--addr", c.router.addresses(t).GRPC, "-f", file); exit != 0 || !strings.HasPrefix(out, want) {
 		t.Fatalf("exit %d: %s%s", exit, out, errs)
 	}
 }

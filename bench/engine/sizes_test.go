@@ -20,9 +20,8 @@ const (
 	tolerance = 1.03
 	// least is what a section takes for its growth to be noticed: below, 3 % are rounded.
 	least = .002
-	// held is how many shards are opened at once to measure the heap of one:
-	// so many that what the process itself holds beside them, 16 kB more or
-	// less from run to run, is below 1 %.
+	// held is how many shards are opened at once to measure the heap of one.
+	// The process's own heap varies by 16 kB from run to run, which is below 1 % of theirs.
 	held = 1024
 )
 

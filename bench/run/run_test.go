@@ -183,7 +183,7 @@ func TestReportHoldsAllBuilds(t *testing.T) {
 	squeezed := strings.Join(strings.Fields(b.String()), " ")
 	for _, want := range []string{
 		"trawl, cold files 4.00 10.0 5.00", "other, cold files 8.00 5.0", "zoekt, with ctags 10.00 4.0", "trawl, a shard for each repo 2.00 20.0",
-		"a shard for each repo: allocated 2.0 MB in 7 pieces, in 4 shards, 3 of which were built in the memory of an earlier one",
+		"a shard for each repo: allocated 2.0 MB in 7 pieces, in 4 shards, 3 of which reused the memory of an earlier one",
 	} {
 		if !strings.Contains(squeezed, want) {
 			t.Errorf("no %q in\n%s", want, b.String())

@@ -136,7 +136,7 @@ func (m *measured) writeIndex(w io.Writer) {
 
 // writeAllocs says what a build allocated, and in how many shards it had memory to start with.
 func writeAllocs(w io.Writer, what string, x *engine.Indexed) {
-	fmt.Fprintf(w, "  %s: allocated %s MB in %d pieces, in %d shards, %d of which were built in the memory of an earlier one\n",
+	fmt.Fprintf(w, "  %s: allocated %s MB in %d pieces, in %d shards, %d of which reused the memory of an earlier one\n",
 		what, report.Megabytes(x.AllocBytes), x.Allocs, len(x.Shards), x.Reused)
 }
 

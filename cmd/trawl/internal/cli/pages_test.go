@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// TestCommandsOfThePagesExist: the commands and flags that a page tells of are there, so that
+// TestCommandsOfThePagesExist: the commands and flags that a page names exist, so that
 // nobody learns from a runbook in an emergency that they are not.
 func TestCommandsOfThePagesExist(t *testing.T) {
 	pages, err := filepath.Glob("../../../../docs/*.md")
@@ -44,7 +44,7 @@ func TestCommandsOfThePagesExist(t *testing.T) {
 	}
 	for _, m := range regexp.MustCompile("`--([^`\\s]+)").FindAllStringSubmatch(string(runbook), -1) {
 		if !known[m[1]] {
-			t.Errorf("the runbook tells of `--%s`, which no command has", m[1])
+			t.Errorf("the runbook names `--%s`, which no command has", m[1])
 		}
 	}
 }
@@ -55,14 +55,14 @@ func commandExists(t *testing.T, root *cobra.Command, page, command string) {
 	command, _, _ = strings.Cut(command, "  ") // what it is for
 	found, rest, err := root.Find(strings.Fields(command)[1:])
 	if err != nil || found == root {
-		t.Errorf("%s tells of `%s`: %v", page, command, err)
+		t.Errorf("%s names `%s`: %v", page, command, err)
 		return
 	}
 	for _, word := range rest {
 		flag, isFlag := strings.CutPrefix(strings.Trim(word, "[]"), "--")
 		flag, _, _ = strings.Cut(flag, "=")
 		if isFlag && flag != "" && flag != "help" && found.Flags().Lookup(flag) == nil && found.InheritedFlags().Lookup(flag) == nil {
-			t.Errorf("%s tells of `%s`, and %s has no --%s", page, command, found.CommandPath(), flag)
+			t.Errorf("%s names `%s`, but %s has no --%s", page, command, found.CommandPath(), flag)
 		}
 	}
 }
